@@ -1,8 +1,9 @@
-"""Which objects are right, in the words of the real server.
+"""Validation of objects, with the messages of the real server.
 
-Belongs here: the rules of objects.md 4 to 9 and 15, one module per family of kinds, each returning
-every broken rule with its path. Does not belong here: metadata (checked by the lifecycle for every
-kind), decoding, defaulting, dropping of gated fields (they ran before), and who may write what.
+Belongs here: the rules of objects.md 4 to 9 and 15, one module for each family of kinds. Each
+returns an error with a path for every broken rule. Does not belong here: metadata (checked by the
+lifecycle for every kind), decoding, defaulting and dropping of gated fields (which run before), and
+access control.
 Imported by bootstrap, which plugs it into `Rules`, and by tests.
 """
 
@@ -49,7 +50,8 @@ Update: TypeAlias = Callable[[JsonView, JsonView, str, Context], list[FieldError
 
 
 def _again(check: Create) -> Update:
-    """A change is judged as a new object; the status by itself is not."""
+    """Returns a check of changes that checks the changed object like a new one, except its
+    status."""
 
     def check_change(
         tree: JsonView, _old: JsonView, subresource: str, context: Context
@@ -173,7 +175,7 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
 
 
 def validate_create(kind: Kind, tree: JsonView, context: ValidationContext) -> list[FieldError]:
-    """Every rule that a new object breaks; the tree is in the storage version, defaulted."""
+    """Returns the errors of a new object; the tree is in the storage version and defaulted."""
     if kind.custom is not None:
         return _custom(kind, tree, None, context)
     check = _CREATE.get((kind.group, kind.kind))
@@ -183,7 +185,7 @@ def validate_create(kind: Kind, tree: JsonView, context: ValidationContext) -> l
 def validate_update(
     kind: Kind, tree: JsonView, old: JsonView, subresource: str, context: ValidationContext
 ) -> list[FieldError]:
-    """Every rule that a change breaks; with `subresource` only its part was changed."""
+    """Returns the errors of a changed object; with `subresource`, only that part changed."""
     if kind.custom is not None:
         return _custom(kind, tree, old, context)
     check = _UPDATE.get((kind.group, kind.kind))
@@ -193,7 +195,7 @@ def validate_update(
 def _custom(
     kind: Kind, tree: JsonView, old: JsonView | None, context: ValidationContext
 ) -> list[FieldError]:
-    """The rules of a custom kind; asked only when the object is what its schema says."""
+    """Returns the errors of a custom object's CEL rules, which run only if it fits its schema."""
     assert kind.custom is not None, "asked for custom kinds only"
     version = kind.custom.versions[kind.storage_version]
     if not version.has_rules or checking.check(version.schema, tree, old):

@@ -1,7 +1,7 @@
-"""The rules of ServiceCIDRs and IPAddresses.
+"""Validation of ServiceCIDRs and IPAddresses.
 
-Parity: objects.md 15.1; the texts are upstream's, which shows whole structures with the names of
-its fields.
+Parity: objects.md 15.1; the messages are upstream's, which prints whole structures with its own
+field names.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ _NO_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
 def create_range(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new ServiceCIDR."""
+    """Checks a new ServiceCIDR."""
     spec = meta.spec(tree)
     ranges = [str(text or "") for text in spec.get("cidrs") or ()]
     if not ranges:
@@ -49,7 +49,7 @@ def create_range(tree: JsonView, _context: Context) -> list[FieldError]:
 def update_range(
     tree: JsonView, old: JsonView, subresource: str, context: Context
 ) -> list[FieldError]:
-    """A changed ServiceCIDR: a range stays, one of the other family may be added."""
+    """Checks a changed ServiceCIDR: a range is immutable, one of the other family may be added."""
     if subresource:
         return []
     ranges, before = (
@@ -64,7 +64,7 @@ def update_range(
 
 
 def create_address(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new IPAddress."""
+    """Checks a new IPAddress."""
     owner = json_tree.get(tree, "spec", "parentRef")
     path = "spec.parentRef"
     if not isinstance(owner, dict):
@@ -82,7 +82,7 @@ def create_address(tree: JsonView, _context: Context) -> list[FieldError]:
 def update_address(
     tree: JsonView, old: JsonView, _subresource: str, context: Context
 ) -> list[FieldError]:
-    """A changed IPAddress: whose it is stays."""
+    """Checks a changed IPAddress: `parentRef` is immutable."""
     owner = json_tree.get(tree, "spec", "parentRef")
     errors = create_address(tree, context)
     if owner != json_tree.get(old, "spec", "parentRef"):

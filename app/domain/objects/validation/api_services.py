@@ -1,4 +1,4 @@
-"""The rules of APIServices. Parity: objects.md 15.1; the texts are upstream's."""
+"""Validation of APIServices. Parity: objects.md 15.1; the messages are upstream's."""
 
 import base64
 import binascii
@@ -16,7 +16,7 @@ _PORT_MAX = 65_535
 
 
 def create(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new APIService."""
+    """Checks a new APIService."""
     spec = meta.spec(tree)
     group, version = json_tree.text(spec, "group"), json_tree.text(spec, "version")
     name, wanted = meta.name(tree), f"{version}.{group}"
@@ -71,7 +71,7 @@ def _remote(spec: JsonView, service: JsonView) -> list[FieldError]:
 
 
 def _size(text: object) -> int:
-    """Bytes that a field in base64 stands for."""
+    """The size of a base64 field in bytes after decoding; 0 if it cannot be decoded."""
     try:
         return len(base64.b64decode(str(text or "")))
     except binascii.Error:

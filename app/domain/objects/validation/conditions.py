@@ -1,6 +1,7 @@
-"""Standard conditions: `metav1.Condition` in the status of rules, pool reports and devices.
+"""Validation of standard conditions: `metav1.Condition` in the status of DeviceTaintRules,
+ResourcePoolStatusRequests and devices.
 
-Parity: objects.md 5.4 and 8; the shape and its limits are those that the API documents.
+Parity: objects.md 5.4 and 8; the shape and its limits are those of the API documentation.
 """
 
 import re
@@ -32,7 +33,7 @@ REASON_TEXT = (
 
 
 def check(items: Any, path: str) -> list[FieldError]:
-    """A list of conditions with unique types."""
+    """Checks a list of conditions, whose types must be unique."""
     return shared.bounded(
         items,
         path,

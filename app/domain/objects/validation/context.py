@@ -1,4 +1,4 @@
-"""What a rule may need beside the object."""
+"""The context of validation: inputs of a rule other than the object."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,8 @@ from app.domain.objects.profile import Profile
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """The release imitated, the labels of the object's namespace, and the check for expressions."""
+    """The imitated release, the labels of the object's namespace, and the checks of CEL
+    expressions."""
 
     profile: Profile
     namespace_labels: Mapping[str, str] = msgspec.field(default_factory=dict)

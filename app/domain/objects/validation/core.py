@@ -1,7 +1,7 @@
-"""The rules of Pods and Nodes that matter here: shapes of claims, containers and taints.
+"""Validation of Pods, Nodes and Namespaces: claims, containers, taints, finalizers.
 
-Parity: controllers.md 5.1. The real server checks much more of a pod; what is not checked here is
-stored as it came.
+Parity: controllers.md 5.1. The real server checks many more fields of a pod; a field that is not
+checked here is stored as it was sent.
 """
 
 from typing import Any
@@ -38,11 +38,12 @@ MUTABLE = frozenset(
     }
 )
 WHILE_GATED = frozenset({"nodeSelector", "affinity"})
-"""What may also change as long as a pod is held back by gates; of an affinity, that to nodes."""
+"""Fields that may also change while a pod has scheduling gates; of the affinity, only
+`nodeAffinity`."""
 
 
 def create_pod(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new pod."""
+    """Checks a new pod."""
     spec = meta.spec(tree)
     errors = specs.check_pod(spec, "spec")
     if spec.get("ephemeralContainers"):
@@ -53,7 +54,7 @@ def create_pod(tree: JsonView, _context: Context) -> list[FieldError]:
 def update_pod(
     tree: JsonView, old: JsonView, subresource: str, _context: Context
 ) -> list[FieldError]:
-    """A changed pod: little of its spec may change."""
+    """Checks a changed pod: only a few fields of its spec may change."""
     new, stored = meta.spec(tree), meta.spec(old)
     if subresource:
         if subresource == "ephemeralcontainers":
@@ -64,7 +65,7 @@ def update_pod(
         return [error for error in specs.check_pod(new, "spec") if error not in known]
     errors: list[FieldError] = []
     if new != stored:
-        # What is stored already is not judged anew.
+        # Errors that the stored pod already has do not refuse a change.
         known = specs.check_pod(stored, "spec")
         errors += [error for error in specs.check_pod(new, "spec") if error not in known]
     is_gated = bool(stored.get("schedulingGates"))
@@ -79,7 +80,7 @@ def update_pod(
 
 
 def create_namespace(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new namespace: its own finalizers have names like those of any object."""
+    """Checks a new namespace: `spec.finalizers` follow the rules of `metadata.finalizers`."""
     return [
         error
         for name in json_tree.texts(tree, "spec", "finalizers")
@@ -88,7 +89,7 @@ def create_namespace(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def create_node(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new node."""
+    """Checks a new node."""
     errors: list[FieldError] = []
     for index, taint in enumerate(core.taints(tree)):
         path = f"spec.taints[{index}]"
@@ -106,7 +107,7 @@ def create_node(tree: JsonView, _context: Context) -> list[FieldError]:
 def update_node(
     tree: JsonView, _old: JsonView, _subresource: str, context: Context
 ) -> list[FieldError]:
-    """A changed node."""
+    """Checks a changed node."""
     return create_node(tree, context)
 
 
@@ -115,7 +116,7 @@ def _without_time(toleration: JsonView) -> dict[str, Any]:
 
 
 def _is_same_grace(new: JsonView, stored: JsonView) -> bool:
-    """True when the grace period is as before, or was negative and is 1 now."""
+    """Whether the grace period is unchanged, or was negative and is now 1."""
     seconds, before = (
         json_tree.integer(spec, "terminationGracePeriodSeconds") for spec in (new, stored)
     )
@@ -123,7 +124,8 @@ def _is_same_grace(new: JsonView, stored: JsonView) -> bool:
 
 
 def _gates(new: JsonView, stored: JsonView) -> list[FieldError]:
-    """Gates go and do not come; while there are some, labels of nodes may be added."""
+    """Checks changes of gates: they can only be removed, and with gates a nodeSelector can only
+    grow."""
     errors: list[FieldError] = []
     before = [json_tree.text(gate, "name") for gate in json_tree.objects(stored, "schedulingGates")]
     for index, gate in enumerate(json_tree.objects(new, "schedulingGates")):

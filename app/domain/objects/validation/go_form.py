@@ -1,4 +1,4 @@
-"""How the real server prints a whole spec in an error: its own field names, every field present.
+"""Whole specs as the real server prints them in errors: with Go field names and all fields.
 
 Parity: objects.md 5.1, recorded with 1.36.
 """
@@ -37,7 +37,7 @@ _ACRONYMS = {"cel": "CEL"}
 
 
 def claim_spec_in_go(spec: JsonView) -> JsonObject:
-    """A ResourceClaimSpec in the server's spelling."""
+    """A ResourceClaimSpec with Go field names."""
     devices = json_tree.mapping(spec, "devices")
     requests = devices.get("requests")
     constraints = devices.get("constraints")
@@ -61,7 +61,7 @@ def claim_spec_in_go(spec: JsonView) -> JsonObject:
 
 
 def allocation_in_go(allocation: JsonView | None) -> Any:
-    """An AllocationResult in the server's spelling."""
+    """An AllocationResult with Go field names."""
     if allocation is None:
         return None
     devices = json_tree.mapping(allocation, "devices")
@@ -100,14 +100,14 @@ def _node_selector(selector: Any) -> Any:
 
 
 def attribute_in_go(value: JsonView) -> JsonObject:
-    """A DeviceAttribute in the server's spelling."""
+    """A DeviceAttribute with Go field names."""
     names = ("int", "bool", "string", "version")
     scalars = {f"{_go_name(name)}Value": value.get(name) for name in names}
     return scalars | {f"{_go_name(name)}Values": value.get(f"{name}s") for name in names}
 
 
 def node_selector_terms_in_go(terms: Any) -> Any:
-    """The terms of a NodeSelector in the server's spelling."""
+    """The terms of a NodeSelector with Go field names."""
     return _node_selector({"nodeSelectorTerms": terms})["NodeSelectorTerms"]
 
 
@@ -159,7 +159,7 @@ def _toleration(item: JsonView) -> JsonObject:
 
 
 def _opaque(item: JsonView) -> Any:
-    """Parameters stay as they were written."""
+    """An opaque configuration with Go field names; its parameters are unchanged."""
     opaque = item.get("opaque")
     if not isinstance(opaque, Mapping):
         return None

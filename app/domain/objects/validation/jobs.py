@@ -1,7 +1,8 @@
-"""The rules of Jobs and CronJobs. A Job that runs keeps its template and what tells its pods apart.
+"""Validation of Jobs and CronJobs. Selector, completion mode and the template of a started Job are
+immutable.
 
-Parity: objects.md 15.1; the texts are upstream's; a template is printed as it is written, not as
-upstream spells it.
+Parity: objects.md 15.1; the messages are upstream's; a template is printed as it was written, not
+with upstream's field names.
 """
 
 from typing import Any
@@ -22,7 +23,7 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 CRON_NAME_MAX = 52
-"""A suffix of 11 characters makes the name of a Job from that of its CronJob."""
+"""The longest name of a CronJob in characters: the name of its Job has a suffix of 11 more."""
 
 _POLICIES = ("OnFailure", "Never")
 _MODES = ("Indexed", "NonIndexed")
@@ -30,12 +31,12 @@ _CONCURRENCY = ("Allow", "Forbid", "Replace")
 _NUMBERS = ("parallelism", "completions", "backoffLimit", "ttlSecondsAfterFinished")
 _FROZEN = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "successPolicy")
 _PLACING = ("affinity", "nodeSelector", "schedulingGates", "tolerations")
-"""What of a template may change before a suspended Job has ever begun."""
+"""Fields of a template's spec that may change while a suspended Job never started."""
 _CRON_FIELDS = 5
 
 
 def create(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new Job."""
+    """Checks a new Job."""
     spec = meta.spec(tree)
     errors = _spec(spec, "spec")
     selector = json_tree.mapping(spec, "selector")
@@ -46,7 +47,7 @@ def create(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def update(tree: JsonView, old: JsonView, subresource: str, _context: Context) -> list[FieldError]:
-    """A changed Job."""
+    """Checks a changed Job."""
     if subresource:
         return []
     spec, before = meta.spec(tree), meta.spec(old)
@@ -68,7 +69,7 @@ def update(tree: JsonView, old: JsonView, subresource: str, _context: Context) -
 
 
 def create_cron_job(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new CronJob."""
+    """Checks a new CronJob."""
     spec = meta.spec(tree)
     name = meta.name(tree)
     errors = _cron_spec(spec)
@@ -81,7 +82,7 @@ def create_cron_job(tree: JsonView, _context: Context) -> list[FieldError]:
 def update_cron_job(
     tree: JsonView, _old: JsonView, subresource: str, _context: Context
 ) -> list[FieldError]:
-    """A changed CronJob."""
+    """Checks a changed CronJob."""
     return [] if subresource else _cron_spec(meta.spec(tree))
 
 
@@ -128,7 +129,8 @@ def _spec(spec: JsonView, path: str) -> list[FieldError]:
 
 
 def _completions_are_frozen(spec: JsonView, before: JsonView) -> bool:
-    """Completions stay, but those of an indexed Job may follow its parallelism."""
+    """Whether a change of completions is refused: an Indexed Job may set them to its
+    parallelism."""
     if spec.get("completions") == before.get("completions"):
         return False
     follows = spec.get("completions") == spec.get("parallelism")
@@ -136,7 +138,7 @@ def _completions_are_frozen(spec: JsonView, before: JsonView) -> bool:
 
 
 def _compared(template: Any, *, has_begun: bool) -> JsonObject:
-    """What of a template may not change."""
+    """The immutable part of a template; until the Job starts, without labels and placement."""
     compared: JsonObject = dict(template) if isinstance(template, dict) else {}
     if has_begun:
         return compared

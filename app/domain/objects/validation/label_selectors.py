@@ -1,4 +1,4 @@
-"""LabelSelectors, and numbers that may be percentages, wherever objects have them."""
+"""Validation of LabelSelectors, and of numbers that may be percentages."""
 
 import re
 from typing import Any
@@ -19,7 +19,7 @@ PERCENT_TEXT = (
 
 
 def check(selector: JsonView, path: str) -> list[FieldError]:
-    """The labels and expressions of a selector."""
+    """Checks the labels and expressions of a selector."""
     errors = shared.labels(selector.get("matchLabels"), f"{path}.matchLabels")
     for index, item in enumerate(json_tree.objects(selector, "matchExpressions")):
         errors += _expression(item, f"{path}.matchExpressions[{index}]")
@@ -27,12 +27,13 @@ def check(selector: JsonView, path: str) -> list[FieldError]:
 
 
 def is_empty(selector: JsonView) -> bool:
-    """True when nothing is asked for."""
+    """Whether the selector has neither labels nor expressions."""
     return not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
 def matches(selector: JsonView, labels: JsonView) -> bool:
-    """Whether labels meet a selector; one that cannot be read is refused elsewhere."""
+    """Whether labels match a selector; True for a selector that cannot be read, which `check`
+    refuses."""
     try:
         return selectors.label_selector_of(selector).matches(dict(labels))
     except selectors.SelectorError:
@@ -40,7 +41,7 @@ def matches(selector: JsonView, labels: JsonView) -> bool:
 
 
 def not_negative(tree: JsonView, name: str, path: str) -> list[FieldError]:
-    """A number that may be absent and may not be below zero."""
+    """Checks an optional number, which must not be negative."""
     value = json_tree.integer(tree, name)
     if value is None or value >= 0:
         return []
@@ -48,7 +49,7 @@ def not_negative(tree: JsonView, name: str, path: str) -> list[FieldError]:
 
 
 def amount(value: Any, path: str) -> list[FieldError]:
-    """A number or a percentage, not below zero."""
+    """Checks a number or a percentage, which must not be negative."""
     if isinstance(value, str):
         return [] if _is_percent(value) else [invalid(path, value, PERCENT_TEXT)]
     if isinstance(value, int) and value < 0:
@@ -57,14 +58,14 @@ def amount(value: Any, path: str) -> list[FieldError]:
 
 
 def at_most_all(value: Any, path: str) -> list[FieldError]:
-    """A percentage may not be more than everything."""
+    """Checks that a percentage is at most 100%."""
     if isinstance(value, str) and _is_percent(value) and int(value[:-1]) > 100:
         return [invalid(path, value, "must not be greater than 100%")]
     return []
 
 
 def is_nothing(value: Any) -> bool:
-    """True for zero, also as a percentage."""
+    """Whether the value is zero, as a number or a percentage."""
     return value == 0 or (isinstance(value, str) and value.strip("0") == "%")
 
 

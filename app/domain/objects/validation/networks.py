@@ -1,4 +1,4 @@
-"""The rules of Ingresses. Parity: objects.md 15.1; the texts are upstream's."""
+"""Validation of Ingresses. Parity: objects.md 15.1; the messages are upstream's."""
 
 from app.domain.objects.field_errors import FieldError, invalid, not_supported, required
 from app.domain.objects.validation import ports as port_rules
@@ -12,7 +12,7 @@ PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 
 
 def create_ingress(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new Ingress."""
+    """Checks a new Ingress."""
     spec = meta.spec(tree)
     rules = json_tree.objects(spec, "rules")
     errors: list[FieldError] = []

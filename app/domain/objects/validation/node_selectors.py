@@ -1,4 +1,4 @@
-"""Core NodeSelectors where the API takes them."""
+"""Validation of NodeSelectors."""
 
 from typing import Any
 
@@ -12,7 +12,8 @@ OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
 def node_selector(selector: Any, path: str, *, one_term: bool = False) -> list[FieldError]:
-    """At least one term (exactly one with `one_term`), each with readable requirements."""
+    """Checks a selector: at least one term (exactly one with `one_term`), each with valid
+    requirements."""
     tree = selector if isinstance(selector, dict) else {}
     terms = json_tree.objects(tree, "nodeSelectorTerms")
     place = f"{path}.nodeSelectorTerms"
@@ -28,7 +29,7 @@ def node_selector(selector: Any, path: str, *, one_term: bool = False) -> list[F
 
 
 def term(tree: JsonView, path: str) -> list[FieldError]:
-    """One term: requirements of labels and of fields."""
+    """Checks the requirements of one term, for labels and for fields."""
     errors: list[FieldError] = []
     for number, item in enumerate(json_tree.objects(tree, "matchExpressions")):
         errors += _expression(item, f"{path}.matchExpressions[{number}]")

@@ -1,6 +1,7 @@
-"""The rules of PodDisruptionBudgets, HorizontalPodAutoscalers and Leases.
+"""Validation of PodDisruptionBudgets, HorizontalPodAutoscalers and Leases.
 
-Parity: objects.md 15.1; the texts are upstream's; a budget's spec is printed with upstream's names.
+Parity: objects.md 15.1; the messages are upstream's; a budget's spec is printed with upstream's
+names.
 """
 
 from app.domain.objects.field_errors import FieldError, invalid, not_supported, required
@@ -14,7 +15,7 @@ _EVICTIONS = ("AlwaysAllow", "IfHealthyBudget")
 
 
 def create_budget(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new PodDisruptionBudget."""
+    """Checks a new PodDisruptionBudget."""
     spec = meta.spec(tree)
     kept, away = spec.get("minAvailable"), spec.get("maxUnavailable")
     policy = spec.get("unhealthyPodEvictionPolicy")
@@ -38,7 +39,7 @@ def create_budget(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def create_autoscaler(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new HorizontalPodAutoscaler."""
+    """Checks a new HorizontalPodAutoscaler."""
     spec = meta.spec(tree)
     errors: list[FieldError] = []
     least = json_tree.integer(spec, "minReplicas")
@@ -59,7 +60,7 @@ def create_autoscaler(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def create_lease(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new Lease."""
+    """Checks a new Lease."""
     spec = meta.spec(tree)
     seconds = json_tree.integer(spec, "leaseDurationSeconds")
     errors: list[FieldError] = []

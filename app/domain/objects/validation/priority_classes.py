@@ -1,4 +1,4 @@
-"""PriorityClass: its value is bounded and never changes."""
+"""Validation of PriorityClasses, whose value is bounded and immutable."""
 
 from app.domain.objects.field_errors import FieldError, forbidden, immutable, not_supported
 from app.domain.objects.kinds.priorities import SYSTEM_PRIORITIES
@@ -13,7 +13,7 @@ POLICIES = ("Never", "PreemptLowerPriority")
 
 
 def create(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new class."""
+    """Checks a new PriorityClass."""
     errors: list[FieldError] = []
     name = meta.name(tree)
     value = json_tree.integer(tree, "value") or 0
@@ -35,7 +35,7 @@ def create(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def update(tree: JsonView, old: JsonView, _subresource: str, _context: Context) -> list[FieldError]:
-    """A changed class: description and default may change."""
+    """Checks a changed PriorityClass: value and preemptionPolicy are immutable."""
     errors: list[FieldError] = []
     if (json_tree.integer(tree, "value") or 0) != (json_tree.integer(old, "value") or 0):
         errors.append(forbidden("value", "may not be changed in an update."))

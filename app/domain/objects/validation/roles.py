@@ -1,6 +1,6 @@
-"""The rules of roles and their bindings; to which role a binding refers never changes.
+"""Validation of roles and of bindings, whose `roleRef` is immutable.
 
-Parity: objects.md 15.1; the texts are upstream's.
+Parity: objects.md 15.1; the messages are upstream's.
 """
 
 from app.domain.objects.field_errors import FieldError, invalid, not_supported, required
@@ -13,12 +13,12 @@ _SUBJECTS = ("Group", "ServiceAccount", "User")
 
 
 def create_role(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new Role."""
+    """Checks a new Role."""
     return _rules(tree, is_namespaced=True)
 
 
 def create_cluster_role(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new ClusterRole."""
+    """Checks a new ClusterRole."""
     errors = _rules(tree, is_namespaced=False)
     aggregation = tree.get("aggregationRule")
     if aggregation is None:
@@ -37,26 +37,26 @@ def create_cluster_role(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def create_role_binding(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new RoleBinding."""
+    """Checks a new RoleBinding."""
     return _binding(tree, ("Role", "ClusterRole"), is_namespaced=True)
 
 
 def create_cluster_role_binding(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new ClusterRoleBinding."""
+    """Checks a new ClusterRoleBinding."""
     return _binding(tree, ("ClusterRole",), is_namespaced=False)
 
 
 def update_role_binding(
     tree: JsonView, old: JsonView, _subresource: str, context: Context
 ) -> list[FieldError]:
-    """A changed RoleBinding."""
+    """Checks a changed RoleBinding."""
     return create_role_binding(tree, context) + _kept(tree, old)
 
 
 def update_cluster_role_binding(
     tree: JsonView, old: JsonView, _subresource: str, context: Context
 ) -> list[FieldError]:
-    """A changed ClusterRoleBinding."""
+    """Checks a changed ClusterRoleBinding."""
     return create_cluster_role_binding(tree, context) + _kept(tree, old)
 
 

@@ -1,6 +1,6 @@
-"""The rules of services: type, ports, addresses. Allocation comes before them and has its own.
+"""Validation of services: type, ports, addresses. Allocation runs before and has its own errors.
 
-Parity: objects.md 15.1; the texts are upstream's.
+Parity: objects.md 15.1; the messages are upstream's.
 """
 
 import ipaddress
@@ -32,7 +32,7 @@ AFFINITY_SECONDS_MAX = 86_400
 
 
 def create(tree: JsonView, context: Context) -> list[FieldError]:
-    """A new service."""
+    """Checks a new service."""
     errors: list[FieldError] = []
     name = meta.name(tree)
     if not context.profile.follows(profiles.SERVICE_NAMES) and name[:1].isdigit():
@@ -41,7 +41,7 @@ def create(tree: JsonView, context: Context) -> list[FieldError]:
 
 
 def update(tree: JsonView, old: JsonView, subresource: str, _context: Context) -> list[FieldError]:
-    """A changed service: as long as it has an address, that is its address."""
+    """Checks a changed service: the cluster IP is immutable while the service has one."""
     if subresource:
         return []
     errors: list[FieldError] = []
@@ -127,7 +127,7 @@ def _ports(ports: Sequence[JsonView], kind: str) -> list[FieldError]:
 
 
 def _port_in_go(port: JsonView) -> dict[str, object]:
-    """What upstream prints of a port that is there twice."""
+    """A port with Go field names, as upstream prints a duplicate."""
     return {
         "Name": "",
         "Protocol": port.get("protocol", ""),
@@ -147,7 +147,7 @@ def _affinity_seconds(spec: JsonView) -> list[FieldError]:
 
 
 def _addresses(spec: JsonView) -> list[FieldError]:
-    """Addresses as they are written; whether they can be had was asked before."""
+    """Checks the form of cluster IPs; whether they are available is checked by allocation."""
     if spec.get("type") == EXTERNAL:
         return []
     address, listed = json_tree.text(spec, "clusterIP"), json_tree.texts(spec, "clusterIPs")
@@ -155,7 +155,7 @@ def _addresses(spec: JsonView) -> list[FieldError]:
     if not address:
         detail = "must be empty when `clusterIP` is not specified"
         return [invalid(path, listed, detail)] if listed else []
-    # A manifest leaves the list to its creation, which an imported one never has.
+    # Creation sets the list from the address; an imported object can lack it.
     listed = listed or [address]
     if listed[0] != address:
         return [invalid(path, listed, "first value must match `clusterIP`")]

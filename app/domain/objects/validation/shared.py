@@ -1,4 +1,4 @@
-"""Rules that several kinds share: names, lists, selectors, taints, tolerations, configuration."""
+"""Checks that several kinds share: names, lists, selectors, taints, tolerations, configuration."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -37,7 +37,7 @@ EMPTY_EXPRESSION_TEXT = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, "
     "BYTES, IDENTIFIER}"
 )
-"""What the parser of the API server says of an empty expression. Recorded with 1.36."""
+"""The parser error of the API server for an empty expression. Recorded with 1.36."""
 
 UID_FORM_TEXT = (
     "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with "
@@ -50,9 +50,9 @@ _UID_FORMS = {
     38: re.compile(f".{_UID}.").fullmatch,
     45: re.compile(f"(?i:urn:uuid:){_UID}").fullmatch,
 }
-"""What a UUID may look like besides its canonical form, by length.
+"""The forms of a UUID that upstream's parser reads, by length; only the canonical form is valid.
 
-Parity: objects.md 15.1; the reader upstream.
+Parity: objects.md 15.1; upstream's parser.
 """
 
 TAINT_EFFECTS = ("NoExecute", "NoSchedule", "None")
@@ -61,17 +61,17 @@ Check = Callable[[Any, str], list[FieldError]]
 
 
 def formatted(text: Any, path: str, check: Callable[[str], Sequence[str]]) -> list[FieldError]:
-    """One error per detail that a format gives."""
+    """Checks the format of a string: one error for each message of `check`."""
     return [invalid(path, text, detail) for detail in check(text if isinstance(text, str) else "")]
 
 
 def required_name(text: Any, path: str, check: Callable[[str], Sequence[str]]) -> list[FieldError]:
-    """A name that must be there and have a format."""
+    """Checks a required name with a format."""
     return formatted(text, path, check) if text else [required(path)]
 
 
 def driver_name(text: Any, path: str) -> list[FieldError]:
-    """A driver name. Upper case is accepted, the format is checked in lower case."""
+    """Checks a driver name. Upper case is accepted; the format is checked in lower case."""
     if not text:
         return [required(path)]
     errors: list[FieldError] = []
@@ -82,7 +82,7 @@ def driver_name(text: Any, path: str) -> list[FieldError]:
 
 
 def pool_name(text: Any, path: str) -> list[FieldError]:
-    """One or more DNS subdomains joined by `/`."""
+    """Checks a pool name: one or more DNS subdomains joined by `/`."""
     if not text:
         return [required(path)]
     errors: list[FieldError] = []
@@ -94,7 +94,7 @@ def pool_name(text: Any, path: str) -> list[FieldError]:
 
 
 def qualified_name(text: str, path: str) -> list[FieldError]:
-    """`id` or `domain/id`. Parity: objects.md 2.1."""
+    """Checks a qualified name, `id` or `domain/id`. Parity: objects.md 2.1."""
     if not text:
         return [required(path, "name required")]
     parts = text.split("/")
@@ -122,7 +122,7 @@ def qualified_name(text: str, path: str) -> list[FieldError]:
 
 
 def fully_qualified_name(text: Any, path: str) -> list[FieldError]:
-    """`domain/id`."""
+    """Checks a fully qualified name, `domain/id`."""
     if not text:
         return [required(path)]
     errors = qualified_name(text, path)
@@ -138,7 +138,7 @@ def fully_qualified_name(text: Any, path: str) -> list[FieldError]:
 
 
 def identifier(text: str, path: str) -> list[FieldError]:
-    """The identifier part of a qualified name."""
+    """Checks the identifier of a qualified name."""
     errors: list[FieldError] = []
     if len(text.encode()) > IDENTIFIER_MAX:
         errors.append(too_long(path, IDENTIFIER_MAX))
@@ -146,7 +146,7 @@ def identifier(text: str, path: str) -> list[FieldError]:
 
 
 def domain_name(text: str, path: str) -> list[FieldError]:
-    """The domain part of a qualified name."""
+    """Checks the domain of a qualified name."""
     errors: list[FieldError] = []
     if len(text.encode()) > DOMAIN_MAX:
         errors.append(too_long(path, DOMAIN_MAX))
@@ -162,7 +162,10 @@ def bounded(
     key: Callable[[Any], Any] | None = None,
     key_path: str = "",
 ) -> list[FieldError]:
-    """Check a list: above its limit only that is told; `key` finds duplicates."""
+    """Checks a list with `check` for each item; `key` finds duplicates.
+
+    A list that is longer than `items_max` gives only that error.
+    """
     if not isinstance(items, list):
         return []
     if len(items) > items_max:
@@ -188,7 +191,10 @@ def bounded_map(
     check_key: Callable[[str, str], list[FieldError]],
     check: Check,
 ) -> list[FieldError]:
-    """Check a map; errors about a key stand at the map, those about a value at the key."""
+    """Checks a map; an error of a key has the path of the map, an error of a value that of its key.
+
+    A map with more than `items_max` keys gives only that error.
+    """
     if len(items) > items_max:
         return [too_many(path, len(items), items_max)]
     errors: list[FieldError] = []
@@ -199,7 +205,7 @@ def bounded_map(
 
 
 def shortened(key: str, longest: int = DOMAIN_MAX + 1 + IDENTIFIER_MAX) -> str:
-    """A map key in a path; what is longer than it may be is cut in the middle."""
+    """A map key in a path; a key longer than `longest` characters is shortened in the middle."""
     if len(key) <= longest:
         return key
     half = (longest - 3) // 2
@@ -207,7 +213,7 @@ def shortened(key: str, longest: int = DOMAIN_MAX + 1 + IDENTIFIER_MAX) -> str:
 
 
 def request_names(names: Any, path: str, known: frozenset[str] | None) -> list[FieldError]:
-    """References to requests in constraints and configurations. Parity: objects.md 5.1."""
+    """Checks references to requests in constraints and configurations. Parity: objects.md 5.1."""
     return bounded(
         names,
         path,
@@ -218,7 +224,8 @@ def request_names(names: Any, path: str, known: frozenset[str] | None) -> list[F
 
 
 def request_reference(name: Any, path: str, known: frozenset[str] | None) -> list[FieldError]:
-    """`main` or `main/sub`; `known` holds what may be named, None skips that check."""
+    """Checks a reference, `main` or `main/sub`; `known` are the valid ones, None skips that
+    check."""
     text = name if isinstance(name, str) else ""
     errors: list[FieldError] = []
     parts = text.split("/")
@@ -239,7 +246,7 @@ def request_reference(name: Any, path: str, known: frozenset[str] | None) -> lis
 def selectors(
     items: Any, path: str, context: Context, *, stored: Sequence[Any] | None = None
 ) -> list[FieldError]:
-    """DeviceSelectors. When the stored list is equal, its expressions are taken as they are."""
+    """Checks DeviceSelectors. The expressions are not checked if the stored list is equal."""
     unchanged = stored is not None and items == stored
 
     def check(item: Any, place: str) -> list[FieldError]:
@@ -252,7 +259,7 @@ def selectors(
 
 
 def expression(text: str, path: str, context: Context) -> list[FieldError]:
-    """One CEL expression: length, compilation, estimated cost."""
+    """Checks a CEL expression: length, compilation, estimated cost."""
     place = f"{path}.cel.expression"
     if not text:
         return [invalid(place, text, EMPTY_EXPRESSION_TEXT)]
@@ -267,7 +274,7 @@ def expression(text: str, path: str, context: Context) -> list[FieldError]:
 
 
 def opaque(configuration: Any, path: str, *, unchanged: bool = False) -> list[FieldError]:
-    """`{opaque: {driver, parameters}}`. Parity: objects.md 4."""
+    """Checks a configuration `{opaque: {driver, parameters}}`. Parity: objects.md 4."""
     opaque = json_tree.get(configuration, "opaque") if isinstance(configuration, dict) else None
     place = f"{path}.opaque"
     if opaque is None:
@@ -279,7 +286,7 @@ def opaque(configuration: Any, path: str, *, unchanged: bool = False) -> list[Fi
 
 
 def raw_object(value: Any, path: str, *, unchanged: bool = False) -> list[FieldError]:
-    """A raw JSON object of bounded size."""
+    """Checks a raw JSON object, whose size is bounded unless it is `unchanged`."""
     if value is None:
         return [required(path)]
     if not isinstance(value, dict):
@@ -296,7 +303,7 @@ def raw_object(value: Any, path: str, *, unchanged: bool = False) -> list[FieldE
 
 
 def taint(item: Any, path: str, *, accepted_effect: str = "") -> list[FieldError]:
-    """A DeviceTaint. `accepted_effect` is an unknown one that is stored already."""
+    """Checks a DeviceTaint. `accepted_effect` is the stored effect, which may be unknown."""
     tree = item if isinstance(item, dict) else {}
     errors = formatted(json_tree.text(tree, "key"), f"{path}.key", names.label_name)
     value = json_tree.text(tree, "value")
@@ -311,7 +318,7 @@ def taint(item: Any, path: str, *, accepted_effect: str = "") -> list[FieldError
 
 
 def toleration(item: Any, path: str) -> list[FieldError]:
-    """A DeviceToleration. Parity: objects.md 5.3."""
+    """Checks a DeviceToleration. Parity: objects.md 5.3."""
     tree = item if isinstance(item, dict) else {}
     errors: list[FieldError] = []
     key = json_tree.text(tree, "key")
@@ -342,7 +349,7 @@ def all_of(*groups: Iterable[FieldError]) -> list[FieldError]:
 
 
 def labels(items: Any, path: str) -> list[FieldError]:
-    """Label keys and values at any place."""
+    """Checks the keys and values of labels."""
     if not isinstance(items, dict):
         return []
     errors: list[FieldError] = []
@@ -355,7 +362,7 @@ def labels(items: Any, path: str) -> list[FieldError]:
 
 
 def annotations(items: Any, path: str) -> list[FieldError]:
-    """Annotations at any place: their keys, whatever their case, and their size."""
+    """Checks annotations: their keys in lower case, and their total size."""
     if not isinstance(items, dict):
         return []
     errors = [
@@ -368,7 +375,7 @@ def annotations(items: Any, path: str) -> list[FieldError]:
 
 
 def uid(text: str) -> list[str]:
-    """A share id: a UUID in its canonical form."""
+    """Checks a share id, a UUID in its canonical form; returns messages."""
     if names.is_uid(text):
         return []
     if len(text) not in _UID_FORMS:

@@ -1,4 +1,4 @@
-"""CertificateSigningRequests, as far as they can be judged without reading certificates."""
+"""Validation of CertificateSigningRequests, without parsing the request."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ _BEGIN = b"-----BEGIN CERTIFICATE REQUEST-----"
 
 
 def create(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new request: it holds a request in PEM."""
+    """Checks that a new CertificateSigningRequest holds a request in PEM."""
     request = json_tree.text(tree, "spec", "request")
     try:
         text = base64.b64decode(request)

@@ -1,6 +1,7 @@
-"""The rules of ConfigMaps and Secrets: keys, size, what a type of secret needs, what never changes.
+"""Validation of ConfigMaps and Secrets: keys, size, keys required by types of secrets,
+immutability.
 
-Parity: objects.md 15.1; the texts are upstream's; values of secrets are never shown.
+Parity: objects.md 15.1; the messages are upstream's; values of secrets are never shown.
 """
 
 import base64
@@ -22,7 +23,7 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 BYTES_MAX = 1024 * 1024
-"""What the values of one object may add up to, as bytes."""
+"""The largest total size of an object's values in bytes."""
 
 IMMUTABLE_TEXT = "field is immutable when `immutable` is set"
 REDACTED = "<secret contents redacted>"
@@ -38,7 +39,7 @@ _JSON = frozenset({".dockercfg", ".dockerconfigjson"})
 
 
 def create_config_map(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new ConfigMap."""
+    """Checks a new ConfigMap."""
     plain, binary = json_tree.labels(tree, "data"), json_tree.labels(tree, "binaryData")
     errors: list[FieldError] = []
     size = sum(len(text.encode()) for text in plain.values())
@@ -50,7 +51,7 @@ def create_config_map(tree: JsonView, _context: Context) -> list[FieldError]:
             if field == "data" and key in binary:
                 errors.append(invalid(place, key, "duplicate of key present in binaryData"))
     if size > BYTES_MAX:
-        # Upstream names no field here; an empty path is printed so.
+        # Upstream names no field here; it prints an empty path as `[]`.
         errors.append(too_long("[]", BYTES_MAX))
     return errors
 
@@ -58,12 +59,12 @@ def create_config_map(tree: JsonView, _context: Context) -> list[FieldError]:
 def update_config_map(
     tree: JsonView, old: JsonView, _subresource: str, context: Context
 ) -> list[FieldError]:
-    """A changed ConfigMap."""
+    """Checks a changed ConfigMap."""
     return _frozen(tree, old, ("data", "binaryData")) + create_config_map(tree, context)
 
 
 def create_secret(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new Secret."""
+    """Checks a new Secret."""
     data = json_tree.labels(tree, "data")
     errors: list[FieldError] = []
     for key in sorted(data):
@@ -93,7 +94,7 @@ def create_secret(tree: JsonView, _context: Context) -> list[FieldError]:
 def update_secret(
     tree: JsonView, old: JsonView, _subresource: str, context: Context
 ) -> list[FieldError]:
-    """A changed Secret."""
+    """Checks a changed Secret."""
     errors: list[FieldError] = []
     kind = json_tree.text(tree, "type")
     if kind != json_tree.text(old, "type"):
@@ -102,7 +103,8 @@ def update_secret(
 
 
 def _frozen(tree: JsonView, old: JsonView, fields: tuple[str, ...]) -> list[FieldError]:
-    """What may not change once `immutable` is set, that field included."""
+    """Returns errors for changes of an immutable object, including changes of `immutable`
+    itself."""
     if not json_tree.flag(old, "immutable"):
         return []
     changed = [] if json_tree.flag(tree, "immutable") else ["immutable"]
@@ -111,12 +113,12 @@ def _frozen(tree: JsonView, old: JsonView, fields: tuple[str, ...]) -> list[Fiel
 
 
 def _decoded_size(text: str) -> int:
-    """Bytes of a base64 text; it was read before."""
+    """The decoded size of a valid base64 string in bytes."""
     return len(text) // 4 * 3 - text[-2:].count("=")
 
 
 def _json_problem(text: str) -> str:
-    """Why a value is not JSON, as Go says it; empty when it is."""
+    """Go's error for a value that is not JSON; empty if the value is JSON."""
     raw = base64.b64decode(text)
     try:
         json.loads(raw)

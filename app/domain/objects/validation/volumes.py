@@ -1,6 +1,6 @@
-"""The rules of PersistentVolumeClaims and StorageClasses.
+"""Validation of PersistentVolumeClaims, StorageClasses and VolumeAttributesClasses.
 
-Parity: objects.md 15.1; the texts are upstream's.
+Parity: objects.md 15.1; the messages are upstream's.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ _FIXED = ("parameters", "provisioner", "reclaimPolicy")
 
 
 def create_claim(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new PersistentVolumeClaim."""
+    """Checks a new PersistentVolumeClaim."""
     spec = meta.spec(tree)
     modes = json_tree.texts(spec, "accessModes")
     errors: list[FieldError] = []
@@ -57,7 +57,7 @@ def create_claim(tree: JsonView, _context: Context) -> list[FieldError]:
 def update_claim(
     tree: JsonView, old: JsonView, subresource: str, context: Context
 ) -> list[FieldError]:
-    """A changed PersistentVolumeClaim: once made it may be bound, and a bound one may grow."""
+    """Checks a changed PersistentVolumeClaim: it may be bound, and a bound claim may grow."""
     if subresource:
         return []
     errors = create_claim(tree, context)
@@ -77,14 +77,14 @@ def update_claim(
 
 
 def create_class(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new StorageClass."""
+    """Checks a new StorageClass."""
     return [] if tree.get("provisioner") else [required("provisioner")]
 
 
 def update_class(
     tree: JsonView, old: JsonView, _subresource: str, context: Context
 ) -> list[FieldError]:
-    """A changed StorageClass: what it stands for stays."""
+    """Checks a changed StorageClass, whose `_FIXED` fields and binding mode are immutable."""
     errors = create_class(tree, context)
     errors += [
         forbidden(name, f"updates to {name} are forbidden.")
@@ -98,7 +98,7 @@ def update_class(
 
 
 def create_attributes_class(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new VolumeAttributesClass."""
+    """Checks a new VolumeAttributesClass."""
     driver = json_tree.text(tree, "driverName")
     parameters = json_tree.mapping(tree, "parameters")
     errors: list[FieldError] = [] if driver else [required("driverName")]
@@ -120,7 +120,7 @@ def create_attributes_class(tree: JsonView, _context: Context) -> list[FieldErro
 def update_attributes_class(
     tree: JsonView, old: JsonView, _subresource: str, context: Context
 ) -> list[FieldError]:
-    """A changed VolumeAttributesClass: what it stands for stays."""
+    """Checks a changed VolumeAttributesClass: driver and parameters are immutable."""
     return create_attributes_class(tree, context) + [
         forbidden(name, f"updates to {name} are forbidden.")
         for name in ("driverName", "parameters")
@@ -129,7 +129,7 @@ def update_attributes_class(
 
 
 def _fixed(tree: JsonView, *, is_bound: bool) -> JsonObject:
-    """What of a claim's spec may not change."""
+    """The immutable part of a claim's spec."""
     spec: JsonObject = dict(meta.spec(tree))
     if is_bound:
         spec.pop("volumeAttributesClassName", None)

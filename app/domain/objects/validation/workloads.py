@@ -1,6 +1,6 @@
-"""The rules of Deployments, ReplicaSets, StatefulSets and DaemonSets. Jobs have their own module.
+"""Validation of Deployments, ReplicaSets, StatefulSets and DaemonSets. Jobs have their own module.
 
-Parity: objects.md 15.1; the texts are upstream's.
+Parity: objects.md 15.1; the messages are upstream's.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ STATEFUL_TEXT = (
 
 
 def create_deployment(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new Deployment."""
+    """Checks a new Deployment."""
     spec = meta.spec(tree)
     errors = label_selectors.not_negative(spec, "replicas", "spec")
     errors += _selected(spec, "deployment")
@@ -56,7 +56,7 @@ def create_deployment(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def create_replica_set(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new ReplicaSet."""
+    """Checks a new ReplicaSet."""
     spec = meta.spec(tree)
     errors = label_selectors.not_negative(spec, "replicas", "spec")
     errors += label_selectors.not_negative(spec, "minReadySeconds", "spec")
@@ -65,7 +65,7 @@ def create_replica_set(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def create_stateful_set(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new StatefulSet."""
+    """Checks a new StatefulSet."""
     spec = meta.spec(tree)
     errors: list[FieldError] = []
     management = json_tree.text(spec, "podManagementPolicy")
@@ -82,7 +82,7 @@ def create_stateful_set(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def create_daemon_set(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new DaemonSet."""
+    """Checks a new DaemonSet."""
     spec = meta.spec(tree)
     errors = _selected(spec, "daemonset")
     errors += label_selectors.not_negative(spec, "minReadySeconds", "spec")
@@ -94,7 +94,7 @@ def create_daemon_set(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def update(check: Callable[[JsonView, Context], list[FieldError]]) -> Any:
-    """The check of a change: that of a new object, and the selector stays."""
+    """Returns the check of changes: that of a new object, and the selector is immutable."""
 
     def check_change(
         tree: JsonView, old: JsonView, subresource: str, context: Context
@@ -113,7 +113,7 @@ def update(check: Callable[[JsonView, Context], list[FieldError]]) -> Any:
 def update_stateful_set(
     tree: JsonView, old: JsonView, subresource: str, context: Context
 ) -> list[FieldError]:
-    """A changed StatefulSet: little of its spec may change."""
+    """Checks a changed StatefulSet: only the fields of `_STATEFUL_MUTABLE` may change."""
     if subresource == "status":
         return []
     errors = create_stateful_set(tree, context)
@@ -125,14 +125,14 @@ def update_stateful_set(
 
 
 def _selected(spec: JsonView, kind: str) -> list[FieldError]:
-    """Selector and template, and that they go together."""
+    """Checks the selector, the template, and that the selector matches the template's labels."""
     template = json_tree.mapping(spec, "template")
     selector = spec.get("selector")
     errors: list[FieldError] = []
     if not isinstance(selector, dict):
         if kind != "daemonset":
             errors.append(required("spec.selector"))
-        # A selector that is not there matches nothing.
+        # A missing selector matches nothing.
         labels = meta.labels(template)
         errors.append(invalid("spec.template.metadata.labels", labels or None, UNMATCHED))
     else:

@@ -1,6 +1,6 @@
-"""Which writes a webhook or policy is about: the rules of rules, selectors and conditions.
+"""Validation of rules, selectors and match conditions of webhooks and policies.
 
-Parity: objects.md 15.1; the texts are upstream's.
+Parity: objects.md 15.1; the messages are upstream's.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ CONDITIONS_MAX = 64
 
 
 def resources(found: JsonView, path: str) -> list[FieldError]:
-    """MatchResources of a policy or binding."""
+    """Checks the MatchResources of a policy or binding."""
     errors = choice(found, "matchPolicy", path, MATCH_POLICIES)
     errors += selectors(found, path)
     for name in ("resourceRules", "excludeResourceRules"):
@@ -39,7 +39,7 @@ def resources(found: JsonView, path: str) -> list[FieldError]:
 
 
 def selectors(holder: JsonView, path: str) -> list[FieldError]:
-    """The selectors of namespaces and objects."""
+    """Checks namespaceSelector and objectSelector."""
     return [
         error
         for name in ("namespaceSelector", "objectSelector")
@@ -48,7 +48,7 @@ def selectors(holder: JsonView, path: str) -> list[FieldError]:
 
 
 def choice(holder: JsonView, name: str, path: str, choices: Sequence[str]) -> list[FieldError]:
-    """A field with a fixed set of values, which defaulting has filled in."""
+    """Checks a field with a fixed set of values; an absent field is valid."""
     value = json_tree.text(holder, name)
     if name not in holder or value in choices:
         return []
@@ -56,7 +56,7 @@ def choice(holder: JsonView, name: str, path: str, choices: Sequence[str]) -> li
 
 
 def operations_rule(rule: JsonView, path: str) -> list[FieldError]:
-    """Operations, groups, versions, resources and scope of one rule."""
+    """Checks operations, groups, versions, resources and scope of one rule."""
     operations = json_tree.texts(rule, "operations")
     errors = _wildcard(operations, f"{path}.operations", "operations")
     for index, operation in enumerate(operations):
@@ -73,7 +73,7 @@ def operations_rule(rule: JsonView, path: str) -> list[FieldError]:
 
 
 def _wildcard(items: Sequence[str], path: str, noun: str) -> list[FieldError]:
-    """A list that must name something, and may not name more beside everything."""
+    """Checks that a list is not empty, and that `*` is its only item if present."""
     if not items:
         return [required(path)]
     if len(items) > 1 and "*" in items:
@@ -114,9 +114,9 @@ def _resources(items: Sequence[str], path: str) -> list[FieldError]:
 def expression(
     text: str, path: str, spec: JsonView, context: Context, *results: str, plain: bool = False
 ) -> list[FieldError]:
-    """An expression that is to give a value of one of the types `results`.
+    """Checks that an expression compiles and returns one of the types `results`.
 
-    It sees the variables of `spec` unless it is `plain`, as conditions are.
+    It can use the variables of `spec` unless it is `plain`, as match conditions are.
     """
     rules = context.policy_rules
     if rules is None:
@@ -137,7 +137,7 @@ def _names(items: Sequence[str], path: str) -> list[FieldError]:
 
 
 def conditions(holder: JsonView, path: str, context: Context) -> list[FieldError]:
-    """The names and expressions of matchConditions."""
+    """Checks the names and expressions of matchConditions."""
     conditions = json_tree.objects(holder, "matchConditions")
     place = f"{path}.matchConditions"
     if len(conditions) > CONDITIONS_MAX:

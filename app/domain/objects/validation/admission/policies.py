@@ -1,6 +1,6 @@
-"""The rules of admission policies and their bindings.
+"""Validation of admission policies and their bindings.
 
-Parity: objects.md 15.1; the texts are upstream's.
+Parity: objects.md 15.1; the messages are upstream's.
 """
 
 import re
@@ -42,7 +42,7 @@ _UNSET = "validations or auditAnnotations must be set"
 
 
 def create_validating(tree: JsonView, context: Context) -> list[FieldError]:
-    """A new ValidatingAdmissionPolicy."""
+    """Checks a new ValidatingAdmissionPolicy."""
     spec = meta.spec(tree)
     errors = _common(spec, context)
     validations = json_tree.objects(spec, "validations")
@@ -59,7 +59,7 @@ def create_validating(tree: JsonView, context: Context) -> list[FieldError]:
 
 
 def create_mutating(tree: JsonView, context: Context) -> list[FieldError]:
-    """A new MutatingAdmissionPolicy."""
+    """Checks a new MutatingAdmissionPolicy."""
     spec = meta.spec(tree)
     errors = _common(spec, context)
     mutations = json_tree.objects(spec, "mutations")
@@ -76,13 +76,13 @@ def create_mutating(tree: JsonView, context: Context) -> list[FieldError]:
 
 
 def create_validating_binding(tree: JsonView, context: Context) -> list[FieldError]:
-    """A new ValidatingAdmissionPolicyBinding."""
+    """Checks a new ValidatingAdmissionPolicyBinding."""
     actions = json_tree.texts(tree, "spec", "validationActions")
     return create_binding(tree, context) + _actions(actions, "spec.validationActions")
 
 
 def create_binding(tree: JsonView, _context: Context) -> list[FieldError]:
-    """What bindings of both kinds of policies have."""
+    """Checks the fields that bindings of both kinds of policies have."""
     spec = meta.spec(tree)
     name = json_tree.text(spec, "policyName")
     errors: list[FieldError] = [] if name else [required("spec.policyName")]
@@ -96,7 +96,7 @@ def create_binding(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def _common(spec: JsonView, context: Context) -> list[FieldError]:
-    """What policies of both kinds have."""
+    """Checks the fields that both kinds of policies have."""
     if "failurePolicy" not in spec:
         errors = [required("spec.failurePolicy")]
     else:
@@ -113,7 +113,7 @@ def _common(spec: JsonView, context: Context) -> list[FieldError]:
             errors.append(required("spec.matchConstraints.resourceRules"))
     errors += matching.conditions(spec, "spec", context)
     for index, variable in enumerate(json_tree.objects(spec, "variables")):
-        # A variable sees those before it.
+        # A variable can use the variables before it.
         seen = {**spec, "variables": json_tree.objects(spec, "variables")[:index]}
         errors += _variable(variable, f"spec.variables[{index}]", seen, context)
     return errors

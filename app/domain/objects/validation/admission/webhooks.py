@@ -1,6 +1,6 @@
-"""The rules of MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
+"""Validation of MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
 
-Parity: objects.md 15.1; the texts are upstream's.
+Parity: objects.md 15.1; the messages are upstream's.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _FORM = "; desired format: https://host[/path]"
 
 
 def create(tree: JsonView, context: Context) -> list[FieldError]:
-    """A new configuration, of either kind."""
+    """Checks a new webhook configuration of either kind."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, webhook in enumerate(json_tree.objects(tree, "webhooks")):

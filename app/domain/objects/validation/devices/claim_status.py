@@ -1,4 +1,5 @@
-"""The status of a ResourceClaim. Parity: objects.md 5.4 and 5.5, controllers.md 6.2."""
+"""Validation of the status of ResourceClaims. Parity: objects.md 5.4 and 5.5, controllers.md
+6.2."""
 
 import ipaddress
 from typing import Any
@@ -38,7 +39,7 @@ ADMIN_TEXT = (
 def update(
     tree: JsonView, old: JsonView, context: Context, *, known: frozenset[str]
 ) -> list[FieldError]:
-    """A changed status; `known` are the requests that results may name."""
+    """Checks a changed status; `known` are the valid references of results to requests."""
     status, stored = meta.status(tree), meta.status(old)
     allocation, before = status.get("allocation"), stored.get("allocation")
     errors: list[FieldError] = []

@@ -1,4 +1,4 @@
-"""ResourceClaim and ResourceClaimTemplate: spec and creation. Parity: objects.md 5 and 6."""
+"""Validation of ResourceClaims and ResourceClaimTemplates. Parity: objects.md 5 and 6."""
 
 from typing import Any
 
@@ -51,22 +51,22 @@ _NOT_IN_TEMPLATES = (
 )
 
 FLAWLESS_MAX = 1_024
-"""How many specs without errors are remembered: claims from one template have one spec."""
+"""The largest number of cached specs without errors: claims of a template have the same spec."""
 
 FLAWLESS_BYTES_MAX = 8_192
-"""A longer spec is checked each time."""
+"""The largest size of a cached spec in bytes; a longer spec is checked each time."""
 
 _flawless: dict[tuple[str, frozenset[str], CheckExpression, bytes], None] = {}
 
 
 def create(tree: JsonView, context: Context) -> list[FieldError]:
-    """A new claim."""
+    """Checks a new ResourceClaim."""
     spec = meta.spec(tree)
     return _check_new_spec(spec, context) + _admin_access(spec, context)
 
 
 def _check_new_spec(spec: JsonView, context: Context) -> list[FieldError]:
-    """`check_spec`, not asked again for a spec in which nothing was wrong."""
+    """Checks a spec with `check_spec`, unless an equal spec is cached as valid."""
     profile = context.profile
     text = canonical_json(spec)
     key = (profile.version, profile.open_gates, context.check_expression, text)
@@ -81,7 +81,7 @@ def _check_new_spec(spec: JsonView, context: Context) -> list[FieldError]:
 
 
 def update(tree: JsonView, old: JsonView, subresource: str, context: Context) -> list[FieldError]:
-    """A changed claim: the spec never changes, the status by its own rules."""
+    """Checks a changed ResourceClaim: the spec is immutable, the status has its own rules."""
     if subresource == "status":
         return claim_status.update(tree, old, context, known=request_references(tree))
     new_spec, old_spec = meta.spec(tree), meta.spec(old)
@@ -91,7 +91,8 @@ def update(tree: JsonView, old: JsonView, subresource: str, context: Context) ->
 
 
 def create_template(tree: JsonView, context: Context) -> list[FieldError]:
-    """A new template; admin access is reported without a second `spec` in the path."""
+    """Checks a new ResourceClaimTemplate. Errors of admin access have no second `spec` in the
+    path."""
     spec = json_tree.mapping(tree, "spec", "spec")
     errors = _template_metadata(json_tree.mapping(tree, "spec", "metadata"))
     return errors + check_spec(spec, "spec.spec", context) + _admin_access(spec, context)
@@ -100,11 +101,11 @@ def create_template(tree: JsonView, context: Context) -> list[FieldError]:
 def update_template(
     tree: JsonView, old: JsonView, _subresource: str, _context: Context
 ) -> list[FieldError]:
-    """A template's spec never changes."""
+    """Checks a changed ResourceClaimTemplate: the spec is immutable."""
     new, stored = meta.spec(tree), meta.spec(old)
     if is_unchanged(new, stored):
         return []
-    # The metadata is embedded, so its fields stand beside the spec, in their usual spelling.
+    # Go embeds the metadata, so its fields are printed beside the spec, with their JSON names.
     value = {
         **meta.metadata(new),
         "Spec": claim_spec_in_go(meta.spec(new)),
@@ -113,7 +114,7 @@ def update_template(
 
 
 def request_references(tree: JsonView) -> frozenset[str]:
-    """What constraints, configurations and results may name: `main` and `main/sub`."""
+    """The valid references to requests: `main` and `main/sub`."""
     known: set[str] = set()
     for request in dra.request_trees(tree):
         name = json_tree.text(request, "name")
@@ -124,7 +125,7 @@ def request_references(tree: JsonView) -> frozenset[str]:
 
 
 def check_spec(spec: JsonView, path: str, context: Context) -> list[FieldError]:
-    """A ResourceClaimSpec below `path`."""
+    """Checks a ResourceClaimSpec at `path`."""
     devices = json_tree.mapping(spec, "devices")
     place = f"{path}.devices"
     known = request_references({"spec": spec})
@@ -216,7 +217,7 @@ def _constraint(item: Any, path: str, known: frozenset[str], context: Context) -
             tree["distinctAttribute"], f"{path}.distinctAttribute"
         )
     if context.profile.enabled("DRAConsumableCapacity"):
-        # Parity: objects.md 5.1; the text says the opposite of what is wrong, as upstream does.
+        # Parity: objects.md 5.1; the message states the opposite of the error, as upstream's does.
         detail = (
             'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple '
             "fields are set"

@@ -1,4 +1,4 @@
-"""DeviceClass. Parity: objects.md 4."""
+"""Validation of DeviceClasses. Parity: objects.md 4."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ CONFIGS_MAX = 32
 
 
 def create(tree: JsonView, context: Context) -> list[FieldError]:
-    """A new class."""
+    """Checks a new DeviceClass."""
     return _spec(tree, None, context)
 
 
 def update(tree: JsonView, old: JsonView, _subresource: str, context: Context) -> list[FieldError]:
-    """A changed class: equal selectors and configurations are not judged again."""
+    """Checks a changed DeviceClass: equal selectors and configurations are not checked again."""
     return _spec(tree, old, context)
 
 

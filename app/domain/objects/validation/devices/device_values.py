@@ -1,4 +1,5 @@
-"""Attributes, capacities and request policies of a device. Parity: objects.md 7.3 and 7.4."""
+"""Validation of attributes, capacities and request policies of devices. Parity: objects.md 7.3 and
+7.4."""
 
 import itertools
 from collections.abc import Callable
@@ -34,7 +35,7 @@ RANGE_TEXT = (
 
 
 def attribute(value: Any, path: str) -> list[FieldError]:
-    """Exactly one value, of the type that its field says."""
+    """Checks an attribute: exactly one value, with the type of its field."""
     tree = value if isinstance(value, dict) else {}
     kinds = [name for name in (*SCALARS, *LISTS) if tree.get(name) is not None]
     if len(kinds) != 1:
@@ -54,7 +55,7 @@ def attribute(value: Any, path: str) -> list[FieldError]:
 
 
 def values_in(value: Any) -> int:
-    """How many values an attribute counts for: lists by element."""
+    """The number of values of an attribute; each element of a list counts."""
     if not isinstance(value, dict):
         return 0
     return sum(
@@ -80,7 +81,7 @@ def _scalar(name: str, value: Any, path: str) -> list[FieldError]:
 
 
 def quantity_errors(value: Any, path: str) -> list[FieldError]:
-    """A quantity that must be there and be readable."""
+    """Checks a required quantity."""
     if value is None:
         return [required(path)]
     try:
@@ -91,7 +92,7 @@ def quantity_errors(value: Any, path: str) -> list[FieldError]:
 
 
 def capacity(value: Any, path: str, *, shared_device: bool, context: Context) -> list[FieldError]:
-    """`{value, requestPolicy}`; a policy needs a device that may be allocated several times."""
+    """Checks `{value, requestPolicy}`; a policy requires a device with allowMultipleAllocations."""
     tree = value if isinstance(value, dict) else {}
     errors = quantity_errors(tree.get("value"), f"{path}.value")
     policy = tree.get("requestPolicy")

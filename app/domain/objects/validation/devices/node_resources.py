@@ -1,6 +1,6 @@
-"""What a device takes of its node: `nodeAllocatableResources`. Parity: objects.md 7.9.
+"""Validation of `nodeAllocatableResources` of devices. Parity: objects.md 7.9.
 
-The rules are those of the contract, the words our own: no recording shows them.
+The rules are those of the contract; the messages are our own, because no recording shows them.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ ZERO = quantity.parse("0")
 
 
 def check(device: JsonView, path: str) -> list[FieldError]:
-    """The resources of a node that a device uses or stands for."""
+    """Checks the `nodeAllocatableResources` of a device."""
     resources = json_tree.mapping(device, "nodeAllocatableResources")
     capacities = json_tree.mapping(device, "capacity")
     errors: list[FieldError] = []

@@ -1,4 +1,4 @@
-"""ResourceSlicePatch (KEP-5027). Parity: objects.md 9."""
+"""Validation of ResourceSlicePatches (KEP-5027). Parity: objects.md 9."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,12 +16,12 @@ VALUES = ("int", "bool", "string", "version", "null")
 
 
 def create(tree: JsonView, context: Context) -> list[FieldError]:
-    """A new patch."""
+    """Checks a new ResourceSlicePatch."""
     return _devices(json_tree.mapping(tree, "spec", "devices"), context)
 
 
 def update(tree: JsonView, _old: JsonView, _subresource: str, context: Context) -> list[FieldError]:
-    """A changed patch: judged like a new one."""
+    """Checks a changed ResourceSlicePatch like a new one."""
     return create(tree, context)
 
 

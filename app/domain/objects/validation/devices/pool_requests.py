@@ -1,4 +1,4 @@
-"""ResourcePoolStatusRequest. Parity: objects.md 15."""
+"""Validation of ResourcePoolStatusRequests. Parity: objects.md 15."""
 
 from app.domain.objects.field_errors import FieldError, immutable, invalid
 from app.domain.objects.validation import conditions, shared
@@ -11,7 +11,7 @@ LIMIT_MAX = 1000
 
 
 def create(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new request."""
+    """Checks a new ResourcePoolStatusRequest."""
     spec = meta.spec(tree)
     errors = shared.driver_name(spec.get("driver"), "spec.driver")
     if spec.get("poolName") is not None:
@@ -23,7 +23,8 @@ def create(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def update(tree: JsonView, old: JsonView, _subresource: str, _context: Context) -> list[FieldError]:
-    """The spec never changes; a status is set once."""
+    """Checks a changed ResourcePoolStatusRequest: the spec and a status that was set are
+    immutable."""
     errors = conditions.check(json_tree.get(tree, "status", "conditions"), "status.conditions")
     if tree.get("spec") != old.get("spec"):
         errors.append(immutable("spec", tree.get("spec")))

@@ -1,4 +1,4 @@
-"""ResourceSlice. Parity: objects.md 7."""
+"""Validation of ResourceSlices. Parity: objects.md 7."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -46,7 +46,7 @@ UNBOUNDED = 2**31 - 1
 SHARED_IN_ALL_MAX = 32
 CONSUMED_BY_DEVICE_MAX = 32
 CONSUMED_IN_ALL_MAX = 1_024
-"""Counters in all sets of a slice, of one device and of all devices, up to 1.34."""
+"""The limits of counters up to 1.34: in all sets of a slice, of one device, and of all devices."""
 
 APART_TEXT = "only one of `sharedCounters` or `devices` is allowed"
 BY_DEVICE_TEXT = f"the total number of counters must not exceed {CONSUMED_BY_DEVICE_MAX}"
@@ -55,12 +55,12 @@ SHARED_TEXT = f"the total number of shared counters must not exceed {SHARED_IN_A
 TOGETHER_TEXT = f"the total number of attributes and capacities must not exceed {TOGETHER_MAX}"
 VALUES_TEXT = f"the total number of attribute values must not exceed {VALUES_MAX}"
 TOTALS = (BY_DEVICE_TEXT, IN_ALL_TEXT, SHARED_TEXT, TOGETHER_TEXT, VALUES_TEXT)
-"""What the API says of totals that are too large."""
+"""The messages about totals that are too large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceLimits:
-    """Lists whose limits depend on the release. Parity: objects.md 7.1, 7.2 and 10."""
+    """Limits of lists that depend on the release. Parity: objects.md 7.1, 7.2 and 10."""
 
     devices_with_features: int
     sets: int
@@ -80,12 +80,12 @@ LIMITS_UP_TO_34 = SliceLimits(
 
 
 def create(tree: JsonView, context: Context) -> list[FieldError]:
-    """A new slice."""
+    """Checks a new ResourceSlice."""
     return _spec(meta.spec(tree), None, context)
 
 
 def update(tree: JsonView, old: JsonView, _subresource: str, context: Context) -> list[FieldError]:
-    """A changed slice: driver, pool name and node stay."""
+    """Checks a changed ResourceSlice: driver, pool name and node name are immutable."""
     spec, stored = meta.spec(tree), meta.spec(old)
     errors = _spec(spec, stored, context)
     for path in (("pool", "name"), ("driver",), ("nodeName",)):
@@ -126,7 +126,8 @@ def _limits_of(context: Context) -> SliceLimits:
 
 
 def _counters_in_all(spec: JsonView) -> list[FieldError]:
-    """Up to 1.34 counters are counted over the slice, and devices draw from sets of their slice."""
+    """Checks counters up to 1.34: totals over the slice, and that devices use sets of their
+    slice."""
     sets = dict(_by_set(spec.get("sharedCounters"), "name"))
     errors: list[FieldError] = []
     in_all = 0
@@ -157,7 +158,7 @@ def _counters_in_all(spec: JsonView) -> list[FieldError]:
 
 
 def _by_set(items: Any, name_field: str) -> list[tuple[str, JsonView]]:
-    """The counters of each entry with the name of their set."""
+    """The set name and the counters of each entry."""
     trees = [each if isinstance(each, dict) else {} for each in items or ()]
     return [
         (json_tree.text(each, name_field), json_tree.mapping(each, "counters")) for each in trees

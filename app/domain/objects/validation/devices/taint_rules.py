@@ -1,4 +1,4 @@
-"""DeviceTaintRule. Parity: objects.md 8."""
+"""Validation of DeviceTaintRules. Parity: objects.md 8."""
 
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.validation import conditions, shared
@@ -8,12 +8,12 @@ from app.domain.values.json_tree import JsonView
 
 
 def create(tree: JsonView, _context: Context) -> list[FieldError]:
-    """A new rule."""
+    """Checks a new DeviceTaintRule."""
     return _spec(tree, "")
 
 
 def update(tree: JsonView, old: JsonView, subresource: str, _context: Context) -> list[FieldError]:
-    """A changed rule; an unknown effect that is stored already is tolerated."""
+    """Checks a changed DeviceTaintRule; an unknown effect is valid if it is already stored."""
     if subresource == "status":
         return conditions.check(json_tree.get(tree, "status", "conditions"), "status.conditions")
     return _spec(tree, json_tree.text(old, "spec", "taint", "effect"))

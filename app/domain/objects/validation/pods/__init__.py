@@ -1,1 +1,1 @@
-"""Validation of pod specs, also of those inside templates."""
+"""Validation of pod specs, in pods and in pod templates."""

@@ -1,4 +1,4 @@
-"""The claims for devices that a pod names. Parity: objects.md 15.1; the texts are upstream's."""
+"""Validation of `resourceClaims` of pods. Parity: objects.md 15.1; the messages are upstream's."""
 
 from app.domain.objects.field_errors import FieldError, duplicate, invalid
 from app.domain.objects.validation import shared
@@ -9,7 +9,7 @@ SOURCE_TEXT = "must specify one of: `resourceClaimName`, `resourceClaimTemplateN
 
 
 def check(spec: JsonView, path: str) -> list[FieldError]:
-    """The `resourceClaims` of a spec."""
+    """Checks the `resourceClaims` of a spec."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, claim in enumerate(json_tree.objects(spec, "resourceClaims")):
@@ -37,7 +37,7 @@ def check(spec: JsonView, path: str) -> list[FieldError]:
 
 
 def _in_go(claim: JsonView) -> dict[str, object]:
-    """The entry as messages show it: with the names that it has in Go."""
+    """An entry with Go field names, as messages print it."""
     return {
         "Name": claim.get("name") or "",
         "ResourceClaimName": claim.get("resourceClaimName"),

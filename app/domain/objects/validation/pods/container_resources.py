@@ -1,6 +1,6 @@
-"""What containers ask of their node and of the claims of their pod.
+"""Validation of container resources: requests, limits and claims.
 
-Parity: objects.md 15.1; the texts are upstream's.
+Parity: objects.md 15.1; the messages are upstream's.
 """
 
 from collections.abc import Set
@@ -39,7 +39,7 @@ STANDARD = OF_CONTAINERS | {
     "services.nodeports",
     "storage",
 }
-"""Names without a domain that mean something anywhere, if not for a container."""
+"""The names without a domain that have a meaning in Kubernetes, not all of them for containers."""
 
 _ZERO = quantity.parse("0")
 _NANOS = 10**9
@@ -47,7 +47,7 @@ _CLAIMS_TEXT = "must be one of the names in pod.spec.resourceClaims"
 
 
 def check(resources: JsonView, path: str, claim_names: Set[str]) -> list[FieldError]:
-    """The `resources` of a container whose pod has claims of these names."""
+    """Checks the `resources` of a container; `claim_names` are the claims of its pod."""
     errors: list[FieldError] = []
     limits = json_tree.mapping(resources, "limits")
     requests = json_tree.mapping(resources, "requests")
@@ -62,7 +62,7 @@ def check(resources: JsonView, path: str, claim_names: Set[str]) -> list[FieldEr
 
 
 def is_native(name: str) -> bool:
-    """True for a resource of Kubernetes itself, which a node may promise more of than it has."""
+    """Whether a resource is one of Kubernetes itself, which can be overcommitted."""
     return "/" not in name or "kubernetes.io/" in name
 
 
@@ -102,7 +102,8 @@ def _name(name: str, path: str) -> list[FieldError]:
 
 
 def _beside_limit(name: str, amount: Any, limits: JsonView, path: str) -> list[FieldError]:
-    """A request stays below the limit; what cannot be promised twice is limited to just that."""
+    """Checks a request against its limit: at most the limit, or equal if it cannot be
+    overcommitted."""
     is_exact = not is_native(name) or name.startswith(PAGES)
     if name not in limits:
         detail = "Limit must be set for non overcommitable resources"

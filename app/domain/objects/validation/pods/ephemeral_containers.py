@@ -1,6 +1,6 @@
-"""Containers that are put into a running pod to look at it.
+"""Validation of ephemeral containers, which are added to a running pod to debug it.
 
-Parity: objects.md 15.1; the texts are upstream's.
+Parity: objects.md 15.1; the messages are upstream's.
 """
 
 from app.domain.objects.field_errors import (
@@ -19,7 +19,7 @@ _WITHOUT = ("lifecycle", "livenessProbe", "ports", "readinessProbe", "resources"
 
 
 def update(spec: JsonView, stored: JsonView) -> list[FieldError]:
-    """They may be added; those that are there stay as they are."""
+    """Checks a change: ephemeral containers may be added, but not changed or removed."""
     errors: list[FieldError] = []
     others = {
         json_tree.text(container, "name")

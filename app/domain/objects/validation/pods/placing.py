@@ -1,6 +1,6 @@
-"""Where pods may go: gates, affinity and spreading.
+"""Validation of placement: scheduling gates, affinity and topology spread constraints.
 
-Parity: objects.md 15.1; the texts are upstream's.
+Parity: objects.md 15.1; the messages are upstream's.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def check(spec: JsonView, path: str) -> list[FieldError]:
-    """The affinity, the spreading and the gates of a spec."""
+    """Checks node name, affinity, topology spread constraints and scheduling gates of a spec."""
     errors: list[FieldError] = []
     if spec.get("nodeName"):
         errors += shared.formatted(spec["nodeName"], f"{path}.nodeName", names.subdomain)
@@ -42,7 +42,7 @@ def check(spec: JsonView, path: str) -> list[FieldError]:
 
 
 def gated(spec: JsonView, path: str) -> list[FieldError]:
-    """A new pod with gates has no node yet."""
+    """Checks that a new pod with scheduling gates has no node."""
     if spec.get("schedulingGates") and spec.get("nodeName"):
         return [forbidden(f"{path}.nodeName", GATED_TEXT)]
     return []

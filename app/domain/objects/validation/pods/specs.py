@@ -1,8 +1,8 @@
-"""What a pod is made of, in pods and in templates: containers, volumes, ports, tolerations.
+"""Validation of pod specs, in pods and in templates: containers, volumes, ports, tolerations.
 
-The fields that people write most; what is not checked here is stored as it came. Each group is
-looked at only where the spec has it, because every pod of every workload passes here. Parity:
-objects.md 15.1; the texts are upstream's.
+Only commonly used fields are checked; other fields are stored as they were sent. Each group of
+fields is checked only if the spec has it, because this code runs for every pod. Parity: objects.md
+15.1; the messages are upstream's.
 """
 
 from collections.abc import Iterable, Sequence, Set
@@ -37,14 +37,16 @@ _RESTARTS = ("Always", "OnFailure", "Never")
 def check_template(
     template: JsonView, path: str, *, volumes: Iterable[str] = ()
 ) -> list[FieldError]:
-    """A pod template: labels, and its spec; `volumes` are added to those of the spec."""
+    """Checks labels and spec of a pod template; `volumes` are names in addition to those of the
+    spec."""
     errors = shared.labels(json_tree.get(template, "metadata", "labels"), f"{path}.metadata.labels")
     spec = meta.spec(template)
     return errors + check_pod(spec, f"{path}.spec", volumes=volumes)
 
 
 def check_pod(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list[FieldError]:
-    """Everything about a spec, of a pod or of a template; `volumes` are added to its own."""
+    """Checks the spec of a pod or template; `volumes` are names in addition to those of the
+    spec."""
     errors: list[FieldError] = []
     if spec.get("resourceClaims"):
         errors += pod_claims.check(spec, path)
@@ -66,7 +68,7 @@ def check_pod(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list
 
 
 def check(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list[FieldError]:
-    """Everything about a spec but the names of its containers.
+    """Checks a spec except its resource claims, container names and restart policy.
 
     `volumes` are names that the owner of the spec adds, as a StatefulSet does with its claims.
     """
@@ -103,7 +105,7 @@ def check(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list[Fie
 
 
 def _is_plain(container: JsonView) -> bool:
-    """True for a container with nothing but a right image: as most are, so it is seen at once."""
+    """Whether a container has a valid image and nothing else to check, as most containers do."""
     image = container.get("image")
     return (
         isinstance(image, str)
@@ -118,7 +120,7 @@ def _is_plain(container: JsonView) -> bool:
 
 
 def _is_of_nodes(item: JsonView) -> bool:
-    """True for the two tolerations that admission gives to every pod."""
+    """Whether an item is one of the two tolerations that admission adds to every pod."""
     return (
         item.get("key") in _OF_NODES
         and item.get("operator") == "Exists"
@@ -217,7 +219,7 @@ def _mounts(mounts: Sequence[JsonView], path: str, volumes: set[str]) -> list[Fi
 
 
 def _volumes(volumes: Sequence[JsonView], path: str, known: set[str]) -> list[FieldError]:
-    """The volumes, whose names are added to those known."""
+    """Checks the volumes and adds their names to `known`."""
     errors: list[FieldError] = []
     for index, volume in enumerate(volumes):
         at = f"{path}[{index}]"
