@@ -1,1 +1,1 @@
-"""Writes: what one makes of the objects, from the command to the drafts of events."""
+"""Writes of objects, from the command to the drafts of events."""

@@ -1,7 +1,7 @@
-"""From the tree that a client sent to the tree that could be stored.
+"""Admission of a tree: from the form that a client sent to the form to store.
 
-Checks what the tree says it is, prunes it, reports unknown fields, converts it into the storage
-version and fills in the defaults. The result is a fresh tree that the caller owns.
+Admission checks the type of the tree, prunes it, reports unknown fields, converts it to the storage
+version and sets defaults. The result is a new tree that the caller owns.
 """
 
 import dataclasses
@@ -25,10 +25,10 @@ from app.domain.values.timestamps import Instant
 
 
 def find_kind(reader: ObjectsReader, key: ObjectKey, version: str, rules: Rules) -> Kind:
-    """The kind that a command is about. Raises NotFound when it is not served."""
+    """Returns the kind of a command's object. Raises NotFound if the kind is not served."""
     kind = history_kinds.find(reader, key.group, key.resource)
     if kind is not None and kind.custom is not None and version == kind.storage_version:
-        return kind  # also when it is not served: controllers go on, the API refuses by itself
+        return kind  # even if not served: controllers may use it, the API refuses it separately
     if kind is None or not registry.is_served(kind, key.group, version, rules.profile):
         raise rejections.unknown_resource()
     return kind
@@ -36,12 +36,12 @@ def find_kind(reader: ObjectsReader, key: ObjectKey, version: str, rules: Rules)
 
 @lru_cache(maxsize=64)
 def as_asked(kind: Kind, group: str) -> Kind:
-    """The kind as messages name it: by the group under which the client asked."""
+    """The kind as messages name it, with the group of the request."""
     return kind if group == kind.group else dataclasses.replace(kind, group=group)
 
 
 def storage_key(kind: Kind, key: ObjectKey) -> ObjectKey:
-    """The key under which the object stands in the log."""
+    """The key of the object in the log."""
     return key if key.group == kind.group else key._replace(group=kind.group)
 
 
@@ -55,10 +55,11 @@ def admit(
     rules: Rules,
     now: Instant,
 ) -> tuple[JsonObject, tuple[str, ...]]:
-    """The stored form of `tree`, which came in `group`/`version`, and warnings for the client.
+    """Returns the stored form of `tree`, which is in `group`/`version`, and warnings for the
+    client.
 
-    Raises BadRequest for a body of another kind or version, for a value that does not fit its
-    field, and in strict mode for unknown or duplicate fields.
+    Raises BadRequest for a body of another kind or version, for a value of a wrong type, and in
+    strict mode for unknown or duplicate fields.
     """
     expected = registry.api_version(group, version)
     check_type(kind, expected, tree)
@@ -76,9 +77,9 @@ def admit(
 
 
 def of_status(kind: Kind, api_version: str, tree: JsonObject, stored: JsonView) -> JsonObject:
-    """What of a tree a write of the status has to look at.
+    """The parts of a tree that a write of the status has to admit.
 
-    Parts that are the very ones that are stored stay behind: they are as admission left them, and
+    Parts that are identical to stored ones are left out: admission has already processed them, and
     only the status and metadata of the tree are used.
     """
     if kind.custom is not None or api_version != kind.storage_api_version:
@@ -94,7 +95,8 @@ _TAKEN_FOR_STATUS = frozenset(("apiVersion", "kind", "metadata", "status"))
 
 
 def fill(kind: Kind, version: str, tree: JsonObject) -> None:
-    """Fill in the defaults of a custom kind, in place: of the version asked for and of storage."""
+    """Sets the defaults of a custom kind in place: those of the request's version and of
+    storage."""
     if kind.custom is None:
         return
     for name in dict.fromkeys((version, kind.storage_version)):
@@ -102,7 +104,7 @@ def fill(kind: Kind, version: str, tree: JsonObject) -> None:
 
 
 def forget_empty(kind: Kind, tree: JsonObject) -> None:
-    """Store empty lists as the API server does: absent, or null where they always show."""
+    """Changes empty lists in place to the form that the API server stores: absent, or null."""
     for *parents, name in corrections.STORED_EMPTY.get((kind.group, kind.kind), ()):
         holder = json_tree.mapping(tree, *parents)
         if holder.get(name) == [] and isinstance(holder, dict):
@@ -114,7 +116,7 @@ def forget_empty(kind: Kind, tree: JsonObject) -> None:
 
 
 def as_owned(kind: Kind, tree: JsonObject) -> JsonObject:
-    """The tree whose fields its writer owns: without lists that are there for validation only."""
+    """The tree whose fields its writer owns: without empty lists that only validation needs."""
     spec = meta.spec(tree)
     if not is_slice(kind) or all(spec.get(name) != [] for name in _SLICE_LISTS):
         return tree
@@ -122,7 +124,7 @@ def as_owned(kind: Kind, tree: JsonObject) -> JsonObject:
 
 
 def is_slice(kind: Kind) -> bool:
-    """True for ResourceSlices."""
+    """Whether the kind is ResourceSlice."""
     return kind.group == api_groups.RESOURCE and kind.kind == "ResourceSlice"
 
 
@@ -132,7 +134,8 @@ _SLICE_LISTS = ("devices", "sharedCounters")
 def pruned(
     kind: Kind, group: str, version: str, tree: JsonObject, rules: Rules
 ) -> tuple[JsonObject, list[str]]:
-    """The pruned copy of a tree in one version. Raises BadRequest for a value of a wrong type."""
+    """Returns the pruned copy of a tree, and problems. Raises BadRequest for a value of a wrong
+    type."""
     node = rules.schemas.node(kind, group, version)
     try:
         if kind.custom is not None:
@@ -145,7 +148,7 @@ def pruned(
 def clean_custom(
     kind: Kind, version: str, tree: JsonObject, node: SchemaNode, *, is_partial: bool = False
 ) -> tuple[JsonObject, list[str]]:
-    """The same for a custom kind: its metadata is that of every kind, the rest as its schema says.
+    """Prunes an object of a custom kind: metadata as for all kinds, the rest by its own schema.
 
     Raises prune.WrongType for metadata that cannot be read.
     """
@@ -164,7 +167,7 @@ def clean_custom(
 def admit_metadata(
     kind: Kind, group: str, version: str, tree: JsonView, *, options: WriteOptions, rules: Rules
 ) -> tuple[JsonObject, tuple[str, ...]]:
-    """The metadata of a tree in its stored form, and warnings, where the rest gives none.
+    """Returns the stored form of a tree's metadata, and warnings about the metadata.
 
     Raises BadRequest as `admit` does.
     """
@@ -182,7 +185,7 @@ _Clean: TypeAlias = Callable[[SchemaNode, JsonObject], tuple[JsonObject, list[st
 def _clean_metadata(
     kind: Kind, node: SchemaNode, written: JsonObject, clean: _Clean
 ) -> tuple[JsonObject, list[str]]:
-    """Pruned metadata; what is said of it names it as a part of the object."""
+    """Prunes metadata; problems name it as a part of the object."""
     try:
         cleaned, problems = clean(node.fields["metadata"], written)
     except prune.WrongType as wrong:
@@ -195,7 +198,7 @@ def _clean_metadata(
 def report(
     kind: Kind, version: str, problems: Sequence[str], options: WriteOptions
 ) -> tuple[str, ...]:
-    """What to say about unknown and duplicate fields. Raises BadRequest in strict mode."""
+    """Returns warnings about unknown and duplicate fields. Raises BadRequest in strict mode."""
     if not problems or options.field_validation is FieldValidation.IGNORE:
         return ()
     if options.field_validation is FieldValidation.STRICT:
@@ -205,7 +208,8 @@ def report(
 
 
 def check_type(kind: Kind, expected: str, tree: JsonObject) -> None:
-    """Raise BadRequest for a tree of another kind or version; absent ones follow the request."""
+    """Raises BadRequest for a tree of another kind or version; absent ones default to the
+    request's."""
     found_version = tree.get("apiVersion") or expected
     found_kind = tree.get("kind") or kind.kind
     if found_kind == kind.kind and found_version == expected:
@@ -219,7 +223,7 @@ def check_type(kind: Kind, expected: str, tree: JsonObject) -> None:
             f"version ({expected})"
         )
     if found_kind == kind.kind and kind.group == api_groups.RESOURCE:
-        # Beyond upstream, because drivers have been written for what was never released.
+        # Beyond upstream: drivers exist that use versions that were never released.
         conversion.check_version(kind, group, version)
     known = registry.find_kind(group, version, found_kind)
     if known is None:

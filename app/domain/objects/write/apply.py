@@ -1,7 +1,8 @@
-"""Server-side apply: lay a configuration over the object, as far as nobody else owns the fields.
+"""Server-side apply: merges a configuration into the object unless other managers own the fields.
 
-Parity: api.md 9. What the manager applied before and now leaves out is removed, unless
-somebody else owns it too. Fields of others that would change are conflicts; `force` takes them.
+Parity: api.md 9. A field that the manager applied before and now leaves out is removed, unless
+another manager owns it too. A change of a field of another manager is a conflict; `force` takes the
+field over.
 """
 
 import dataclasses
@@ -44,10 +45,10 @@ KUBECTL = "kubectl"
 def decide_apply(
     reader: ObjectsReader, command: PatchObject, stamp: Stamp, rules: Rules
 ) -> Decided:
-    """The object after the apply, made if it was not there.
+    """Returns the object after the apply, which creates it if it does not exist.
 
-    Raises Conflict with one cause per field that another manager owns, Invalid without a manager,
-    BadRequest for a configuration that cannot be read.
+    Raises Conflict with one cause for each field that another manager owns, Invalid without a
+    manager, BadRequest for a configuration that cannot be read.
     """
     kind = admission.find_kind(reader, command.key, command.version, rules)
     key = admission.storage_key(kind, command.key)
@@ -78,7 +79,7 @@ def decide_apply(
         if wanted:
             raise rejections.uid_without_object(kind, key.name, wanted)
         config["metadata"]["name"] = key.name
-        # Parity: api.md 9; there is none to compare with.
+        # Parity: api.md 9; there is no object to compare with.
         config["metadata"].pop("resourceVersion", None)
         tree = _completed(kind, config, node, command, stamp)
         return creation.create(write, tree, warnings=warnings, managers=[writer])
@@ -104,9 +105,9 @@ def _no_manager() -> Invalid:
 
 
 def _check_type(kind: Kind, expected: str, body: JsonObject) -> None:
-    """Raise BadRequest unless the configuration says itself what it is.
+    """Raises BadRequest unless the configuration has the expected apiVersion and kind.
 
-    Parity: api.md 9; upstream's text.
+    Parity: api.md 9; upstream's message.
     """
     version, name = body.get("apiVersion"), body.get("kind")
     if version == expected and name == kind.kind:
@@ -118,7 +119,8 @@ def _check_type(kind: Kind, expected: str, body: JsonObject) -> None:
 
 
 def _config(kind: Kind, command: PatchObject, rules: Rules) -> tuple[JsonObject, tuple[str, ...]]:
-    """The configuration in the storage version, pruned and with nothing filled in."""
+    """Returns the configuration in the storage version, pruned and without defaults, and
+    warnings."""
     body = command.body
     if not isinstance(body, dict):
         raise BadRequest("an applied configuration must be an object")
@@ -153,7 +155,7 @@ def _config(kind: Kind, command: PatchObject, rules: Rules) -> tuple[JsonObject,
 def _completed(
     kind: Kind, tree: JsonObject, node: SchemaNode, command: PatchObject, stamp: Stamp
 ) -> JsonObject:
-    """A fresh tree with everything that is always shown and with the defaults."""
+    """A new tree with the fields that are always shown and with defaults."""
     completed: JsonObject
     if kind.custom is not None:
         completed = json_tree.copy(tree)
@@ -180,9 +182,9 @@ def _merge(
     yielded: FieldSet,
     force: bool,
 ) -> tuple[JsonObject, list[Manager]]:
-    """The object under the configuration, and the managers afterwards. Raises Conflict.
+    """Returns the merged object and its managers after the apply. Raises Conflict.
 
-    Fields of `yielded` are taken without a conflict.
+    Fields of `yielded` change owner without a conflict.
     """
     managers = managed_fields.load(metadata.of(old)) or [
         _before_first_apply(kind, old, node, writer)
@@ -219,10 +221,10 @@ def _merge(
 def _yielded(
     kind: Kind, old: JsonObject, node: SchemaNode, command: PatchObject, rules: Rules
 ) -> FieldSet:
-    """What `kubectl apply` set from the client and kubectl may now take over on the server.
+    """The fields of a client-side `kubectl apply` that kubectl may take over by server-side apply.
 
-    These are the fields of the annotation that the object still has as they were applied. Only
-    kubectl's own manager gets them; another name opts out. Parity: api.md 15, row 8.
+    These are the fields in the annotation whose values in the object are still the applied ones.
+    Only kubectl's own manager gets them; another manager name opts out. Parity: api.md 15, row 8.
     """
     if command.options.field_manager != KUBECTL or command.subresource:
         return {}
@@ -246,9 +248,10 @@ def _yielded(
 
 
 def _remember(tree: JsonObject, old: JsonObject, command: PatchObject) -> None:
-    """Keep the annotation of `kubectl apply` up to date, so that it may be used again, in place.
+    """Updates the annotation of `kubectl apply` in place, so that client-side apply still works.
 
-    Only for kubectl's own manager, and only where the annotation is. One that has no room goes.
+    Only for kubectl's own manager, and only if the object has the annotation. The annotation is
+    removed if it exceeds the size limit of annotations.
     """
     if command.options.field_manager != KUBECTL or command.subresource:
         return
@@ -269,7 +272,7 @@ def _remember(tree: JsonObject, old: JsonObject, command: PatchObject) -> None:
 
 
 def _owned_part(config: JsonObject, subresource: str, kind: Kind) -> JsonObject:
-    """What of the configuration takes part: the status, or everything but the status."""
+    """The part of the configuration to apply: the status, or everything except the status."""
     if subresource == "status":
         return {"status": config["status"]} if "status" in config else {}
     return {name: value for name, value in config.items() if not _is_left_out(name, kind)}
@@ -280,7 +283,7 @@ def _is_left_out(name: str, kind: Kind) -> bool:
 
 
 def _before_first_apply(kind: Kind, old: JsonObject, node: SchemaNode, writer: Manager) -> Manager:
-    """The owner of everything that was there before anybody applied."""
+    """The manager of all fields that existed before the first apply."""
     present, _ = field_sets.changes(field_sets.zero(node), old, node)
     return replace(
         writer,
@@ -292,7 +295,7 @@ def _before_first_apply(kind: Kind, old: JsonObject, node: SchemaNode, writer: M
 
 
 def _conflict(conflicts: list[tuple[Manager, FieldSet]]) -> Conflict:
-    """One cause per field; the message lists the fields by manager."""
+    """The conflict with one cause for each field; the message lists the fields by manager."""
     by_manager = {_manager_text(row): sorted(field_sets.paths(fields)) for row, fields in conflicts}
     causes = [
         Cause(reason="FieldManagerConflict", message=f"conflict with {name}", field=path)

@@ -1,4 +1,4 @@
-"""The one place where writes are put before those who have a say in them."""
+"""The only place where writes are submitted to policies and webhooks."""
 
 from app.domain.errors import BadRequest
 from app.domain.objects.reader import ObjectsReader
@@ -17,7 +17,11 @@ __all__ = ["CREATE", "DELETE", "UPDATE", "ask", "changed", "judged"]
 def ask(
     write: WriteRequest, operation: str, *, tree: JsonObject | None, old: JsonObject | None
 ) -> tuple[str, ...]:
-    """The warnings of the policies about a write; see `Attributes`. Raises what refuses it."""
+    """Returns the policies' warnings about a write; see `Attributes`. Raises the refusal of a
+    policy.
+
+    With a review, it also records the attributes for webhooks, and raises ReviewOutdated.
+    """
     options = write.options
     if options.skips_review:
         return ()
@@ -32,7 +36,7 @@ def ask(
 
 
 def judged(attributes: Attributes, reader: ObjectsReader, rules: Rules) -> tuple[str, ...]:
-    """The warnings of the policies about a write. Raises what refuses it."""
+    """Returns the policies' warnings about a write. Raises the refusal of a policy."""
     if rules.policy_rules is None or not policies.are_bound(reader):
         return ()
     return policies.check(attributes, reader, rules.policy_rules)
@@ -41,9 +45,10 @@ def judged(attributes: Attributes, reader: ObjectsReader, rules: Rules) -> tuple
 def changed(
     write: WriteRequest, operation: str, *, tree: JsonObject, old: JsonObject | None
 ) -> JsonObject:
-    """The object with what webhooks have changed and its defaults; the same when nobody was asked.
+    """Returns the object with webhooks' patches and defaults; `tree` itself if there are none.
 
-    Its metadata is that which a client may set. Raises what keeps patches from being applied.
+    Its metadata has only fields that a client may set. Raises Rejected if a patch cannot be
+    applied.
     """
     review = write.options.review
     if review is None or write.options.skips_review:

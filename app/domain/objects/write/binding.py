@@ -17,9 +17,9 @@ TOPOLOGY_LABELS = (well_known.REGION, well_known.ZONE)
 
 
 def decide_binding(reader: ObjectsReader, command: BindPod, stamp: Stamp, rules: Rules) -> Decided:
-    """The pod with its node, condition PodScheduled and the node's topology labels.
+    """Assigns the pod to its node, with condition PodScheduled and the node's topology labels.
 
-    Raises NotFound, or Conflict for a pod that is terminating, assigned, gated or another one.
+    Raises NotFound, or Conflict for a pod that is terminating, assigned, gated or has another uid.
     """
     kind = admission.find_kind(reader, command.key, "v1", rules)
     old = reader.get(command.key)
@@ -51,7 +51,7 @@ def decide_binding(reader: ObjectsReader, command: BindPod, stamp: Stamp, rules:
 
 
 def _binding(command: BindPod) -> JsonObject:
-    """The Binding that the command stands for."""
+    """The Binding object of the command."""
     written: JsonObject = {"name": command.key.name, "namespace": command.key.namespace}
     for name, value in (
         ("uid", command.uid),
@@ -109,7 +109,11 @@ def _status(pod: JsonView, now: str, rules: Rules) -> JsonObject:
 
 
 def _metadata(pod: JsonView, command: BindPod, node: JsonObject | None, rules: Rules) -> JsonObject:
-    """The node's zone and region are added, the pod's own labels win; annotations are replaced."""
+    """The pod's metadata with the node's topology labels, which do not replace the pod's own
+    labels.
+
+    Annotations of the command replace the pod's.
+    """
     own_metadata = dict(meta.metadata(pod))
     added = dict(command.labels)
     if node is not None and rules.profile.enabled("PodTopologyLabelsAdmission"):

@@ -1,4 +1,4 @@
-"""What can be asked of the log: imperative, complete, and the same for users and controllers.
+"""The commands to the log, which are the same for users and controllers.
 
 `lifecycle.decide(reader, command, stamp, rules)` turns a command into drafts of events or raises
 `Rejected`. Commands carry trees in any served version; `version` names it.
@@ -18,7 +18,7 @@ from app.domain.values.timestamps import Instant
 
 
 class PatchType(StrEnum):
-    """How a patch body is to be applied; the values are the media types."""
+    """The type of a patch; the values are the media types."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -27,7 +27,7 @@ class PatchType(StrEnum):
 
 
 class FieldValidation(StrEnum):
-    """What to do about unknown and duplicate fields."""
+    """The handling of unknown and duplicate fields."""
 
     IGNORE = "Ignore"
     WARN = "Warn"
@@ -35,7 +35,7 @@ class FieldValidation(StrEnum):
 
 
 class Propagation(StrEnum):
-    """What a delete does to dependents."""
+    """The effect of a delete on dependents."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -44,13 +44,14 @@ class Propagation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """Options every write shares.
+    """The options of every write.
 
-    `field_manager` is empty when the default (first part of the user agent) applies. `strict` tells
-    what happens to unknown fields; `unknown_fields` are problems found while decoding the body.
-    With `rights`, changes of a claim's status are allowed part by part, and roles and bindings as
-    far as the writer holds what they give; None allows all of it. A write that `skips_review` is a
-    step of one that policies were asked about as a whole. `review` is what webhooks said of it.
+    `field_manager` is empty if the default (first part of the user agent) applies.
+    `field_validation` selects the handling of unknown fields; `decoding_problems` are problems
+    found while decoding the body. `rights` restrict changes of a claim's status by part, and roles
+    and bindings to rights that the writer holds; None allows all changes. A write that
+    `skips_review` is a step of a write that policies reviewed as a whole. `review` is the review by
+    webhooks.
     """
 
     field_manager: str = ""
@@ -66,7 +67,7 @@ class WriteOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateObject:
-    """Create; `key.name` may be empty when the tree has a generateName."""
+    """Creates an object; `key.name` may be empty if the tree has a generateName."""
 
     key: ObjectKey
     version: str
@@ -76,7 +77,7 @@ class CreateObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateObject:
-    """Replace the object, or with `subresource` (status, finalize, …) that part of it."""
+    """Replaces the object, or with `subresource` (status, finalize, …) that part of it."""
 
     key: ObjectKey
     version: str
@@ -87,7 +88,7 @@ class UpdateObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchObject:
-    """Patch; `body` is a list of operations for JSON patches, else a tree."""
+    """Patches the object; `body` is a list of operations for JSON patches, else a tree."""
 
     key: ObjectKey
     version: str
@@ -99,7 +100,7 @@ class PatchObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteObject:
-    """Delete, at once or after grace and finalizers."""
+    """Deletes the object, at once or after its grace period and finalizers."""
 
     key: ObjectKey
     version: str = "v1"
@@ -112,7 +113,7 @@ class DeleteObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BindPod:
-    """Assign a pod to a node, as the binding subresource does (controllers.md 4.6)."""
+    """Assigns a pod to a node, as the binding subresource does (controllers.md 4.6)."""
 
     key: ObjectKey
     node: str
@@ -124,7 +125,7 @@ class BindPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDecision:
-    """Store a controller's decision; stands before the effects it explains in one append.
+    """Stores a controller's decision, which precedes its effects in the same append.
 
     `body` is JSON: `controller`, `outcome`, `inputs` (volatile values that took part), `summary`
     (bounded reasons), `plan` (digest of the commands).
@@ -137,7 +138,8 @@ class RecordDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFact:
-    """Store an event that is not about an object: import, gap, observed request, clock, restart."""
+    """Stores an event that is not about an object: import, gap, observed request, clock,
+    restart."""
 
     type: str
     key: ObjectKey
@@ -146,7 +148,7 @@ class RecordFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportObject:
-    """Take over a recorded state as it is, without validation, generation or defaulting rules.
+    """Stores a recorded state unchanged, without validation, generation or defaulting.
 
     `operation` is ADDED, MODIFIED or DELETED; the tree is in the storage version.
     """
@@ -160,11 +162,11 @@ class ImportObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayEvent:
-    """Show a recorded event again in a history to which clients write as well.
+    """Replays a recorded event in a history to which clients write as well.
 
-    `tree` is the object after the recorded change, `before` the object as it was recorded before,
-    None where there was none. What clients have changed meanwhile is kept (`replaying.rebasing`).
-    The event gets the recorded `time` unless others are later, author, verb and request id.
+    `tree` is the object after the recorded change, `before` the recorded object before it, or None.
+    Changes that clients made in the meantime are kept (`replaying.rebasing`). The event gets the
+    recorded author, verb and request id, and the recorded `time` unless other events are later.
     """
 
     type: EventType
@@ -193,7 +195,7 @@ Command: TypeAlias = (
 
 
 def verb_of(command: Command) -> str:
-    """The API verb under which a command is recorded when the caller names none."""
+    """The API verb of a command if the caller names none."""
     match command:
         case CreateObject():
             return "create"

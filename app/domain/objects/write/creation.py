@@ -35,13 +35,13 @@ from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject
 
 GENERATE_ATTEMPTS_MAX = 8
-"""How many suffixes are tried before a generateName counts as taken."""
+"""The largest number of suffixes that are tried for a generateName."""
 
 _KEEPS_STATUS = frozenset({"Node"})
-"""Kinds whose status may be given on create: people describe nodes that way."""
+"""Kinds whose status is kept on create: users describe nodes with it."""
 
 _COUNTS_CHANGES_ONLY = frozenset({"CSIDriver"})
-"""Kinds whose generation begins with their first change."""
+"""Kinds whose generation starts with the first change."""
 
 NOT_READY_TAINT = {"effect": "NoSchedule", "key": well_known.NOT_READY}
 
@@ -49,7 +49,8 @@ NOT_READY_TAINT = {"effect": "NoSchedule", "key": well_known.NOT_READY}
 def decide_create(
     reader: ObjectsReader, command: CreateObject, stamp: Stamp, rules: Rules
 ) -> Decided:
-    """The new object, or Rejected: unknown namespace, broken rules, a name that is taken."""
+    """Returns the new object. Raises Rejected for an unknown namespace, an invalid object or a name
+    in use."""
     kind = admission.find_kind(reader, command.key, command.version, rules)
     tree, warnings, form = _admitted(kind, command, stamp, rules)
     write = WriteRequest(
@@ -68,7 +69,8 @@ def decide_create(
 def _admitted(
     kind: Kind, command: CreateObject, stamp: Stamp, rules: Rules
 ) -> tuple[JsonObject, tuple[str, ...], Form | FormKey | None]:
-    """The admitted tree with its warnings, and its form: the one it was made from, or a new key."""
+    """Returns the admitted tree, its warnings, and the form it was made from or the key of a new
+    one."""
     group, version, tree = command.key.group, command.version, command.tree
     options = command.options
     key = None
@@ -97,10 +99,10 @@ def create(
     managers: list[Manager] | None = None,
     form: Form | FormKey | None = None,
 ) -> Decided:
-    """Create from an admitted tree, which becomes part of the draft.
+    """Creates an object from an admitted tree, which becomes part of the draft.
 
-    `managers` are set by an apply, which knows its own. With a `form` the tree was made from it;
-    under a key of one it is remembered.
+    An apply passes its own `managers`. A `form` is the one that the tree was made from; with a key
+    of a form, the tree is kept as that form.
     """
     reader, kind, stamp = write.reader, write.kind, write.stamp
     rules, options = write.rules, write.options
@@ -153,16 +155,16 @@ def create(
 def _identified(
     reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonObject, stamp: Stamp
 ) -> ObjectKey:
-    """Give a new object the metadata that the server sets, in place; returns its key with a name.
+    """Sets the server's metadata of a new object in place; returns its key with a name.
 
-    Raises BadRequest, and what says that its kind or namespace takes nothing new.
+    Raises BadRequest, and Rejected if its kind or namespace accepts no new objects.
     """
     written = tree["metadata"]
     if kind.custom is not None and kind.custom.is_terminating:
         raise rejections.definition_ends(kind, "create")
     revision = written.get("resourceVersion", "")
     if revision.isdecimal() and int(revision):
-        # Parity: api.md 5; what is no number counts as none. Upstream refuses with an unexplained
+        # Parity: api.md 5; a value that is not a number is ignored. Upstream answers an unexplained
         # 500.
         raise BadRequest("resourceVersion should not be set on objects to be created")
     tree["metadata"] = metadata.initial(
@@ -183,7 +185,7 @@ def _identified(
 
 
 def _changed(write: WriteRequest, tree: JsonObject) -> JsonObject:
-    """The object as webhooks have changed it, with the metadata that the server has set."""
+    """The object with webhooks' changes and with the metadata that the server set."""
     changed = asking.changed(write, asking.CREATE, tree=tree, old=None)
     given = tree["metadata"]
     written = metadata.initial(
@@ -199,7 +201,8 @@ def _changed(write: WriteRequest, tree: JsonObject) -> JsonObject:
 
 
 def check_namespace(reader: ObjectsReader, kind: Kind, key: ObjectKey) -> None:
-    """Raise unless the namespace of a new object exists and is not being terminated."""
+    """Raises NotFound or Forbidden unless the namespace of a new object exists and is not
+    terminating."""
     namespace = reader.get(ObjectKey(api_groups.CORE, "namespaces", "", key.namespace))
     if namespace is None:
         raise rejections.not_found(_namespace_kind(), key.namespace)
@@ -218,7 +221,7 @@ def check_namespace(reader: ObjectsReader, kind: Kind, key: ObjectKey) -> None:
 
 
 def _check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> ObjectKey:
-    """The key of the new object. Raises BadRequest when tree and request disagree."""
+    """Returns the key of the new object. Raises BadRequest if tree and request disagree."""
     written = tree["metadata"]
     namespace = written.get("namespace", "")
     if kind.namespaced and namespace and namespace != key.namespace:
@@ -237,7 +240,7 @@ def _check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> ObjectKey:
 
 
 def _generated(reader: ObjectsReader, key: ObjectKey, base: str, uid: str) -> str:
-    """A free name, or the last one tried: then the create is refused as taken."""
+    """Returns an unused name, or the last name tried, for which the create is then refused."""
     name = ""
     for attempt in range(GENERATE_ATTEMPTS_MAX):
         name = names.generated(base, uid, attempt)
@@ -249,7 +252,7 @@ def _generated(reader: ObjectsReader, key: ObjectKey, base: str, uid: str) -> st
 def _prepare(
     reader: ObjectsReader, kind: Kind, tree: JsonObject, stamp: Stamp, rules: Rules
 ) -> None:
-    """What the strategy of each kind sets on create."""
+    """Sets the fields that the strategy of each kind sets on create, in place."""
     if kind.custom is not None:
         if kind.has_status and tree.pop("status", None) is not None:
             admission.fill(kind, kind.storage_version, tree)

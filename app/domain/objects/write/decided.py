@@ -1,4 +1,4 @@
-"""The answer of `decide`: drafts of events, and the object as the client gets it."""
+"""The result of `decide`: drafts of events, and the object for the client."""
 
 import msgspec
 
@@ -7,11 +7,11 @@ from app.domain.values.json_tree import JsonObject
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command does.
+    """The result of a command.
 
-    No drafts: nothing changes, or it was a dry run. `tree` is the answer in the storage version;
-    where it is the tree of the last draft it gets its resourceVersion when that draft is sealed.
-    `created` tells the API to answer 201.
+    It has no drafts if nothing changes or for a dry run. `tree` is the response in the storage
+    version; if it is the tree of the last draft, sealing that draft sets its resourceVersion. With
+    `created` the API responds 201.
     """
 
     drafts: tuple[Draft, ...] = ()

@@ -1,7 +1,7 @@
-"""Deleting objects: at once, after a grace period, or when the last finalizer is gone.
+"""Deletion of objects: at once, after a grace period, or after the last finalizer is removed.
 
-Parity: api.md 5, controllers.md 5.2, 5.5 and 6.5. Removing a pod takes two events, the
-first of which announces it; all other kinds go in one.
+Parity: api.md 5, controllers.md 5.2, 5.5 and 6.5. The removal of a pod takes two events, of which
+the first sets its deletionTimestamp; other kinds are removed by one event.
 """
 
 import dataclasses
@@ -36,9 +36,9 @@ _IMMORTAL = frozenset({"default", "kube-public", "kube-system"})
 def decide_delete(
     reader: ObjectsReader, command: DeleteObject, stamp: Stamp, rules: Rules
 ) -> Decided:
-    """The end of an object, or its beginning. Raises NotFound, Conflict, Forbidden.
+    """Deletes an object or marks it as terminating. Raises NotFound, Conflict, Forbidden.
 
-    Without drafts the object is terminating already and nothing could be shortened.
+    Without drafts, the object is already terminating and the delete changes nothing.
     """
     kind = admission.find_kind(reader, command.key, command.version, rules)
     key = admission.storage_key(kind, command.key)
@@ -109,7 +109,8 @@ def _check_preconditions(
 
 
 def _steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _Steps:
-    """Any kind without a grace period: gone at once, or terminating while it has finalizers."""
+    """The steps for kinds without a grace period: removed at once, or terminating with
+    finalizers."""
     before = metadata.of(old)
     finalizers = _finalizers(before, command.propagation)
     if not finalizers:
@@ -126,7 +127,7 @@ def _steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _Steps:
 
 
 def _pod_steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _Steps:
-    """A pod: announced with its grace period, then removed when that is 0."""
+    """The steps for a pod: marked with its grace period, and removed if the period is 0."""
     before = metadata.of(old)
     finalizers = _finalizers(before, command.propagation)
     after = dict(before)
@@ -147,7 +148,7 @@ def _pod_steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _Steps:
 
 
 def _namespace_steps(old: JsonObject, stamp: Stamp) -> _Steps:
-    """A namespace terminates until its content and its own finalizers are gone."""
+    """The steps for a namespace, which terminates until it has no finalizers."""
     before = metadata.of(old)
     if "deletionTimestamp" not in before:
         after = {**before, "deletionTimestamp": timestamps.seconds_text(stamp.time)}
@@ -161,7 +162,8 @@ def _namespace_steps(old: JsonObject, stamp: Stamp) -> _Steps:
 
 
 def _definition_steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _Steps:
-    """A definition waits until its objects are gone; the `definitions` controller sees to that."""
+    """The steps for a definition, which waits until the `definitions` controller deleted its
+    objects."""
     before = metadata.of(old)
     if "deletionTimestamp" in before:
         return []
@@ -180,7 +182,7 @@ def _definition_steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _
 
 
 def _grace_seconds(pod: JsonObject, command: DeleteObject) -> int:
-    """How long a pod may take; 0 for one that no kubelet knows or that has finished."""
+    """The grace period of a pod in seconds; 0 for a pod without a node and for a finished pod."""
     if not core.node_name(pod):
         return 0
     if core.is_finished(pod):
@@ -194,7 +196,8 @@ def _grace_seconds(pod: JsonObject, command: DeleteObject) -> int:
 
 
 def _mark_deleting(found: JsonObject, now: Instant, *, grace_seconds: int) -> None:
-    """Set the deletion fields of metadata, in place; counts a generation the first time."""
+    """Sets the deletion fields of metadata in place and increments the generation, if not yet
+    set."""
     if "deletionTimestamp" in found:
         return
     due = Instant(now + grace_seconds * timestamps.SECOND)
@@ -205,7 +208,7 @@ def _mark_deleting(found: JsonObject, now: Instant, *, grace_seconds: int) -> No
 
 
 def _shorten(found: JsonObject, grace_seconds: int, now: Instant) -> None:
-    """A later delete may make the period shorter, never longer."""
+    """Shortens the grace period in place; a later delete cannot extend it."""
     current = found.get("deletionGracePeriodSeconds")
     if current is None or grace_seconds >= current:
         return
@@ -216,13 +219,13 @@ def _shorten(found: JsonObject, grace_seconds: int, now: Instant) -> None:
 
 
 def _kept_or_orphan(old: JsonObject) -> Propagation | None:
-    """What a delete that says nothing does: what an earlier one said, else it orphans."""
+    """The propagation of a delete without one: None if an earlier delete set it, else Orphan."""
     finalizers = metadata.finalizers(old)
     return None if ORPHAN in finalizers or FOREGROUND in finalizers else Propagation.ORPHAN
 
 
 def _finalizers(before: JsonObject, propagation: Propagation | None) -> list[str]:
-    """The finalizers after a delete with this propagation; None leaves them as they are."""
+    """The finalizers after a delete with this propagation; None leaves them unchanged."""
     present = list(before.get("finalizers", ()))
     if propagation is None:
         return present

@@ -1,8 +1,8 @@
-"""May this pod be evicted? What disruption budgets say, and what an eviction takes from them.
+"""Evictions of pods: whether disruption budgets allow them, and the update of the budgets.
 
-The numbers are those that the disruption controller keeps in the status of each budget. An eviction
-that a budget allows is first written there, so that the next one finds one disruption less even if
-the controller has not seen the pod go. Parity: api.md 10 (429) and 15.12, upstream's
+The disruption controller keeps the numbers in the status of each budget. An eviction that a budget
+allows is first written to this status, so the next eviction finds one disruption less even if the
+controller has not seen the pod's deletion yet. Parity: api.md 10 (429) and 15.12, upstream's
 eviction subresource.
 """
 
@@ -20,10 +20,10 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 DISRUPTED_MAX = 2_000
-"""How many announced disruptions one budget may hold."""
+"""The largest number of `disruptedPods` in one budget."""
 
 CONFLICTS_MAX = 20
-"""How often an eviction that met another write is judged again."""
+"""The largest number of retries of an eviction after a conflicting write."""
 
 _VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
 _RETRY_SECONDS = 5
@@ -32,10 +32,10 @@ _UNSEEN_RETRY_SECONDS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """What has to be written before the pod goes, if anything.
+    """The permission to evict a pod, with the write that must precede the deletion, or None.
 
-    With a `resource_version` the pod may go only as it was judged: not ready, or not yet started.
-    `budget` names the budget that let it go for that reason.
+    With a `resource_version`, only that version of the pod may be deleted, which is not ready or
+    not started. `budget` names the budget that allows it for that reason.
     """
 
     write: UpdateObject | None = None
@@ -44,10 +44,11 @@ class Permission:
 
 
 def judge(reader: ObjectsReader, key: ObjectKey, now: Instant) -> Permission:
-    """Say how the pod may be evicted.
+    """Returns the permission to evict the pod.
 
-    Raises TooManyRequests when a budget forbids it or has not been counted, NotFound without the
-    pod, Forbidden for a budget that nobody keeps up, Rejected for two budgets.
+    Raises TooManyRequests if a budget forbids it or was not counted yet, NotFound without the pod,
+    Forbidden for a budget with a negative number or too many disruptedPods, Rejected for two
+    budgets.
     """
     pod = reader.get(key)
     if pod is None:
@@ -76,7 +77,7 @@ def judge(reader: ObjectsReader, key: ObjectKey, now: Instant) -> Permission:
 
 
 def changed_meanwhile(name: str) -> TooManyRequests:
-    """The refusal of a pod that may have become ready since its budget was asked."""
+    """The refusal of an eviction if the pod or its budget changed since the budget was counted."""
     return _too_many(
         f"The disruption budget {name} is still being processed by the server.",
         _UNSEEN_RETRY_SECONDS,
@@ -84,13 +85,14 @@ def changed_meanwhile(name: str) -> TooManyRequests:
 
 
 def disruptions_allowed(reader: ObjectsReader, budget: JsonObject) -> int:
-    """How many of its pods a budget lets be disturbed that no controller has counted for."""
+    """The number of disruptions that a budget allows, counted from its pods without a
+    controller."""
     healthy, needed = _count(reader, budget)
     return max(0, healthy - needed)
 
 
 def _lets_unready_go(budget: JsonView) -> bool:
-    """Whether pods that are not ready may go without being counted."""
+    """Whether the budget allows evictions of pods that are not ready without counting them."""
     if (
         json_tree.text(budget, "spec", "unhealthyPodEvictionPolicy")
         == disruption_budgets.ALWAYS_ALLOW
@@ -101,7 +103,7 @@ def _lets_unready_go(budget: JsonView) -> bool:
 
 
 def _taken(place: ObjectKey, budget: JsonObject, pod: str, now: Instant) -> UpdateObject:
-    """The budget with one disruption less, and the pod among those that are to go."""
+    """The update of the budget with one disruption less and with the pod in `disruptedPods`."""
     status = meta.status(budget)
     seen = json_tree.integer(status, "observedGeneration") or 0
     if seen < (meta.generation(budget) or 0):
@@ -131,7 +133,7 @@ def _taken(place: ObjectKey, budget: JsonObject, pod: str, now: Instant) -> Upda
 
 
 def _reason(name: str, status: JsonView) -> str:
-    """Why no disruption is allowed: what failed, or the numbers, or what somebody wrote."""
+    """The message why no disruption is allowed: a failed sync, the numbers, or the condition."""
     condition = disruption_budgets.condition_of(status)
     message = json_tree.text(condition, "message")
     is_told = condition.get("status") == "False" and bool(message)
@@ -148,7 +150,7 @@ def _reason(name: str, status: JsonView) -> str:
 
 
 def _numbers(status: JsonView) -> tuple[int, int]:
-    """How many healthy pods the budget has, and how many it needs, as its status says."""
+    """The healthy pods of the budget and the required ones, from its status."""
     healthy = json_tree.integer(status, "currentHealthy") or 0
     return healthy, json_tree.integer(status, "desiredHealthy") or 0
 
@@ -168,7 +170,7 @@ def _broken(name: str, detail: str) -> Forbidden:
 
 
 def _count(reader: ObjectsReader, budget: JsonObject) -> tuple[int, int]:
-    """How many healthy pods the budget has, and how many it needs, counted from the pods."""
+    """The healthy pods of the budget and the required ones, counted from the pods."""
     namespace = meta.namespace(budget)
     selected = [
         pod
@@ -180,7 +182,8 @@ def _count(reader: ObjectsReader, budget: JsonObject) -> tuple[int, int]:
 
 
 def _selects(budget: JsonObject, pod: JsonObject) -> bool:
-    """An empty selector selects every pod, an absent one none."""
+    """Whether the budget selects the pod: an empty selector selects all pods, an absent one
+    none."""
     selector = disruption_budgets.selector_of(budget)
     if selector is None:
         return False
@@ -188,7 +191,7 @@ def _selects(budget: JsonObject, pod: JsonObject) -> bool:
 
 
 def _needed(budget: JsonObject, expected: int) -> int:
-    """How many healthy pods the budget wants; percentages are rounded up."""
+    """The number of healthy pods that the budget requires; percentages are rounded up."""
     spec = meta.spec(budget)
     most = spec.get("maxUnavailable")
     if most is not None:

@@ -1,4 +1,4 @@
-"""Sets of fields of an object, as server-side apply knows them.
+"""Sets of fields of an object, as in server-side apply.
 
 A set is a tree of path elements: `f:<field>`, `k:{"key":"value"}` for items of keyed lists,
 `v:<json>` for items of sets. A node that is itself a member has the key `.`. This is the form of
@@ -20,7 +20,7 @@ from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.values.json_tree import JsonObject
 
 FieldSet: TypeAlias = dict[str, Any]
-"""Path element to set of what lies below; `.` marks a member."""
+"""A set as a map from path elements to the sets below them; `.` marks a member."""
 
 MEMBER = "."
 _LEAF: FieldSet = {MEMBER: True}
@@ -29,7 +29,7 @@ _encoder = msgspec.json.Encoder(order="sorted")
 
 
 def load(fields: JsonObject) -> FieldSet:
-    """The set that `fieldsV1` writes."""
+    """The set of a `fieldsV1`."""
     loaded: FieldSet = {}
     for element, below in fields.items():
         if element == MEMBER:
@@ -40,7 +40,7 @@ def load(fields: JsonObject) -> FieldSet:
 
 
 def is_written(fields: object) -> bool:
-    """Whether a value is a `fieldsV1`: objects all the way down, with the keys of path elements."""
+    """Whether a value is a `fieldsV1`: nested objects whose keys are path elements."""
     if not isinstance(fields, dict):
         return False
     return all(
@@ -61,7 +61,7 @@ def _is_element(element: str) -> bool:
 
 
 def dump(fields: FieldSet) -> JsonObject:
-    """`fieldsV1` of a set."""
+    """The `fieldsV1` of a set."""
     dumped: JsonObject = {}
     for element, below in fields.items():
         if element == MEMBER:
@@ -77,7 +77,8 @@ def applied(value: JsonObject, node: SchemaNode) -> FieldSet:
 
 
 def everything(value: Any, node: SchemaNode | None) -> FieldSet:
-    """A value that was not there before: itself and all below it. Shared: never change it."""
+    """The set of a new value: itself and all fields below it. The set is shared: never change
+    it."""
     if node is None or not node.is_granular:
         return _LEAF
     owned: FieldSet = {MEMBER: True}
@@ -97,7 +98,7 @@ def everything(value: Any, node: SchemaNode | None) -> FieldSet:
 
 
 def written_whole(value: Any, node: SchemaNode | None) -> JsonObject:
-    """`dump(everything(value, node))`, without making the set first."""
+    """The same as `dump(everything(value, node))`, without making the set."""
     if node is None or not node.is_granular:
         return {}
     written: JsonObject = {MEMBER: {}}
@@ -119,7 +120,8 @@ def written_whole(value: Any, node: SchemaNode | None) -> JsonObject:
 
 
 def written_beyond(zero: Any, value: Any, node: SchemaNode | None) -> JsonObject | None:
-    """What `changes(zero, value, node)` says has changed, written; None when nothing has."""
+    """The `fieldsV1` of the fields changed by `changes(zero, value, node)`; None if there are
+    none."""
     if zero is value or zero == value:
         return None
     if zero is None and value == []:
@@ -148,7 +150,7 @@ def written_beyond(zero: Any, value: Any, node: SchemaNode | None) -> JsonObject
 
 
 def changes(old: Any, new: Any, node: SchemaNode | None) -> tuple[FieldSet, FieldSet]:
-    """What was added or changed from `old` to `new`, and what was removed."""
+    """The sets of fields that were added or changed from `old` to `new`, and that were removed."""
     changed: FieldSet = {}
     removed: FieldSet = {}
     _compare(old, new, node, changed, removed)
@@ -157,9 +159,9 @@ def changes(old: Any, new: Any, node: SchemaNode | None) -> tuple[FieldSet, Fiel
 
 @lru_cache(maxsize=256)
 def zero(node: SchemaNode) -> JsonObject:
-    """What an empty object of this type shows: required fields and structs, without values.
+    """The empty object of a type: required fields and structs, without values.
 
-    Shared between callers: never change it.
+    It is shared between callers: never change it.
     """
     zeroed: JsonObject = {}
     structs = node.required - structural.pointers(node.definition)
@@ -172,7 +174,7 @@ def zero(node: SchemaNode) -> JsonObject:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Members of either."""
+    """The members of either set."""
     joined = dict(left)
     for element, below in right.items():
         if element == MEMBER:
@@ -185,7 +187,7 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Members of the left set that are not members of the right one."""
+    """The members of the left set that are not members of the right set."""
     rest_of_left: FieldSet = {}
     for element, below in left.items():
         if element == MEMBER:
@@ -201,7 +203,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Members of both."""
+    """The members of both sets."""
     common: FieldSet = {}
     for element, below in left.items():
         if element not in right:
@@ -216,7 +218,8 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """The members as messages write them: `.spec.taint.effect`, `.list[key="v"]`, `[="v"]`."""
+    """Yields the members as messages write them: `.spec.taint.effect`, `.list[key="v"]`,
+    `[="v"]`."""
     for element in sorted(fields):
         if element == MEMBER:
             yield prefix
@@ -225,14 +228,14 @@ def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
 
 
 def item_text(item: Any, node: SchemaNode) -> str:
-    """How messages name an item of a keyed list or of a set, such as `[name="v"]`."""
+    """The text for an item of a keyed list or of a set in messages, such as `[name="v"]`."""
     return _path_text(_element(item, node))
 
 
 def merged(live: Any, config: Any, node: SchemaNode | None) -> Any:
-    """`config` laid over `live`: granular maps by field, keyed lists by key, sets united.
+    """Merges `config` into `live`: granular maps by field, keyed lists by key, sets as unions.
 
-    Items keep the order of `live`; new ones follow. The result shares with both.
+    Items keep the order of `live`; new items follow. The result shares parts with both.
     """
     if node is None or not node.is_granular or live is None:
         return config
@@ -248,10 +251,10 @@ def merged(live: Any, config: Any, node: SchemaNode | None) -> Any:
 
 
 def without(value: Any, last: FieldSet, owned: FieldSet, node: SchemaNode | None) -> Any:
-    """`value` without the fields of `last` that nobody in `owned` has.
+    """Removes the fields of `last` that are not in `owned` from `value`.
 
-    A named field goes with all below it when nobody owns anything there; an item of a list only
-    when it was itself a member. The result shares with `value`.
+    A named field is removed with all fields below it if none of them is owned; an item of a list
+    only if it was itself a member. The result shares parts with `value`.
     """
     if isinstance(value, dict):
         kept = dict(value)
@@ -296,14 +299,17 @@ def _applied_below(value: Any, node: SchemaNode | None) -> FieldSet:
 
 
 def _fits(value: Any, node: SchemaNode) -> bool:
-    """Whether a value can have parts as its schema describes them; custom objects may be wrong."""
+    """Whether a value has the collection type of its schema; in custom objects it may be wrong."""
     return isinstance(value, list if node.shape is SchemaShape.LIST else dict)
 
 
 def _compare(
     old: Any, new: Any, node: SchemaNode | None, changed: FieldSet, removed: FieldSet
 ) -> None:
-    """Both values are there. Fields below go into the two sets; a changed leaf is marked."""
+    """Adds the fields that differ between two existing values to `changed` and `removed`.
+
+    A leaf that differs is marked as a member of `changed`.
+    """
     if old is new or old == new:
         return
     if old is None and new == []:
@@ -348,7 +354,7 @@ def _compare(
 
 
 def _children(value: Any, node: SchemaNode | None) -> Iterator[tuple[str, Any, SchemaNode | None]]:
-    """Path element, value and schema of what lies below a granular value."""
+    """Yields path element, value and schema of each part of a granular value."""
     if node is None or not node.is_granular:
         return
     if not _fits(value, node):

@@ -1,9 +1,9 @@
-"""What may enter the log without having been decided: recorded objects and events of bundles.
+"""Checks of recorded objects and events of bundles, which enter the log without a decision.
 
-A write is decoded, pruned and validated before it is stored. A recorded state is taken over as it
-is, so what every fold relies on is checked here: keys and texts that a database can hold, times
-that can be written, metadata that agrees with the key, and types that are those of the kind. Rules
-of validation are not checked: a recorded cluster may have had others.
+A write is decoded, pruned and validated before it is stored. A recorded state is stored unchanged,
+so everything that folds rely on is checked here: keys and strings that a database can store, times
+that can be written, metadata that agrees with the key, and values of the types that the kind
+declares. Validation rules are not checked, because the recorded cluster may have had other rules.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,12 +21,12 @@ from app.domain.values.timestamps import Instant
 
 TIME_MIN = Instant(0)
 TIME_MAX = timestamps.parse("9999-01-01T00:00:00Z")
-"""An event of the log lies between them. The end leaves a year in which what is computed from an
-event can be written, and keeps away from the instants that database drivers take as infinity."""
+"""The limits of event times. The end leaves one year for times that are computed from events, and
+avoids the instants that database drivers treat as infinity."""
 
 PART_BYTES_MAX = 253
-"""Bytes of a group, resource, namespace, name or uid: what Kubernetes allows for a name. The parts
-stand together in an index of the database, whose entries are bounded too."""
+"""The largest size of a group, resource, namespace, name or uid in bytes, as for names in
+Kubernetes. The parts share an index entry of the database, whose size is bounded."""
 
 SEED_MAX = 2**128 - 1
 """The largest seed of a history."""
@@ -35,7 +35,7 @@ _PARTS = ("group", "resource", "namespace", "name")
 
 
 def check_time(instant: int, field: str, place: str) -> None:
-    """Raise InputError for an instant that no event of a log can have."""
+    """Raises InputError for an instant outside the limits of event times."""
     if not TIME_MIN <= instant < TIME_MAX:
         raise InputError(
             f"{field} is {timestamps.micro_text(Instant(instant))}, which is not between 1970 "
@@ -46,7 +46,7 @@ def check_time(instant: int, field: str, place: str) -> None:
 
 
 def check_key(key: ObjectKey, uid: str, place: str) -> None:
-    """Raise InputError for a key or uid that no database can hold."""
+    """Raises InputError for a key or uid that a database cannot store."""
     for field, text in (*zip(_PARTS, key, strict=True), ("uid", uid)):
         _check_text(text, field, place)
         if len(text.encode()) > PART_BYTES_MAX:
@@ -54,9 +54,9 @@ def check_key(key: ObjectKey, uid: str, place: str) -> None:
 
 
 def identified(tree: JsonObject, key: ObjectKey, uid: str) -> JsonObject:
-    """The object with name, namespace and uid where it has none; its metadata may be changed.
+    """Returns the object with missing name, namespace and uid set; its metadata is a copy.
 
-    A namespace that is no part of the key, as on an object of the whole cluster, means nothing.
+    A namespace is removed if the key has none, as for a cluster-scoped object.
     """
     metadata = tree.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
@@ -73,17 +73,17 @@ def identified(tree: JsonObject, key: ObjectKey, uid: str) -> JsonObject:
 
 
 def check_named(key: ObjectKey, place: str) -> None:
-    """Raise InputError for an object without a resource or a name."""
+    """Raises InputError for an object without a resource or a name."""
     for field in ("resource", "name"):
         if not getattr(key, field):
             raise InputError(f"the object has no {field}", place=place)
 
 
 def check_object(tree: JsonView, key: ObjectKey, uid: str, schemas: Schemas, place: str) -> None:
-    """Raise InputError, naming the field, for an object that not every view could fold.
+    """Raises InputError, naming the field, for an object that some view could not fold.
 
-    Its name, namespace and uid must be those of its key, where it has them, and the values of its
-    fields of the types that the kind declares; of kinds that are not known that holds for metadata.
+    Its name, namespace and uid must agree with its key and `uid`, and its fields must have the
+    types that the kind declares; for an unknown kind, this holds for the metadata only.
     """
     for field in ("apiVersion", "kind"):
         if not isinstance(tree.get(field), str):
@@ -115,7 +115,7 @@ def check_object(tree: JsonView, key: ObjectKey, uid: str, schemas: Schemas, pla
 
 
 def check_event(event: Event, schemas: Schemas, place: str) -> None:
-    """Raise InputError, naming the field, for an event of a bundle that cannot be folded."""
+    """Raises InputError, naming the field, for an event of a bundle that cannot be folded."""
     check_key(event.key, event.uid, place)
     _check_stamp(event.stamp, event.revision, place)
     try:
@@ -124,7 +124,7 @@ def check_event(event: Event, schemas: Schemas, place: str) -> None:
     except (ValueError, OverflowError, RecursionError) as problem:
         raise InputError(f"its object cannot be read: {problem}", place=place) from problem
     if not is_canonical:
-        # Keys that are repeated, or a number that would be written otherwise.
+        # The body has repeated keys, or a number in another notation.
         raise InputError("its object is not written as canonical JSON", place=place)
     if not isinstance(tree, dict):
         raise _wrong_type("object", tree, "an object", place)
@@ -141,18 +141,18 @@ def check_event(event: Event, schemas: Schemas, place: str) -> None:
 
 
 def check_texts(named: Iterable[tuple[str, str]], place: str) -> None:
-    """Raise InputError, naming the field, for a text that no database can hold."""
+    """Raises InputError, naming the field, for a string that a database cannot store."""
     for field, text in named:
         _check_text(text, field, place)
 
 
 def check_actor(actor: Actor, place: str) -> None:
-    """Raise InputError for an actor whose names no database can hold."""
+    """Raises InputError for an actor whose names a database cannot store."""
     check_texts(((f"user.{field}", text) for field, text in _texts_of(actor)), place)
 
 
 def check_seed(seed: object, place: str) -> int:
-    """The seed of a history. Raises InputError."""
+    """Returns the seed of a history. Raises InputError for an invalid seed."""
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= SEED_MAX:
         raise InputError(f"seed: {seed!r} is not a number from 0 to {SEED_MAX}", place=place)
     return seed

@@ -1,7 +1,7 @@
-"""The one door to the log: a command becomes drafts of events, or is refused.
+"""The decision of every command: it becomes drafts of events, or is refused.
 
-`decide` is pure: the same objects, command, stamp and rules give the same answer. It never
-changes a tree that it was given; the trees of its drafts belong to the drafts.
+`decide` is pure: the same objects, command, stamp and rules give the same result. It never changes
+its input trees; the trees of its drafts belong to the drafts.
 """
 
 from typing import assert_never
@@ -40,7 +40,7 @@ __all__ = ["Decided", "Rules", "decide"]
 
 
 def decide(reader: ObjectsReader, command: Command, stamp: Stamp, rules: Rules) -> Decided:
-    """What the command does to the objects that `reader` shows. Raises Rejected."""
+    """Returns the effect of the command on the objects of `reader`. Raises Rejected."""
     decided = _decide(reader, command, stamp, rules)
     if isinstance(command, CreateObject | UpdateObject | PatchObject):
         rights = command.options.rights

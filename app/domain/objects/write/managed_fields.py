@@ -1,8 +1,8 @@
-"""Who set which field: `metadata.managedFields`, kept up to date by every write.
+"""The owners of fields: `metadata.managedFields`, which every write updates.
 
 Fields are compared in the storage version; an entry names the version its writer used. Parity:
-api.md 9. An object that came without entries (from an import, or cleared by a client)
-gets none by updates, only by the first apply.
+api.md 9. An object without entries (from an import, or cleared by a client) gets none from
+updates, only from the first apply.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ from app.domain.values import api_groups, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SCALE = "scale"
-"""The subresource whose writes are noted without a time. Parity: api.md 9; recorded, 1.36."""
+"""The subresource whose writes get entries without a time. Parity: api.md 9; recorded, 1.36."""
 
 UPDATE = "Update"
 APPLY = "Apply"
@@ -32,11 +32,11 @@ BEFORE_FIRST_APPLY = "before-first-apply"
 NAME_MAX = 128
 
 KNOWN_MAX = 2_048
-"""Sets of fields that are kept as read: most objects have one of few."""
+"""The largest number of cached sets of fields: most objects have one of a few sets."""
 
 KNOWN_BYTES_MAX = 4_096
-"""A longer `fieldsV1` is read each time: those of long lists hardly come twice, and would fill the
-memory with every version of them."""
+"""The largest size of a cached `fieldsV1` in bytes. A longer one is decoded each time: sets of long
+lists rarely repeat, and each of their versions would take memory."""
 
 _UNTRACKED = ("apiVersion", "kind")
 _UNTRACKED_METADATA = (
@@ -52,10 +52,10 @@ _UNTRACKED_METADATA = (
 
 
 class Manager(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """One entry: who, how, through which version and subresource, since when, which fields.
+    """One entry: manager, operation, version, subresource, time and fields.
 
-    `written` is a set with its `fieldsV1`, which need not be made again while the entry has that
-    very set. Both are shared: never change them.
+    `written` is a set with its `fieldsV1`, which is reused while `fields` is that same set. Both
+    are shared: never change them.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Manager(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     written: tuple[FieldSet, JsonObject] | None = None
 
     def is_same_writer(self, other: "Manager") -> bool:
-        """True when a write of the other goes into this entry."""
+        """Whether a write of the other manager updates this entry."""
         same = (self.name, self.operation, self.subresource) == (
             other.name, other.operation, other.subresource,
         )  # fmt: skip
@@ -75,13 +75,13 @@ class Manager(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 def default_name(agent: str) -> str:
-    """The manager of a client that names none: its user agent up to the first slash."""
+    """The manager name of a client that sends none: its user agent up to the first slash."""
     name = "".join(char for char in agent.partition("/")[0] if char.isprintable())
     return name[:NAME_MAX] or "unknown"
 
 
 def updater(options: WriteOptions, stamp: Stamp, api_version: str, subresource: str) -> Manager:
-    """The entry that a plain write goes into, still without fields."""
+    """The entry of a write that is not an apply, without fields."""
     return Manager(
         name=options.field_manager or default_name(stamp.actor.agent),
         operation=UPDATE,
@@ -93,7 +93,7 @@ def updater(options: WriteOptions, stamp: Stamp, api_version: str, subresource: 
 
 
 def are_readable(entries: object) -> bool:
-    """Whether a client sent at least one entry, and all of them as entries are written."""
+    """Whether a client sent at least one entry, and all entries are valid."""
     if not isinstance(entries, list) or not entries:
         return False
     return all(
@@ -107,7 +107,7 @@ def are_readable(entries: object) -> bool:
 
 
 def load(metadata: JsonView) -> list[Manager]:
-    """The entries of an object; those without fields are passed over."""
+    """The entries of an object, without empty ones."""
     return [
         _loaded(entry)
         for entry in metadata.get("managedFields") or ()
@@ -131,7 +131,7 @@ def _loaded(entry: JsonObject) -> Manager:
 
 
 def _read_fields(text: bytes) -> tuple[FieldSet, JsonObject]:
-    """The set that a `fieldsV1` writes, and how it is written."""
+    """The set of a `fieldsV1`, and the `fieldsV1` of that set."""
     fields = field_sets.load(msgspec.json.decode(text))
     return fields, field_sets.dump(fields)
 
@@ -140,7 +140,7 @@ _known_fields = lru_cache(maxsize=KNOWN_MAX)(_read_fields)
 
 
 def _kept(written: JsonObject) -> JsonObject:
-    """The same `fieldsV1` as the one that is kept: objects alike share it, never change it."""
+    """The cached copy of a `fieldsV1`, which similar objects share: never change it."""
     text = canonical_json(written)
     return _known_fields(text)[1] if len(text) <= KNOWN_BYTES_MAX else written
 
@@ -165,10 +165,10 @@ def track(
     *,
     has_status: bool,
 ) -> None:
-    """Enter an update into the metadata of the new tree, in place.
+    """Records an update in the metadata of the new tree, in place.
 
-    Fields that changed move to the writer's entry, fields that went leave all entries. `old` is
-    None for a new object. `writer` carries no fields; its time is used if its entry changes.
+    Changed fields move to the writer's entry, removed fields leave all entries. `old` is None for
+    a new object. `writer` has no fields; its time is used if its entry changes.
     """
     managers = load(metadata)
     if old is not None and not managers:
@@ -200,7 +200,7 @@ def track(
 
 
 def owned(tree: JsonView, node: SchemaNode, *, has_status: bool) -> JsonObject:
-    """What who creates an object owns of it, but for its metadata, written."""
+    """The `fieldsV1` of the fields that the creator of an object owns, without metadata."""
     zero = field_sets.zero(node)
     fields: JsonObject = {}
     for key, value in tree.items():
@@ -213,10 +213,10 @@ def owned(tree: JsonView, node: SchemaNode, *, has_status: bool) -> JsonObject:
 
 
 def begin(metadata: JsonObject, fields: JsonObject, node: SchemaNode, writer: Manager) -> None:
-    """Enter the write that makes an object, in place: `track` for a new object without entries.
+    """Records the write that creates an object, in place: `track` for a new object without entries.
 
-    `fields` are what is owned beside the metadata. Nobody else owns anything yet, so the entry is
-    written without making sets of fields first.
+    `fields` are the owned fields other than metadata. There is no other owner yet, so the entry is
+    written without making sets of fields.
     """
     zero = field_sets.zero(node)
     named = {key: metadata[key] for key in metadata if key not in _UNTRACKED_METADATA}
@@ -233,7 +233,8 @@ def begin(metadata: JsonObject, fields: JsonObject, node: SchemaNode, writer: Ma
 
 
 def _owned_at(key: str, value: object, zero: JsonView, node: SchemaNode) -> JsonObject | None:
-    """What of a field of a new object its writer owns, written; None for nothing."""
+    """The `fieldsV1` of the part of a new object's field that its writer owns; None if it owns
+    none."""
     child = node.fields.get(key)
     if key in zero:
         return field_sets.written_beyond(zero[key], value, child)
@@ -241,7 +242,7 @@ def _owned_at(key: str, value: object, zero: JsonView, node: SchemaNode) -> Json
 
 
 def put(metadata: JsonObject, managers: Iterable[Manager]) -> None:
-    """Write the entries into metadata, in place; without entries the field is absent."""
+    """Writes the entries to metadata in place; without entries the field is removed."""
     entries = dump(managers)
     if entries:
         metadata["managedFields"] = entries
@@ -250,7 +251,7 @@ def put(metadata: JsonObject, managers: Iterable[Manager]) -> None:
 
 
 def tracked(fields: FieldSet, subresource: str, *, has_status: bool) -> FieldSet:
-    """The fields that a write through `subresource` can own."""
+    """The fields that a write of `subresource` can own."""
     if subresource == "status":
         kept = {name: below for name, below in fields.items() if name == "f:status"}
     else:
@@ -299,14 +300,15 @@ _FROM_ALIAS = {theirs: ours for ours, theirs in _TO_ALIAS.items()}
 
 
 def _spelt(entry: JsonView, fields: FieldSet, names: Mapping[str, str]) -> FieldSet:
-    """Entries of events.k8s.io spell some fields of Events in their own way."""
+    """The fields with names replaced by `names` in entries of events.k8s.io, else unchanged."""
     if entry.get("apiVersion") != f"{api_groups.EVENTS}/v1":
         return fields
     return {names.get(element, element): below for element, below in fields.items()}
 
 
 def _bounded(rows: list[Manager]) -> list[Manager]:
-    """The rows with the oldest updates merged into one when there are too many."""
+    """The rows, with the oldest updates merged into one if there are more than
+    UPDATE_ENTRIES_MAX."""
     updates = [row for row in rows if row.operation != APPLY]
     if len(updates) <= UPDATE_ENTRIES_MAX:
         return rows

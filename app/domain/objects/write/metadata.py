@@ -1,4 +1,4 @@
-"""Metadata of objects: what the server sets, what a change keeps, and the checks of its fields.
+"""Metadata of objects: fields that the server sets or keeps, and validation.
 
 Parity: api.md 5, controllers.md 6.5. Trees are in the storage version.
 """
@@ -11,7 +11,7 @@ from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonObject, JsonView
 
 ANNOTATIONS_MAX = 256 * 1024
-"""Bytes of all annotation keys and values of an object."""
+"""The largest total size of an object's annotation keys and values in bytes."""
 
 _SERVER_FIELDS = (
     "creationTimestamp",
@@ -22,10 +22,10 @@ _SERVER_FIELDS = (
     "selfLink",
     "uid",
 )
-"""Fields that a client cannot set: dropped on create, kept from the old object on update."""
+"""The fields that a client cannot set: dropped on create, kept from the old object on update."""
 
 _FOREIGN_FINALIZERS = frozenset({"foregroundDeletion", "orphan", "kubernetes"})
-"""Finalizers that may be written without a domain."""
+"""The finalizers that have no domain."""
 
 
 def of(tree: JsonView) -> JsonObject:
@@ -37,7 +37,7 @@ def of(tree: JsonView) -> JsonObject:
 def initial(metadata: JsonView, *, time: str, uid: str, generation: int) -> JsonObject:
     """The metadata of a new object; generation 0 is left out.
 
-    Parity: controllers.md 6.1; of kinds that count no generation the client's is kept.
+    Parity: controllers.md 6.1; for kinds without a generation the client's is kept.
     """
     generation = generation or written_generation(metadata)
     kept = {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
@@ -50,15 +50,15 @@ def initial(metadata: JsonView, *, time: str, uid: str, generation: int) -> Json
 
 
 def written_generation(metadata: JsonView) -> int:
-    """The generation that a client wrote; 0 for none."""
+    """The generation that a client sent; 0 if there is none."""
     return json_tree.integer(metadata, "generation") or 0
 
 
 def changed(metadata: JsonView, old: JsonView) -> JsonObject:
-    """The metadata of a changed object: the client's fields, the server's of before.
+    """The metadata of a changed object: the client's fields, and the server's fields of `old`.
 
-    Absent managedFields are kept, and so are those for which the client sends something unreadable;
-    an emptied list (`[{}]`) is taken as the wish to clear them.
+    Absent or invalid managedFields of the client are replaced by the old ones; the list `[{}]`
+    clears them.
     """
     kept = {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
     for key in _SERVER_FIELDS:
@@ -79,12 +79,12 @@ def finalizers(tree: JsonView) -> list[str]:
 
 
 def is_terminating(tree: JsonView) -> bool:
-    """True when the object has a deletionTimestamp."""
+    """Whether the object has a deletionTimestamp."""
     return "deletionTimestamp" in of(tree)
 
 
 def check(kind: Kind, tree: JsonView) -> list[FieldError]:
-    """Errors of the metadata of any object: name, labels, annotations, owners, finalizers."""
+    """Returns the errors of an object's metadata: name, labels, annotations, owners, finalizers."""
     metadata = of(tree)
     errors = _check_name(kind, metadata)
     if not kind.namespaced and metadata.get("namespace"):
@@ -103,7 +103,7 @@ def check(kind: Kind, tree: JsonView) -> list[FieldError]:
 
 
 def check_change(metadata: JsonView, old: JsonView) -> list[FieldError]:
-    """Errors of a change: no new finalizers once the object is being deleted."""
+    """Returns an error if a change adds finalizers to an object that is being deleted."""
     if "deletionTimestamp" not in old:
         return []
     before = old.get("finalizers", ())
@@ -121,9 +121,10 @@ def check_change(metadata: JsonView, old: JsonView) -> list[FieldError]:
 
 
 def check_kept(metadata: JsonView, old: JsonView) -> list[FieldError]:
-    """Errors of a change that deletes the object by the way, or says otherwise how it ends.
+    """Returns errors of an update that sets a deletionTimestamp or changes the grace period.
 
-    Parity: api.md 5; another time of creation, and of a deletion that has begun, is passed over.
+    Parity: api.md 5; a changed creationTimestamp, or a changed deletionTimestamp of a terminating
+    object, is ignored.
     """
     errors = []
     time, seconds = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
@@ -135,7 +136,7 @@ def check_kept(metadata: JsonView, old: JsonView) -> list[FieldError]:
 
 
 def annotations_size(annotations: JsonView) -> int:
-    """The bytes that the bound of annotations counts."""
+    """The total size of annotation keys and values in bytes."""
     return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
 
 
@@ -145,7 +146,7 @@ def _check_name(kind: Kind, metadata: JsonView) -> list[FieldError]:
     name = metadata.get("name", "")
     errors = []
     if base:
-        # The base alone need not end in a letter or digit: a suffix follows.
+        # The base may end in a hyphen, because a suffix follows.
         probe = base[:-1] + "a" if base.endswith("-") else base
         errors += [_invalid("metadata.generateName", base, text) for text in check_format(probe)]
     if not name:
@@ -158,7 +159,7 @@ def _check_name(kind: Kind, metadata: JsonView) -> list[FieldError]:
 
 
 _FORMATS = {"address": names.address, "label": names.label, "path": names.path_segment}
-"""The check of each format of names but the usual one."""
+"""The check of each name format other than the default."""
 
 
 def _check_annotations(annotations: JsonView) -> list[FieldError]:
@@ -201,7 +202,7 @@ def _owner_name(owner: JsonView) -> str:
 
 
 def check_finalizer(path: str, finalizer: str) -> list[FieldError]:
-    """Errors of the name of one finalizer."""
+    """Returns the errors of a finalizer's name."""
     errors = [_invalid(path, finalizer, text) for text in names.label_name(finalizer)]
     if not errors and "/" not in finalizer and finalizer not in _FOREIGN_FINALIZERS:
         detail = "name is neither a standard finalizer name nor is it fully qualified"

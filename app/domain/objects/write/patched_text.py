@@ -1,4 +1,4 @@
-"""A patched object as the API server prints it when it cannot read it."""
+"""Patched objects as the API server prints them if it cannot decode them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,18 +8,18 @@ from app.domain.objects.schema.structural import SchemaNode, SchemaShape, short_
 from app.domain.values.json_tree import JsonObject
 
 Touched = Mapping[str, Any]
-"""Where a patch reaches: a tree of keys, empty below the last one."""
+"""The paths of a patch: a tree of keys, with an empty tree after the last key."""
 
 
 def reached(patch: Any) -> Touched:
-    """Where a merge patch reaches: its objects, down to what is not one."""
+    """The paths of a merge patch: the keys of its nested objects."""
     if not isinstance(patch, Mapping):
         return {}
     return {key: reached(value) for key, value in patch.items()}
 
 
 def reached_by(paths: list[list[str]]) -> Touched:
-    """Where the operations of a JSON patch reach."""
+    """The paths of the operations of a JSON patch."""
     reached: dict[str, Any] = {}
     for path in paths:
         place = reached
@@ -29,10 +29,11 @@ def reached_by(paths: list[list[str]]) -> Touched:
 
 
 def ordered(value: Any, node: SchemaNode | None, touched: Touched | None) -> Any:
-    """A patched object in the order of its text: sorted where the patch was, else as its type.
+    """A patched object with keys in the printed order: sorted along the patch's paths, else by
+    type.
 
-    Parity: api.md 8; a JSON or merge patch decodes only what it reaches, and leaves the rest as
-    written.
+    Parity: api.md 8; a JSON or merge patch decodes only the parts on its paths, and leaves the
+    others as they were written.
     """
     if isinstance(value, list):
         items = node.items if node is not None and node.shape is SchemaShape.LIST else None

@@ -1,6 +1,6 @@
-"""Patches: what one makes of an object, and what is said of one that cannot be applied.
+"""Patches of objects, and the errors of patches that cannot be applied.
 
-Server-side apply is `apply`; how the patched object takes the place of the old one is `updating`.
+Server-side apply is in `apply`; the replacement of the old object is in `updating`.
 Parity: api.md 8.
 """
 
@@ -29,7 +29,7 @@ APPLY_ERROR = "the server rejected our request due to an error in our request"
 def decide_patch(
     reader: ObjectsReader, command: PatchObject, stamp: Stamp, rules: Rules
 ) -> Decided:
-    """The patched object. Raises NotFound, Conflict, Invalid, BadRequest, TooLarge."""
+    """Returns the patched object. Raises NotFound, Conflict, Invalid, BadRequest, TooLarge."""
     kind = admission.find_kind(reader, command.key, command.version, rules)
     key = admission.storage_key(kind, command.key)
     old = reader.get(key)
@@ -54,10 +54,11 @@ def decide_patch(
 def _admit_patched(
     kind: Kind, command: PatchObject, patched: JsonObject, stamp: Stamp, rules: Rules
 ) -> tuple[JsonObject, tuple[str, ...]]:
-    """Admission of what a patch has made.
+    """Admits a patched object.
 
-    Parity: api.md 8; what cannot be read is Invalid in the field `patch`, and its value is the
-    patched object (of a strategic merge patch: the patch). Custom objects are read in another way.
+    Parity: api.md 8; an object that cannot be decoded is Invalid in the field `patch`, whose value
+    is the patched object (for a strategic merge patch: the patch). Custom objects are decoded in
+    another way.
     """
     try:
         return admission.admit(
@@ -79,7 +80,7 @@ def _admit_patched(
 def _unreadable(
     command: PatchObject, patched: JsonObject, node: SchemaNode, detail: str
 ) -> Invalid:
-    """The refusal of a patch after which the object cannot be read, as Go prints both."""
+    """The refusal of a patch whose result cannot be decoded, in the form that Go prints."""
     body = command.body
     if command.type is PatchType.STRATEGIC:
         shown, detail = go_text.plain(body), _restoring(detail)
@@ -95,7 +96,7 @@ def _unreadable(
 
 
 def _restoring(detail: str) -> str:
-    """What is said of a value of a wrong type in a strategic merge patch, which is never JSON."""
+    """The message about a wrong type in a strategic merge patch, for which Go decodes no JSON."""
     match = _WRONG_TYPE.fullmatch(detail)
     if match is None:
         return detail
@@ -114,9 +115,9 @@ _GO_KINDS = {"array": "slice", "number": "int64", "object": "map"}
 
 
 def check_uid(kind: Kind, key: ObjectKey, written: str, old: JsonObject) -> None:
-    """Raise Invalid for a patch or an applied configuration that gives the object another uid.
+    """Raises Invalid for a patch or an applied configuration that changes the uid.
 
-    Parity: objects.md 3; twice among the causes, because the strategy and the registry ask alike.
+    Parity: objects.md 3; the cause is listed twice, because strategy and registry both check it.
     """
     if written and written != metadata.of(old).get("uid"):
         errors = [field_errors.immutable("metadata.uid", written)] * 2

@@ -1,4 +1,4 @@
-"""What is written into the log without rules: decisions, facts, and states of other clusters."""
+"""Log entries that are written without rules: decisions, facts, and states of other clusters."""
 
 import msgspec
 
@@ -11,14 +11,14 @@ from app.domain.objects.write.decided import Decided
 
 
 def decide_decision(command: RecordDecision, stamp: Stamp) -> Decided:
-    """The decision of a controller as an event of its own."""
+    """Returns the event of a controller's decision."""
     key = DECISION._replace(namespace=command.namespace, name=command.name)
     draft = Draft(type=EventType.DECISION_RECORDED, key=key, uid="", tree=command.body, stamp=stamp)
     return Decided(drafts=(draft,), tree=command.body)
 
 
 def decide_fact(command: RecordFact, stamp: Stamp) -> Decided:
-    """An event that is not about an object. Raises BadRequest for a type of another sort."""
+    """Returns an event that is not about an object. Raises BadRequest for an unknown event type."""
     try:
         type_ = EventType(command.type)
     except ValueError as problem:
@@ -28,10 +28,10 @@ def decide_fact(command: RecordFact, stamp: Stamp) -> Decided:
 
 
 def decide_import(reader: ObjectsReader, command: ImportObject, stamp: Stamp) -> Decided:
-    """A recorded state, taken over as it is.
+    """Returns the event of a recorded state, which is stored unchanged.
 
-    An object that replaces one of another uid ends that one first: the recording missed its end.
-    A deletion of something that was never seen is recorded too.
+    If the object replaces one with another uid, a deletion of the old one comes first, because the
+    recording missed it. A deletion of an object that was never recorded is stored too.
     """
     if command.origin is not None:
         stamp = msgspec.structs.replace(stamp, origin=command.origin)

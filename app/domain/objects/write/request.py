@@ -1,4 +1,4 @@
-"""A write of one object, as what decides it and what is asked about it see it."""
+"""The context of a write of one object, for its decision and its review."""
 
 from typing import Self
 
@@ -13,10 +13,10 @@ from app.domain.objects.write.commands import PatchObject, UpdateObject, WriteOp
 
 
 class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Of which object, in which version, when and by whom, under which rules.
+    """The object, version, stamp, rules and options of a write.
 
-    `key` is the key in the log. `group`, `version` and `subresource` are those that the request
-    names; `reader` shows the objects as they are before.
+    `key` is the key in the log. `group`, `version` and `subresource` are those of the request;
+    `reader` shows the objects before the write.
     """
 
     reader: ObjectsReader
@@ -40,7 +40,7 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         kind: Kind,
         key: ObjectKey,
     ) -> Self:
-        """The write that a patch or a replacement asks for."""
+        """The write of a patch or an update."""
         return cls(
             reader=reader,
             rules=rules,
@@ -55,5 +55,5 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def api_version(self) -> str:
-        """Group and version as objects name them."""
+        """Group and version in the form of `apiVersion`."""
         return registry.api_version(self.group, self.version)

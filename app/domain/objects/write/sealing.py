@@ -1,8 +1,8 @@
-"""The step between a command and the events of its append.
+"""The step from a command to the events of its append.
 
-The command is decided against the staged objects, the values of Secrets are protected, the drafts
-are sealed, and the objects are shown as the events leave them. Every writer takes this step: the
-group writer, the loop of replays and the hypothetical cluster of a proposal.
+The command is decided against the staged objects, values of Secrets are protected, the drafts are
+sealed, and the events are staged. Every writer uses this step: the group writer, the loop of
+replays and the hypothetical cluster of a proposal.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,12 +38,13 @@ def decide_and_seal(
     new_uid: Callable[[], str],
     object_bytes_max: int | None = None,
 ) -> tuple[Decided, list[Event]]:
-    """The answer to a command and its events, which `staged` shows from now on.
+    """Returns the result of a command and its events, which are staged in `staged`.
 
-    `stamp` is what the commands of one append share: its verb may be empty, and each command gets
-    its origin and a fresh uid, where it creates. Without `object_bytes_max` objects may grow.
-    Raises Rejected, and TooLarge for an object that grows beyond the bound; `staged` is then as it
-    was.
+    The commands of one append share `stamp`: its verb may be empty, and each command gets its own
+    origin and, if it creates an object, a new uid. Without `object_bytes_max` the size of objects
+    is not limited.
+    Raises Rejected, and TooLarge for an object that grows beyond the bound; `staged` is then
+    unchanged.
     """
     stamp = _stamp_of(command, staged, stamp, new_uid)
     decided = lifecycle.decide(staged, command, stamp, rules)
@@ -58,9 +59,9 @@ def decide_and_seal(
 
 
 def creates(command: Command, staged: StagedObjects) -> bool:
-    """Whether the command makes an object if it is not refused.
+    """Whether the command creates an object if it is not refused.
 
-    An apply creates what is not there; so does the replacement of an object of some kinds.
+    An apply creates a missing object, and so does an update for some kinds.
     """
     match command:
         case CreateObject():
@@ -110,7 +111,7 @@ def _sealed(drafts: Sequence[Draft], staged: StagedObjects) -> list[Event]:
 def _check_sizes(
     events: Sequence[Event], command: Command, staged: StagedObjects, bytes_max: int
 ) -> None:
-    """Raise TooLarge for an object that a command makes larger than may be stored."""
+    """Raises TooLarge if a command makes an object larger than `bytes_max`."""
     if not isinstance(command, CreateObject | UpdateObject | PatchObject):
         return
     for event in events:

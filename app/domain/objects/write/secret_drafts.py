@@ -1,4 +1,4 @@
-"""Drafts on their way to the log: values of Secrets are protected, the answer keeps them."""
+"""Protection of Secret values in drafts before they are stored; the response keeps the values."""
 
 from collections.abc import Sequence
 
@@ -13,10 +13,10 @@ from app.domain.objects.write.staging import StagedObjects
 def protected(
     drafts: Sequence[Draft], staged: StagedObjects, cipher: SecretCipher | None
 ) -> Sequence[Draft]:
-    """The drafts as they are stored; the given ones when no Secret is among them."""
+    """The drafts to store; the same sequence if it contains no Secret."""
     if cipher is None:
         return drafts
-    # A loop, for it is passed by every write: a generator costs several times as much.
+    # A loop, because every write runs this code: a generator costs several times as much.
     for draft in drafts:
         if secret_values.is_secret(draft.key):
             break
@@ -34,7 +34,7 @@ def protected(
 
 
 def number(drafts: Sequence[Draft], events: Sequence[Event]) -> None:
-    """Give the trees of the drafts, which callers get, the revisions of their events."""
+    """Sets the resourceVersions of the drafts' trees, which callers get, from their events."""
     for draft, event in zip(drafts, events, strict=True):
         metadata = draft.tree.get("metadata")
         if isinstance(metadata, dict):

@@ -1,7 +1,8 @@
-"""The objects as they will be: what is committed, and upon it what has been decided since.
+"""The committed objects with the changes of decided commands that are not stored yet.
 
-A batch of commands is decided one after another before any of it is stored, so each must see what
-those before it do. What one command has staged can be taken back without the others.
+The commands of a batch are decided one after another before any of them is stored, so each command
+must see the effects of the commands before it. The changes of one command can be undone without
+those of the others.
 """
 
 from collections.abc import Iterable
@@ -24,9 +25,9 @@ Mark = tuple[int, Revision, bytes, Instant]
 
 
 class StagedObjects:
-    """The objects at the head plus what the batch being decided has changed so far.
+    """The objects at the head with the changes that the current batch has made so far.
 
-    With a cipher, Secrets are shown with their values: writes are decided about what they mean.
+    With a cipher, Secrets are shown with their values, because writes are decided on the values.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class StagedObjects:
         hash: bytes = GENESIS,
         time: Instant = Instant(0),
     ) -> None:
-        """`hash` and `time` are those of the last event that the base shows."""
+        """`hash` and `time` are those of the last event of the base."""
         self._base = base
         self._secrets = secrets
         self._events: dict[ObjectKey, Event | None] = {}
@@ -60,7 +61,7 @@ class StagedObjects:
         return self._hash
 
     def stage(self, events: Iterable[Event]) -> None:
-        """Show these events from now on."""
+        """Adds events, whose effects are visible from now on."""
         for event in events:
             self._revision, self._hash = event.revision, event.hash
             self.time = event.stamp.time
@@ -75,11 +76,11 @@ class StagedObjects:
                 self._uids[event.uid] = key
 
     def mark(self) -> Mark:
-        """A point to return to."""
+        """Returns a point to restore."""
         return len(self._undo), self._revision, self._hash, self.time
 
     def restore(self, mark: Mark) -> None:
-        """Forget what was staged after the mark."""
+        """Undoes the changes that were staged after the mark."""
         length, self._revision, self._hash, self.time = mark
         self._tallies = {
             namespace: held for namespace, held in self._tallies.items() if held[0] <= length
@@ -92,7 +93,7 @@ class StagedObjects:
                 self._events[key] = cast("Event | None", event)
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """The object as the batch has left it."""
+        """The object after the staged changes; None if there is none."""
         if key in self._events:
             event = self._events[key]
             tree = None if event is None else event.object
@@ -103,13 +104,13 @@ class StagedObjects:
         return secret_values.revealed(key, tree, self._secrets)
 
     def event(self, key: ObjectKey) -> Event | None:
-        """Its last event."""
+        """The last event of the object."""
         if key in self._events:
             return self._events[key]
         return self._base.event(key)
 
     def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
-        """Keys of a resource, sorted."""
+        """The keys of a resource, sorted."""
         places = self._by_place.get((group, resource))
         if not places:
             return self._base.keys(group, resource, namespace)
@@ -124,10 +125,10 @@ class StagedObjects:
         return sorted(stored | {key for key in touched if self._events[key] is not None})
 
     def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
-        """What the objects of a namespace count for in quotas, as the batch has left them.
+        """The amounts that the objects of a namespace use in quotas, after the staged changes.
 
-        Kept with the length of the undo list that it covers, so that each staged event is counted
-        once however often somebody asks. Scopes that are new to it are asked of the base.
+        The tally is kept with the length of the undo list that it covers, so each staged event is
+        counted once. For scopes that the kept tally lacks, a new one is taken from the base.
         """
         held = self._tallies.get(namespace)
         if held is None or (scopes and held[1].within(scopes) is None):
@@ -147,7 +148,7 @@ class StagedObjects:
         return tally
 
     def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
-        """Keys of objects with that owner, sorted; staged objects are looked at one by one."""
+        """The keys of objects with that owner, sorted; staged objects are searched one by one."""
         stored = {key for key in self._base.dependents(owner_uid) if key not in self._events}
         for key, event in self._events.items():
             owners = [] if event is None else event.object["metadata"].get("ownerReferences") or []

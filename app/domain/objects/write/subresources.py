@@ -1,7 +1,7 @@
-"""Which part of an object each subresource writes, and the Scale view of workloads.
+"""The part of an object that each subresource writes, and the Scale of workloads.
 
-Parity: controllers.md 6.2, api.md 5. `/status` writes the status and nothing else; writes
-of the main resource leave the status alone.
+Parity: controllers.md 6.2, api.md 5. `/status` writes only the status and some metadata; writes
+of the main resource do not change the status.
 """
 
 from app.domain.errors import BadRequest
@@ -16,12 +16,12 @@ from app.domain.values.json_tree import JsonObject, JsonView
 SCALE = managed_fields.SCALE
 
 REPLICAS_MAX = 2**31 - 1
-"""Replicas are numbers of 32 bits."""
+"""The largest number of replicas, which are numbers of 32 bits."""
 
 _SPEC_FIELDS = {
     "ephemeralcontainers": ("ephemeralContainers",),
 }
-"""Subresources of pods that write whole fields of the spec."""
+"""The subresources of pods that write whole fields of the spec."""
 
 
 _METADATA = ("annotations", "finalizers", "labels", "ownerReferences")
@@ -29,7 +29,7 @@ _BESIDE_STATUS = {
     "Deployment": ("annotations", "finalizers", "ownerReferences"),
     "Pod": ("annotations", "finalizers", "labels"),
 }
-"""Metadata that a write of the status changes too, where it is not all of it."""
+"""The metadata that a write of the status also changes, for kinds that do not change all of it."""
 
 _STATUS_ALONE = frozenset(
     {
@@ -43,21 +43,21 @@ _STATUS_ALONE = frozenset(
         (api_groups.STORAGE, "VolumeAttachment"),
     }
 )
-"""Kinds whose status is written without any metadata.
+"""The kinds whose status is written without metadata.
 
-Parity: api.md 5; their strategies reset it.
+Parity: api.md 5; their strategies reset the metadata.
 """
 
 
 def exists(kind: Kind, subresource: str) -> bool:
-    """True for the main resource and for subresources that can be written as an object."""
+    """Whether the kind has the subresource; True for the main resource."""
     return not subresource or subresource in kind.subresources
 
 
 def merged(kind: Kind, old: JsonObject, tree: JsonObject, subresource: str) -> JsonObject:
-    """A new object of both: what `subresource` owns from `tree`, all else from `old`.
+    """Merges the part that `subresource` owns from `tree` into `old`.
 
-    Shares its parts with both; the top level is fresh.
+    The result is a new object that shares parts with both.
     """
     if subresource == "status":
         result = dict(old)
@@ -92,7 +92,8 @@ def merged(kind: Kind, old: JsonObject, tree: JsonObject, subresource: str) -> J
 
 
 def _resized(old: JsonObject, wanted: JsonView) -> JsonObject:
-    """The spec of a pod with the resources that its containers of the same names are to have."""
+    """The spec of a pod with resources and resizePolicy of the wanted containers of the same
+    names."""
     pod = dict(old)
     for field in ("containers", "initContainers"):
         resources = {
@@ -111,7 +112,7 @@ def _resized(old: JsonObject, wanted: JsonView) -> JsonObject:
 
 
 def scale_of(kind: Kind, tree: JsonView) -> JsonObject:
-    """The Scale object of a workload, or of a custom object that tells where its parts are."""
+    """The Scale of a workload, or of a custom object whose definition declares its paths."""
     written = meta.metadata(tree)
     kept = ("creationTimestamp", "name", "namespace", "resourceVersion", "uid")
     places = _scale(kind)
@@ -134,9 +135,10 @@ def scale_of(kind: Kind, tree: JsonView) -> JsonObject:
 
 
 def with_scale(kind: Kind, old: JsonObject, scale: JsonView) -> JsonObject:
-    """The workload with the number of replicas that a Scale asks for.
+    """Returns the workload with the number of replicas of a Scale.
 
-    Raises BadRequest for no number at all, or one that is not in 0 to REPLICAS_MAX.
+    Raises BadRequest for a kind without scale, and for a value that is not a number or exceeds
+    REPLICAS_MAX; Invalid for a negative number.
     """
     if SCALE not in kind.subresources:
         raise BadRequest(f"{kind.kind} has no scale")

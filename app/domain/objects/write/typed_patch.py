@@ -1,8 +1,9 @@
-"""Whether an applied configuration fits its schema: server-side apply knows no unknown fields.
+"""Checks of an applied configuration against its schema: server-side apply allows no unknown
+fields.
 
-Other writes drop what the schema does not have; an apply would then claim what is not there, so it
-is refused, and so are lists that hold the same key twice or an item without any. Parity: api.md 9;
-the typed converter of the API server, whose words these are; it answers 500, redra 400.
+Other writes drop unknown fields; an apply would then own fields that do not exist, so it is
+refused. Lists with duplicate keys or with an item without keys are refused too. Parity: api.md 9;
+the typed converter of the API server, whose messages these are; it answers 500, redra 400.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ ERRORS_MAX = 50
 
 
 def check(kind: Kind, group: str, version: str, config: JsonObject, node: SchemaNode) -> None:
-    """Raise BadRequest naming every field that is not declared or holds no such value.
+    """Raises BadRequest naming the fields that are not declared or have a wrong value.
 
     Parity: api.md 9; the object is named as the configuration names it.
     """
@@ -92,7 +93,7 @@ def _list_errors(value: list[Any], node: SchemaNode, path: str) -> Iterator[str]
 
 
 def _has_key(item: JsonObject, node: SchemaNode) -> bool:
-    """Whether an item of a keyed list can be told from others: one key is enough."""
+    """Whether an item of a keyed list has at least one key, or a key with a default."""
     return any(
         item.get(key) is not None
         or ((field := node.items.fields.get(key)) is not None and field.default is not None)

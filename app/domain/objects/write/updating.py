@@ -1,6 +1,6 @@
-"""Replacing and patching objects, and the end of objects that waited for their last finalizer.
+"""Updates of objects, and the removal of terminating objects without finalizers.
 
-A change never sees half of another: it is decided against the object as it is. Parity:
+Each change is decided against the complete current object. Parity:
 api.md 5 and 8, controllers.md 6.
 """
 
@@ -48,13 +48,13 @@ from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject
 
 _WRITER = ("operation", "manager", "apiVersion", "subresource")
-"""What tells one manager of an object from another."""
+"""The fields that identify a manager of an object."""
 
 
 def decide_update(
     reader: ObjectsReader, command: UpdateObject, stamp: Stamp, rules: Rules
 ) -> Decided:
-    """The replaced object or part of it. Raises NotFound, Conflict, Invalid, BadRequest."""
+    """Replaces an object or a part of it. Raises NotFound, Conflict, Invalid, BadRequest."""
     kind = admission.find_kind(reader, command.key, command.version, rules)
     key = admission.storage_key(kind, command.key)
     old = reader.get(key)
@@ -85,7 +85,7 @@ def decide_update(
 
 
 def _create(reader: ObjectsReader, command: UpdateObject, stamp: Stamp, rules: Rules) -> Decided:
-    """The object that a PUT makes. Raises NotFound when the writer believes that it is there."""
+    """Creates the object of a PUT. Raises NotFound for a resourceVersion, Conflict for a uid."""
     written = metadata.of(command.tree)
     version, uid = written.get("resourceVersion") or "0", written.get("uid")
     kind = admission.find_kind(reader, command.key, command.version, rules)
@@ -100,7 +100,7 @@ def _create(reader: ObjectsReader, command: UpdateObject, stamp: Stamp, rules: R
 
 
 def clean_scale(kind: Kind, scale: JsonObject, rules: Rules) -> JsonObject:
-    """The Scale with the types that its schema declares. Raises BadRequest for others."""
+    """Returns the pruned Scale. Raises BadRequest for a value of a wrong type."""
     node = rules.schemas.find(api_groups.AUTOSCALING, "v1", "Scale")
     assert node is not None, "every release publishes Scale"
     try:
@@ -119,11 +119,10 @@ def replace(
     managers: list[Manager] | None = None,
     is_scale: bool = False,
 ) -> Decided:
-    """Put an admitted tree, or the part that the subresource names, in the place of `old`.
+    """Replaces `old` by an admitted tree, or the part of it that the subresource names.
 
-    The tree is owned by this function. `managers` are set by an apply, which knows its own. With
-    `is_scale` a Scale was written, and `tree` is the object with it. An answer without drafts
-    means: nothing changes.
+    This function owns the tree. An apply passes its own `managers`. With `is_scale` a Scale was
+    written, and `tree` is the scaled object. A result without drafts means that nothing changes.
     """
     reader, kind, key, stamp = write.reader, write.kind, write.key, write.stamp
     rules, options = write.rules, write.options
@@ -169,7 +168,7 @@ def replace(
 
 
 def _draft(kind: Kind, key: ObjectKey, new: JsonObject, old: JsonObject, stamp: Stamp) -> Draft:
-    """The change, or the end of an object that nothing keeps any longer."""
+    """The draft of the change, or of the removal of a terminating object without finalizers."""
     before = metadata.of(old)
     uid = str(before.get("uid", ""))
     if _is_finished(kind, new):
@@ -181,7 +180,7 @@ def _draft(kind: Kind, key: ObjectKey, new: JsonObject, old: JsonObject, stamp: 
 
 
 def _changed(write: WriteRequest, new: JsonObject, old: JsonObject) -> JsonObject:
-    """The object as webhooks have changed it, as far as the write is about that part of it."""
+    """The object with webhooks' changes to the part that the write is about."""
     kind, subresource = write.kind, write.subresource
     is_scale = subresource == subresources.SCALE
     changed_tree = asking.changed(
@@ -204,7 +203,7 @@ def _changed(write: WriteRequest, new: JsonObject, old: JsonObject) -> JsonObjec
 
 
 def _asked(write: WriteRequest, new: JsonObject, old: JsonObject) -> tuple[str, ...]:
-    """What policies say of the change. Raises what refuses it."""
+    """Returns the policies' warnings about the change. Raises the refusal of a policy."""
     if write.subresource == subresources.SCALE:
         new, old = subresources.scale_of(write.kind, new), subresources.scale_of(write.kind, old)
     return asking.ask(write, asking.UPDATE, tree=new, old=old)
@@ -218,7 +217,7 @@ def _warnings(
     old: JsonObject,
     rules: Rules,
 ) -> tuple[str, ...]:
-    """What to tell the author of a changed object."""
+    """The warnings for the author of a changed object."""
     warnings = ignored_fields.warnings(kind, new, old, webhooks=rules.webhooks)
     if kind.kind == "Secret" and kind.custom is None:
         warnings += secret_warnings.warnings(new)
@@ -235,7 +234,8 @@ def _successor(
     subresource: str,
     rules: Rules,
 ) -> tuple[JsonObject, tuple[str, ...]]:
-    """What follows `old`: the written part, and of the rest what was there; and warnings."""
+    """Returns the object after the write, with the parts that it does not write from `old`, and
+    warnings."""
     new = subresources.merged(kind, old, tree, subresource)
     if subresource == "status":
         new["metadata"] = dict(new["metadata"])
@@ -260,7 +260,7 @@ def _errors(
     api_version: str,
     immutable: Sequence[FieldError],
 ) -> list[FieldError]:
-    """What is wrong with the metadata, and with a custom object by its schema."""
+    """The errors of the metadata, and of a custom object by its schema."""
     errors = list(immutable)
     errors += metadata.check_change(new["metadata"], metadata.of(old))
     if subresource != "status":
@@ -276,7 +276,7 @@ def _errors(
 
 
 def check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
-    """Raise BadRequest unless name and namespace of the tree are absent or those of the key."""
+    """Raises BadRequest unless name and namespace of the tree are absent or those of the key."""
     written = tree["metadata"]
     name = written.get("name", "")
     if name and name != key.name:
@@ -291,7 +291,7 @@ def check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
 
 
 def _check_unconditional(kind: Kind, group: str, version: str, name: str) -> None:
-    """Raise unless a replacement without resourceVersion is allowed."""
+    """Raises Invalid unless an update without resourceVersion is allowed."""
     strict = (
         kind.group == api_groups.RESOURCE and kind.kind == "DeviceTaintRule" and version == "v1"
     )
@@ -322,10 +322,10 @@ def _stale(kind: Kind, key: ObjectKey, version: str) -> Rejected:
 
 
 def _keep_times(kind: Kind, new: JsonObject, old: JsonObject, node: SchemaNode) -> None:
-    """Let a write that changes nothing but the times of managers keep those too, in place.
+    """Keeps the times of managers, in place, if a write changes nothing else.
 
-    Managers are compared before the defaults are filled in, so a list that is applied again without
-    them looks like a change to its owner. Parity: api.md 0, 9 step 5.
+    Managers are compared before defaults are set, so a list that is applied again without its
+    defaults appears as a change of its owner. Parity: api.md 0, 9 step 5.
     """
     rows, before = (metadata.of(tree).get("managedFields") or [] for tree in (new, old))
     if not before or rows == before:
@@ -340,7 +340,7 @@ def _keep_times(kind: Kind, new: JsonObject, old: JsonObject, node: SchemaNode) 
 
 
 def _timeless(rows: list[Any]) -> list[JsonObject]:
-    """Entries of managers without their times, in an order that does not depend on these."""
+    """The entries of managers without their times, in an order that does not depend on times."""
     timeless = [
         {name: value for name, value in row.items() if name != "time"}
         for row in rows
@@ -358,7 +358,7 @@ def _prepare(
     subresource: str,
     rules: Rules,
 ) -> None:
-    """What the strategy of each kind does on a change, in place."""
+    """Applies the strategy of each kind to a changed object, in place."""
     if kind.custom is not None:
         return
     match (kind.kind, subresource):
@@ -387,7 +387,8 @@ def _prepare(
 
 
 def _drop_devices(claim: JsonObject, old: JsonObject) -> None:
-    """Forget the status of devices that this write gives back. Parity: objects.md 5.4."""
+    """Removes the status of devices that this write deallocates, in place. Parity: objects.md
+    5.4."""
     devices = claim["status"].get("devices")
     if not devices:
         return
@@ -414,7 +415,7 @@ def _device(place: JsonObject) -> tuple[str, str, str, str]:
 
 
 def _refresh_taint_time(new: JsonObject, old: JsonObject, stamp: Stamp) -> None:
-    """A changed effect with the stored time counts from now. Parity: objects.md 8."""
+    """Sets `timeAdded` to now if the effect changed and the time did not. Parity: objects.md 8."""
     taint = dra.taint(new)
     before = dra.taint(old)
     if taint.get("effect") != before.get("effect") and (
@@ -426,8 +427,10 @@ def _refresh_taint_time(new: JsonObject, old: JsonObject, stamp: Stamp) -> None:
 def _count_generation(
     kind: Kind, new: JsonObject, old: JsonObject, node: structural.SchemaNode
 ) -> None:
-    """A generation is a change of one field, mostly the spec; of custom objects, of anything but
-    the status."""
+    """Increments the generation if the counted field changed, mostly the spec.
+
+    For custom objects, every field except metadata and the status counts.
+    """
     if kind.custom is not None:
         parts = (new.keys() | old.keys()) - {"apiVersion", "kind", "metadata"}
         parts -= {"status"} if kind.has_status else set()
@@ -441,7 +444,8 @@ def _count_generation(
 
 
 def _is_finished(kind: Kind, tree: JsonObject) -> bool:
-    """True when nothing keeps a terminating object any longer."""
+    """Whether a terminating object can be removed: it has no finalizers and no grace period
+    left."""
     own_metadata = metadata.of(tree)
     if "deletionTimestamp" not in own_metadata or own_metadata.get("finalizers"):
         return False

@@ -1,2 +1,2 @@
-"""Recorded events that are shown again where clients write too: `deciding` says what becomes of an
-event, `rebasing` joins it with what clients have changed."""
+"""Replay of recorded events in a history to which clients write: `deciding` decides the result of
+an event, `rebasing` merges it with changes of clients."""

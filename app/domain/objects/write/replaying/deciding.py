@@ -1,7 +1,8 @@
-"""A recorded event, shown again where clients write too: a paced replay (`service/pacing`).
+"""Replay of a recorded event in a history to which clients write: a paced replay
+(`service/pacing`).
 
-Clients lie over the recording: what they changed stays as they left it, and an event that cannot be
-shown as it was recorded is followed by `ConflictObserved`, which says what was not shown and why.
+Changes of clients have priority over the recording. An event that cannot be replayed as it was
+recorded is followed by `ConflictObserved`, which states what was not replayed and why.
 
 | recorded | here | becomes |
 |---|---|---|
@@ -44,7 +45,7 @@ _TEXTS = {
 def decide_replay(
     reader: ObjectsReader, command: ReplayEvent, stamp: Stamp, rules: Rules
 ) -> Decided:
-    """The recorded event, with what clients have changed meanwhile. It is never refused."""
+    """Returns the recorded event, merged with changes of clients. It is never refused."""
     if command.type not in (
         EventType.OBJECT_CREATED,
         EventType.OBJECT_UPDATED,
@@ -73,7 +74,7 @@ def decide_replay(
 def _decide_joined(
     reader: ObjectsReader, present: JsonObject, command: ReplayEvent, stamp: Stamp, rules: Rules
 ) -> Decided:
-    """The recorded change and those of clients in one object."""
+    """Merges the recorded change and changes of clients into one object."""
     kind = history_kinds.find(reader, command.key.group, command.key.resource)
     schemas = rules.schemas
     node = (
@@ -89,7 +90,10 @@ def _decide_joined(
 
 
 def _decide_replacement(present: JsonObject, command: ReplayEvent, stamp: Stamp) -> Decided:
-    """Another uid: the recording missed the end of the object before it, or clients made this."""
+    """Decides an event whose object has another uid than the present one.
+
+    Either the recording missed the end of the object before it, or clients created the present one.
+    """
     before = command.before
     if before is None or not _is_one(meta.uid(before), meta.uid(present)):
         return _conflict(Conflict.OTHER_OBJECT, command, stamp)
@@ -125,12 +129,12 @@ def _decide_deletion(present: JsonObject | None, command: ReplayEvent, stamp: St
 
 
 def _is_one(uid: str, other: str) -> bool:
-    """Whether two states may be of one object; a recording may lack the uid."""
+    """Whether two states can belong to one object: the uids are equal, or one is missing."""
     return not uid or not other or uid == other
 
 
 def _own(tree: JsonView) -> JsonObject:
-    """A tree whose metadata may be written to."""
+    """A copy of the tree whose metadata may be changed."""
     return {**tree, "metadata": dict(metadata.of(tree))}
 
 

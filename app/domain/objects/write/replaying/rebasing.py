@@ -1,16 +1,16 @@
-"""A client's changes upon a recorded change: three states of an object become one.
+"""The merge of clients' changes with a recorded change: three states of an object become one.
 
-`before` and `after` are the object as it was recorded before and after a change, `present` is the
-object as clients have left it. What only the recording changed is taken from it, what only clients
-changed stays theirs, and where both changed one value the clients' stays and the place is named.
+`before` and `after` are the recorded object before and after a change, `present` is the object with
+clients' changes. A value that only the recording changed is taken from it, a value that only
+clients changed is kept, and if both changed a value, the clients' value is kept and its path is
+reported.
 
     before   {labels: {a: 1}, phase: Pending}
     after    {labels: {a: 1}, phase: Running}
     present  {labels: {a: 1, mine: x}, phase: Pending}
     result   {labels: {a: 1, mine: x}, phase: Running}
 
-Lists are joined by their keys where the schema has keys, as sets where it says so, and are one
-value otherwise.
+Lists are merged by key or as sets if the schema says so, and are single values otherwise.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -23,23 +23,23 @@ from app.domain.values.json_tree import JsonObject, JsonView
 _ABSENT: Final = object()
 
 _States = tuple[Any, Any, Any]
-"""One place of an object before and after the recorded change, and as clients have left it."""
+"""The values of one path before and after the recorded change, and with clients' changes."""
 
 _MANAGERS = ("manager", "operation", "apiVersion", "subresource")
 _SERVERS_OWN = frozenset({"resourceVersion", "generation", "managedFields"})
-"""Fields of metadata that a server writes by itself: clients cannot be in conflict about them."""
+"""The metadata fields that the server maintains, so clients cannot be in conflict about them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebased:
-    """The object that comes out, and the paths at which the clients' value stays."""
+    """The merged object, and the paths at which the clients' value was kept in a conflict."""
 
     tree: JsonObject
     conflicts: tuple[str, ...] = ()
 
 
 def is_same(one: JsonView, other: JsonView) -> bool:
-    """Whether two states of an object differ in nothing but `metadata.resourceVersion`."""
+    """Whether two states of an object are equal except for `metadata.resourceVersion`."""
     if one.keys() != other.keys():
         return False
     if any(one[name] != other[name] for name in one if name != "metadata"):
@@ -49,7 +49,7 @@ def is_same(one: JsonView, other: JsonView) -> bool:
 
 
 def rebase(node: SchemaNode, before: JsonView, after: JsonView, present: JsonView) -> Rebased:
-    """What clients have changed between `before` and `present`, upon `after`."""
+    """Applies clients' changes between `before` and `present` to `after`."""
     joiner = _Joiner()
     tree = joiner.fields(node, (before, after, present), ())
     return Rebased(tree=tree, conflicts=tuple(joiner.conflicts))
@@ -66,7 +66,7 @@ class _Joiner:
     conflicts: list[str] = field(default_factory=list)
 
     def fields(self, node: SchemaNode | None, trees: _States, path: tuple[str, ...]) -> JsonObject:
-        """Objects and maps, field by field; in the order of `after`, then of `present`."""
+        """Merges objects and maps by field, in the order of `after`, then of `present`."""
         joined: JsonObject = {}
         before, after, present = trees
         for name in dict.fromkeys((*after, *present)):
@@ -84,7 +84,7 @@ class _Joiner:
         return joined
 
     def value(self, node: SchemaNode | None, states: _States, path: tuple[str, ...]) -> Any:
-        """One value of three states, of which each may be absent."""
+        """Merges one value of three states, each of which may be absent."""
         before, after, present = states
         if present in (before, after):
             return after
@@ -109,7 +109,7 @@ class _Joiner:
         lists: _States,
         path: tuple[str, ...],
     ) -> list[Any]:
-        """Lists whose items are told apart by a key; in the order of `after`, then of `present`."""
+        """Merges lists by the key of their items, in the order of `after`, then of `present`."""
         before, after, present = ({key(item): item for item in items} for items in lists)
         item_node = None if node is None or node.shape is not SchemaShape.LIST else node.items
         joined = []
@@ -126,7 +126,7 @@ class _Joiner:
 
 
 def _own_of_server(name: str, states: _States) -> Any:
-    """A field that the server counts or collects: both sides' changes are in it."""
+    """Merges a field that the server counts or collects, with the changes of both sides."""
     before, after, present = states
     if name == "generation" and all(isinstance(each, int) for each in states):
         return present + after - before
@@ -152,7 +152,7 @@ def _child(node: SchemaNode | None, name: str) -> SchemaNode | None:
 
 
 def _key_of(node: SchemaNode | None) -> Callable[[Any], Hashable] | None:
-    """What tells the items of a list apart; None for a list that is one value."""
+    """The key function for items of a list; None for a list that is a single value."""
     if node is None or node.shape is not SchemaShape.LIST:
         return None
     keys = node.list_keys if node.list_type == "map" else ()
