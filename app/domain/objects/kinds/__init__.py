@@ -1,1 +1,1 @@
-"""Rules of single kinds, which the writes of those kinds follow."""
+"""Rules of single kinds that writes of these kinds apply."""

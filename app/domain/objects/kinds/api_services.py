@@ -1,6 +1,7 @@
-"""APIServices: which server answers for a group and version.
+"""APIServices: the servers of groups and versions.
 
-A local one is answered for here. One that names a service is stored; requests are never passed on.
+This server serves local APIServices. An APIService that names a service is only stored; requests
+are never forwarded.
 """
 
 from app.domain.values import json_tree, timestamps
@@ -12,7 +13,7 @@ NOT_PASSED_ON = "requests are not passed on to services: an emulated node runs n
 
 
 def prepare_create(tree: JsonObject, now: Instant) -> None:
-    """A local one is available from its first moment.
+    """Sets the status of a new APIService in place: a local one is available at once.
 
     Parity: objects.md 15.1; recorded with 1.36.2.
     """
@@ -20,17 +21,17 @@ def prepare_create(tree: JsonObject, now: Instant) -> None:
 
 
 def is_remote(tree: JsonView) -> bool:
-    """Whether the APIService names a service that is to answer."""
+    """Whether the APIService names a service that serves it."""
     return isinstance(json_tree.get(tree, "spec", "service"), dict)
 
 
 def local(now: Instant) -> JsonObject:
-    """The condition of one that is answered for here."""
+    """The condition Available of a local APIService."""
     return _condition("True", "Local", "Local APIServices are always available", now)
 
 
 def unavailable(reason: str, message: str, now: Instant) -> JsonObject:
-    """The condition of one that names a service."""
+    """The condition Available, with status False, of an APIService that names a service."""
     return _condition("False", reason, message, now)
 
 

@@ -1,10 +1,10 @@
-"""Who may write which part of a claim's status.
+"""Access control for the parts of a claim's status.
 
-Besides the right to write the status, changing `allocation` or `reservedFor` needs the verb on
-`resourceclaims/binding` everywhere, and changing what a driver reports under `devices` needs
-`arbitrary-node:<verb>` on `resourceclaims/driver` of the driver's name, or
-`associated-node:<verb>` for a service account on the node that the claim is allocated to.
-Parity: objects.md 5.4, gate DRAResourceClaimGranularStatusAuthorization.
+In addition to the right to write the status, changing `allocation` or `reservedFor` requires the
+verb on `resourceclaims/binding` in all namespaces, and changing a driver's entries in `devices`
+requires `arbitrary-node:<verb>` on `resourceclaims/driver` of the driver's name, or
+`associated-node:<verb>` for a service account on the node that the claim is allocated to. Parity:
+objects.md 5.4, gate DRAResourceClaimGranularStatusAuthorization.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 NODE_NAME = "authentication.kubernetes.io/node-name"
-"""The extra of a user that names the node of a service account's pod."""
+"""The extra field of a user with the node of a service account's pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRights:
-    """Somebody who writes the status of a claim with `verb`, in `namespace`."""
+    """The rights of a user who writes the status of a claim with `verb`, in `namespace`."""
 
     user: str
     node: str
@@ -33,7 +33,7 @@ class ClaimRights:
 
 
 def check(old: JsonView, new: JsonView, rights: ClaimRights) -> list[FieldError]:
-    """One error for each part of the status that is changed without the right to."""
+    """Returns an error for each part of the status that is changed without the required right."""
     before, after = meta.status(old), meta.status(new)
     errors = []
     if any(before.get(name) != after.get(name) for name in ("allocation", "reservedFor")):
@@ -107,7 +107,7 @@ def _place(device: JsonView) -> tuple[str, str, str, str]:
 
 
 def _allocated_node(status: JsonView) -> str:
-    """The one node that the allocation names; empty when it names none or many."""
+    """The single node of the allocation; empty if it names none or several."""
     terms = json_tree.objects(status, "allocation", "nodeSelector", "nodeSelectorTerms")
     if len(terms) != 1 or json_tree.get(terms[0], "matchExpressions"):
         return ""

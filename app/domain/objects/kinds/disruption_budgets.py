@@ -1,7 +1,7 @@
-"""What a PodDisruptionBudget protects and what its status says, for all who read or write it.
+"""The selector and the status of PodDisruptionBudgets.
 
-Two write it: the controller, which counts, and whoever evicts a pod, which takes one disruption
-away before the controller has seen the pod go. Parity: policy/v1, controllers.md 11.2.
+The status has two writers: the controller, which counts pods, and an eviction, which subtracts one
+disruption before the controller sees the pod's deletion. Parity: policy/v1, controllers.md 11.2.
 """
 
 from app.domain.values import condition_types, json_tree, selectors, timestamps
@@ -11,18 +11,19 @@ from app.domain.values.selectors import LabelSelector, SelectorError
 from app.domain.values.timestamps import Instant
 
 ALLOWED = condition_types.DISRUPTION_ALLOWED
-"""The only condition of a budget."""
+"""The type of the only condition of a budget."""
 
 SUFFICIENT = "SufficientPods"
 INSUFFICIENT = "InsufficientPods"
 SYNC_FAILED = "SyncFailed"
 
 ALWAYS_ALLOW = "AlwaysAllow"
-"""The policy with which pods that are not ready may always be evicted."""
+"""The policy under which pods that are not ready may always be evicted."""
 
 
 def selector_of(budget: JsonView) -> LabelSelector | None:
-    """Whom the budget protects: an empty selector means every pod, an absent one nobody (None)."""
+    """The selector of a budget: an empty one selects every pod; None, for an absent one, selects
+    none."""
     wanted = json_tree.get(budget, "spec", "selector")
     if not isinstance(wanted, dict):
         return None
@@ -33,7 +34,7 @@ def selector_of(budget: JsonView) -> LabelSelector | None:
 
 
 def condition_of(status: JsonView) -> JsonView:
-    """The budget's condition; empty before somebody has counted."""
+    """The condition of the budget; empty if the status was not counted yet."""
     for condition in json_tree.objects(status, "conditions"):
         if condition.get("type") == ALLOWED:
             return condition
@@ -41,14 +42,14 @@ def condition_of(status: JsonView) -> JsonView:
 
 
 def told(status: JsonView, now: Instant) -> JsonObject:
-    """The status with the condition that its `disruptionsAllowed` means."""
+    """The status with the condition that follows from its `disruptionsAllowed`."""
     if (json_tree.integer(status, "disruptionsAllowed") or 0) > 0:
         return with_condition(status, now, state="True", reason=SUFFICIENT)
     return with_condition(status, now, state="False", reason=INSUFFICIENT)
 
 
 def is_told(status: JsonView) -> bool:
-    """Whether the condition says what `disruptionsAllowed` says."""
+    """Whether the condition agrees with `disruptionsAllowed`."""
     condition = condition_of(status)
     wanted = ("False", INSUFFICIENT)
     if (json_tree.integer(status, "disruptionsAllowed") or 0) > 0:
@@ -65,9 +66,11 @@ def with_condition(
     message: str = "",
     generation: int | None = None,
 ) -> JsonObject:
-    """The status with this condition; the time of its transition moves only with its state.
+    """The status with this condition; `lastTransitionTime` changes only if the condition's status
+    does.
 
-    `generation` is that of the budget which the condition is about: the observed one by default.
+    `generation` is the budget's generation that the condition is about: by default the observed
+    one.
     """
     known = condition_of(status)
     since = json_tree.text(known, "lastTransitionTime") if known.get("status") == state else ""
@@ -89,12 +92,12 @@ def with_condition(
 
 
 def is_ready(pod: JsonView) -> bool:
-    """Whether the pod is healthy in the sense of budgets."""
+    """Whether the pod is healthy in the sense of budgets: its condition Ready is True."""
     return meta.is_true(pod, condition_types.READY)
 
 
 def is_leaving(pod: JsonView) -> bool:
-    """Whether the deletion of the pod was asked for."""
+    """Whether the pod is terminating."""
     return bool(meta.deletion_timestamp(pod))
 
 

@@ -1,17 +1,18 @@
-"""Names of extended resources that devices may serve, and the mark of claims made for them."""
+"""Names of extended resources that devices can provide, and the annotation of claims for them."""
 
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
-"""Before the name of a class: the extended resource that every class has.
+"""The prefix of a class's name in the extended resource that every class has.
 
 Parity: controllers.md 3.10, KEP-5004.
 """
 
 ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
-"""On a claim that the scheduler made for a pod's extended resources; its value is `true`."""
+"""The annotation of a claim that the scheduler made for a pod's extended resources: `true`."""
 
 
 def is_extended(name: str) -> bool:
-    """True for resources with a domain that are not of Kubernetes itself, and for implicit ones."""
+    """Whether a resource has a domain that is not Kubernetes' own, or is an implicit extended
+    resource."""
     domain, slash, _ = name.partition("/")
     if not slash:
         return False

@@ -1,8 +1,8 @@
-"""Fields that are stored and that nothing here acts on: who writes one gets a warning.
+"""Fields that are stored without an effect here; a write of such a field gets a warning.
 
-Only fields that decide in a real cluster where a pod is placed, when it ends or what it gets of a
-device, and those by which others have a say in each write. An update is warned about when it adds
-such a field. Beyond upstream, which acts on them.
+These are fields that decide in a real cluster where a pod is placed, when it ends or what it gets
+of a device, and fields by which webhooks and policies review writes. An update gets a warning if it
+adds such a field. Beyond upstream, which acts on them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,9 +39,9 @@ def warnings(
     *,
     webhooks: Targets = webhook_targets.NONE,
 ) -> tuple[str, ...]:
-    """One warning per field of the tree without effect that `old` does not have.
+    """Returns a warning for each field of the tree without effect that `old` does not have.
 
-    `webhooks` are those that are called.
+    `webhooks` are the targets that are called.
     """
     fields = _fields(kind, tree, webhooks)
     if not fields:
@@ -55,11 +55,11 @@ def warnings(
 
 
 def _fields(kind: Kind, tree: JsonView, webhooks: Targets) -> Sequence[tuple[str, str]]:
-    """Place and name of each field without effect, each once."""
+    """The path and name of each field without effect, each once."""
     path = gates.POD_SPECS.get(kind.kind)
     if path is not None:
         spec = json_tree.mapping(tree, *path)
-        # Most pods have none of them.
+        # Most pods have none of these fields.
         return () if spec.keys().isdisjoint(_ASKED) else _of_pod(spec, ".".join(path))
     if kind.kind == "ResourceSlice" and kind.group == api_groups.RESOURCE:
         return _of_slice(meta.spec(tree))
@@ -69,7 +69,7 @@ def _fields(kind: Kind, tree: JsonView, webhooks: Targets) -> Sequence[tuple[str
 
 
 def _of_reviews(tree: JsonView, called: Targets) -> Sequence[tuple[str, str]]:
-    """Of webhook configurations and mutating policies."""
+    """The fields of webhook configurations and mutating policies."""
     webhooks = json_tree.objects(tree, "webhooks")
     if webhooks:
         return [

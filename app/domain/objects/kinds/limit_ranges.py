@@ -1,8 +1,8 @@
-"""LimitRange admission: what pods and volume claims of a namespace may ask for, and what they get.
+"""LimitRange admission: defaults and limits of resources of pods and volume claims in a namespace.
 
-Parity: objects.md 15.2; the admission plug-in LimitRanger; the texts are upstream's. Amounts in a
-text are in the order of their names, where upstream has none. Each limit range is applied in the
-order of names.
+Parity: objects.md 15.2; the admission plug-in LimitRanger; the messages are upstream's. Amounts in
+a message are ordered by name, while upstream has no order. Limit ranges are applied in the order of
+their names.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ _Constraint = Callable[[str, str, Quantity, Quantity | None, Quantity | None], s
 
 
 def fill_pod(pod: JsonObject, reader: ObjectsReader) -> None:
-    """Give the containers of a new pod the requests and limits that they lack, in place."""
+    """Sets missing requests and limits of a new pod's containers, in place."""
     spec = pod["spec"]
     for limits in _of(reader, meta.namespace(pod)):
         changes: list[str] = []
@@ -37,7 +37,7 @@ def fill_pod(pod: JsonObject, reader: ObjectsReader) -> None:
 
 
 def check_change(reader: ObjectsReader, key: ObjectKey, subresource: str, tree: JsonView) -> None:
-    """The same as `check` for a volume claim that is changed and a pod that is resized."""
+    """Checks a changed volume claim or a resized pod like `check`."""
     place = (key.group, key.resource, subresource)
     if place in (
         (*api_resources.PODS, "resize"),
@@ -47,7 +47,7 @@ def check_change(reader: ObjectsReader, key: ObjectKey, subresource: str, tree: 
 
 
 def check(reader: ObjectsReader, key: ObjectKey, tree: JsonView) -> None:
-    """Raise Forbidden for a pod or volume claim beyond a limit range of its namespace."""
+    """Raises Forbidden for a pod or volume claim that exceeds a limit range of its namespace."""
     place = (key.group, key.resource)
     if place not in (api_resources.PODS, api_resources.PERSISTENT_VOLUME_CLAIMS):
         return
@@ -62,7 +62,7 @@ def check(reader: ObjectsReader, key: ObjectKey, tree: JsonView) -> None:
 
 
 def fill_range(tree: JsonObject) -> None:
-    """The defaults of a LimitRange: limits of containers from maxima, requests from limits."""
+    """Sets the defaults of a LimitRange: limits of containers from maxima, requests from limits."""
     for item in json_tree.objects(tree, "spec", "limits"):
         if item.get("type") != "Container":
             continue
@@ -74,7 +74,7 @@ def fill_range(tree: JsonObject) -> None:
 
 
 def _of(reader: ObjectsReader, namespace: str) -> Iterator[list[JsonObject]]:
-    """The items of each limit range of a namespace."""
+    """Yields the items of each limit range of a namespace."""
     for key in reader.keys(*api_resources.LIMIT_RANGES, namespace):
         limit_range = reader.get(key)
         if limit_range is not None:
@@ -82,7 +82,7 @@ def _of(reader: ObjectsReader, namespace: str) -> Iterator[list[JsonObject]]:
 
 
 def _fill(container: JsonObject, limits: list[JsonObject], prefix: str) -> Iterator[str]:
-    """Fill in one container; tells what was set, as the annotation does."""
+    """Sets the defaults of one container; yields the text of the annotation about them."""
     name = json_tree.text(container, "name")
     resources = container.setdefault("resources", {})
     for field, source, word in (
@@ -129,7 +129,7 @@ def _broken(item: JsonView, requests: _Amounts, limits: _Amounts) -> Iterator[st
 def _each(
     item: JsonView, field: str, constraint: _Constraint, requests: _Amounts, limits: _Amounts
 ) -> Iterator[str]:
-    """What one constraint says about each of its resources."""
+    """Yields the errors of one constraint for its resources."""
     kind = json_tree.text(item, "type")
     for name, enforced in sorted(pod_resources.amounts(json_tree.mapping(item, field)).items()):
         text = constraint(name, kind, enforced, requests.get(name), limits.get(name))

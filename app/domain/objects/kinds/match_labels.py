@@ -1,8 +1,9 @@
-"""Label keys that a pod's terms take their values from: written into the selectors on create.
+"""The label keys of a pod's terms, which are merged into selectors on create.
 
-`matchLabelKeys` means pods with the same value of the label as the pod itself, `mismatchLabelKeys`
-(of affinity only) those with another; a key that the pod does not have means nothing. The scheduler
-looks at the selectors alone. Parity: objects.md 15.1; the API's description of these fields.
+`matchLabelKeys` selects pods with the same value of the label as the pod itself,
+`mismatchLabelKeys` (only in affinity) pods with another value; a key that the pod lacks is ignored.
+The scheduler uses only the selectors. Parity: objects.md 15.1; the API's description of these
+fields.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ _FIELDS = (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
 
 
 def merge(pod: JsonObject) -> None:
-    """Add the pod's own values to the selectors of its terms, in place."""
+    """Adds the pod's own label values to the selectors of its terms, in place."""
     spec = pod["spec"]
     if "affinity" not in spec and "topologySpreadConstraints" not in spec:
         return

@@ -1,8 +1,8 @@
-"""Defaults of pod specs, also of those inside templates, and the quality of service of a pod.
+"""Defaults of pod specs, in pods and in templates, and the quality of service of a pod.
 
-Requests follow limits in pods only: what a template lacks, each pod gets when it is made.
-
-Works in place on a pruned spec that the caller owns. Parity: controllers.md 5.1, api.md 5.
+Requests default to limits only in pods: requests that a template lacks are set when a pod is
+created. The functions change a pruned spec in place; the caller owns it. Parity: controllers.md
+5.1, api.md 5.
 """
 
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ _MODE = 0o644
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE = {"failureThreshold": 3, "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1}
 TOKEN_SECONDS = 3600
-"""How long a projected token of a ServiceAccount is valid."""
+"""The lifetime of a projected ServiceAccount token in seconds."""
 _VOLUMES_WITH_MODE = ("configMap", "downwardAPI", "projected", "secret")
 
 
 def default_spec(spec: JsonObject) -> None:
-    """Fill in the defaults of a pod spec."""
+    """Sets the defaults of a pod spec."""
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("schedulerName", "default-scheduler")
@@ -59,7 +59,7 @@ def _default_container(container: JsonObject, *, host_network: bool) -> None:
 
 
 def default_requests(spec: JsonObject) -> None:
-    """Let each container of a pod request what it is limited to and does not say."""
+    """Sets missing requests of each container to its limits."""
     for name in ("containers", "initContainers"):
         for container in spec.get(name) or ():
             resources = container.get("resources")
@@ -70,10 +70,11 @@ def default_requests(spec: JsonObject) -> None:
 
 
 def default_whole_requests(spec: JsonObject) -> None:
-    """Let a pod that is limited as a whole request what its containers request in all.
+    """Sets missing pod-level requests of a pod with pod-level limits to the total of its
+    containers.
 
-    Of what no container requests it requests its limit. Parity: objects.md 15.1; KEP-2837, the
-    defaults of the API.
+    For a resource that no container requests, the request is the pod-level limit. Parity:
+    objects.md 15.1; KEP-2837, the defaults of the API.
     """
     whole = spec.get("resources")
     if not isinstance(whole, dict) or not whole.get("limits"):
@@ -110,7 +111,7 @@ def _default_get(get: JsonObject) -> None:
 
 
 def _default_references(source: JsonObject) -> None:
-    """References to a field, or to a resource, of the pod itself."""
+    """Sets the defaults of references to a field or resource of the pod itself."""
     if "fieldRef" in source:
         source["fieldRef"].setdefault("apiVersion", "v1")
     if "resourceFieldRef" in source:
@@ -140,14 +141,19 @@ def _default_volume(volume: JsonObject) -> None:
 
 
 def _pull_policy(image: str) -> str:
-    """`Always` for the tag `latest`, also one that is not written; a name unread has none."""
+    """The default pull policy: `Always` for the tag `latest`, explicit or implicit, else
+    `IfNotPresent`.
+
+    An image name that cannot be parsed has no tag.
+    """
     return "Always" if images.tag(image) == "latest" else "IfNotPresent"
 
 
 def quality_of_service(spec: JsonView) -> str:
-    """`Guaranteed`, `Burstable` or `BestEffort`, by cpu and memory of all containers.
+    """The QoS class from cpu and memory of all containers: `Guaranteed`, `Burstable` or
+    `BestEffort`.
 
-    What a pod says as a whole counts instead of what its containers say. Parity: objects.md 15.1;
+    Pod-level resources, if set, count instead of those of the containers. Parity: objects.md 15.1;
     KEP-2837.
     """
     whole = spec.get("resources") or {}

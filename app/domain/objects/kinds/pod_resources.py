@@ -1,4 +1,4 @@
-"""Requests and limits of containers, and what a pod needs in all."""
+"""Requests and limits of containers, and their effective sums for a pod."""
 
 from collections.abc import Mapping
 
@@ -7,14 +7,15 @@ from app.domain.values.json_tree import JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
 HUGE_PAGES = "hugepages-"
-"""Begins the names of huge pages, one name for each size."""
+"""The prefix of huge page resources, which have one name for each size."""
 
 
 def effective(spec: JsonView, field: str) -> dict[str, Quantity]:
-    """What a pod needs in all: `requests` or `limits`.
+    """The effective `requests` or `limits` of a pod.
 
-    Containers and sidecars add up; an init container needs its own plus the sidecars before it, and
-    the larger counts. The pod's own resources replace the sums; the overhead comes on top.
+    They are the sum of containers and sidecars, or the amount of an init container plus the
+    sidecars before it, whichever is larger. Pod-level resources replace these amounts; the overhead
+    is added.
     """
     total: dict[str, Quantity] = {}
     for container in json_tree.objects(spec, "containers"):
@@ -38,12 +39,12 @@ def effective(spec: JsonView, field: str) -> dict[str, Quantity]:
 
 
 def of(holder: JsonView, field: str) -> dict[str, Quantity]:
-    """The `requests` or `limits` of a container, or of a pod as a whole."""
+    """The `requests` or `limits` of a container, or the pod-level ones."""
     return amounts(json_tree.mapping(holder, "resources", field))
 
 
 def amounts(tree: JsonView) -> dict[str, Quantity]:
-    """A resource list; entries that are no quantities count as nothing."""
+    """The quantities of a resource list; entries that are not quantities are left out."""
     quantities = {}
     for name, value in tree.items():
         try:
@@ -54,6 +55,6 @@ def amounts(tree: JsonView) -> dict[str, Quantity]:
 
 
 def add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
-    """Add amounts to a running total, by name."""
+    """Adds amounts to a running total, by name."""
     for name, amount in more.items():
         total[name] = quantity.add(total[name], amount) if name in total else amount

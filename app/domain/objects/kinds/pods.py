@@ -1,4 +1,5 @@
-"""What the API server and its admission do to a pod on create. Parity: controllers.md 5.1."""
+"""Changes that the API server and its admission make to a pod on create. Parity: controllers.md
+5.1."""
 
 from app.domain.objects.kinds import (
     limit_ranges,
@@ -19,10 +20,10 @@ GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 def prepare_create(tree: JsonObject, reader: ObjectsReader, now: Instant) -> None:
-    """Set resources, selectors, priority, tolerations and the first status, in place.
+    """Sets resources, selectors, priority, tolerations and the initial status, in place.
 
-    Raises Forbidden for a priority that does not go with the pod's class, and for a runtime that
-    is not there.
+    Raises Forbidden for a priority that differs from that of the pod's class, and for a
+    RuntimeClass that does not exist or does not fit the pod.
     """
     spec = tree["spec"]
     limit_ranges.fill_pod(tree, reader)
@@ -46,9 +47,9 @@ def prepare_create(tree: JsonObject, reader: ObjectsReader, now: Instant) -> Non
 
 
 def add_tolerations(spec: JsonObject) -> None:
-    """Let the pod bear a node that is away for a while, in place; done on every write.
+    """Adds the tolerations of not ready and unreachable nodes, in place, on every write.
 
-    An applied list of tolerations replaces the stored one, which had these in it.
+    An applied list of tolerations replaces the stored list, which had these tolerations.
     """
     present = spec.get("tolerations") or []
     missing = [

@@ -1,9 +1,9 @@
-"""Warnings on writes of ResourceSlices: what makes the pool invalid as it stands now.
+"""Warnings on writes of ResourceSlices about an invalid pool.
 
-The API server does not look at other slices, and the scheduler says nothing until a pod fails. Here
-a driver's author is told at once: a device name or counter set that another slice of the same
-generation has, a counter that no slice of the complete pool declares, more slices than are
-announced, a generation that is out of date. Beyond upstream; never a refusal.
+The API server does not check other slices, and the scheduler reports nothing until a pod fails.
+Here a driver's author gets the warning at once: a device name or counter set that another slice of
+the same generation has, a counter that no slice of the complete pool declares, more slices than
+announced, an outdated generation. Beyond upstream; a write is never refused for it.
 """
 
 from collections.abc import Iterable
@@ -15,13 +15,14 @@ from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SEARCHED_MAX = 1_000
-"""In a cluster with more slices, only those of the same node are searched for the pool's others."""
+"""The largest number of slices that are all searched for the pool's other slices; in a cluster with
+more, only slices of the same node are searched."""
 
 WARNINGS_MAX = 8
 
 
 def of_write(reader: ObjectsReader, key: ObjectKey, tree: JsonObject) -> tuple[str, ...]:
-    """What to tell the author of a slice that is about to be stored; empty for a sound pool."""
+    """The warnings for the author of a slice before it is stored; empty for a valid pool."""
     count = dra.pool(tree).resource_slice_count or 1
     if count < 2:
         return ()

@@ -1,8 +1,8 @@
-"""Priority admission: which priority a pod has, and which class is the default.
+"""Priority admission: the priority of pods, and the default class.
 
-Parity: objects.md 15.2; the admission plug-in Priority. A pod says the name of a class; number and
-policy come from it, and a pod that brings others is refused. A default in effect is the one with
-the lowest value.
+Parity: objects.md 15.2; the admission plug-in Priority. A pod names a class, from which its
+priority and preemption policy come; a pod with other values is refused. Among several default
+classes, the one with the lowest value is in effect.
 """
 
 from app.domain.errors import Rejected
@@ -20,8 +20,8 @@ SYSTEM_PRIORITIES = {
     "system-cluster-critical": 2_000_000_000,
     "system-node-critical": 2_000_001_000,
 }
-"""Classes that every cluster has. They count in histories that do not hold them, too: in those of
-recordings that left them out, and in those from before they were stored."""
+"""The classes of every cluster, by value. They also apply in histories that lack them: in
+recordings that left them out, and in histories from before they were stored."""
 
 SYSTEM_DESCRIPTIONS = {
     "system-cluster-critical": "Used for system critical pods that must run in the cluster, but "
@@ -29,16 +29,16 @@ SYSTEM_DESCRIPTIONS = {
     "system-node-critical": "Used for system critical pods that must not be moved from their "
     "current node.",
 }
-"""What the server itself writes about them."""
+"""The descriptions that the server writes."""
 
 DEFAULT_POLICY = "PreemptLowerPriority"
 
 
 def resolve(pod: JsonObject, reader: ObjectsReader) -> None:
-    """Set priority and pre-emption policy of a new pod, in place.
+    """Sets priority and preemption policy of a new pod, in place.
 
-    Raises Forbidden for a class that does not exist, and for a priority or policy in the pod that
-    is not that of its class.
+    Raises Forbidden for a class that does not exist, and for a priority or policy of the pod that
+    differs from that of its class.
     """
     spec = pod["spec"]
     name = spec.get("priorityClassName") or ""
@@ -74,7 +74,8 @@ def resolve(pod: JsonObject, reader: ObjectsReader) -> None:
 
 
 def keep(pod: JsonObject, old: JsonView) -> None:
-    """Take over what a pod's update leaves out, in place."""
+    """Sets priority and preemption policy from the old pod, in place, if an update leaves them
+    out."""
     for field in ("priority", "preemptionPolicy"):
         held = json_tree.get(old, "spec", field)
         if held is not None:
@@ -82,7 +83,7 @@ def keep(pod: JsonObject, old: JsonView) -> None:
 
 
 def system_classes() -> tuple[JsonObject, ...]:
-    """The classes as the server makes them when it starts for the first time."""
+    """The system classes as the server creates them at its first start."""
     return tuple(
         {
             "apiVersion": f"{api_groups.SCHEDULING}/v1",
@@ -96,7 +97,7 @@ def system_classes() -> tuple[JsonObject, ...]:
 
 
 def check_deletion(key: ObjectKey) -> None:
-    """Raise Forbidden for a class that every cluster has."""
+    """Raises Forbidden for a system class."""
     if (key.group, key.resource) == (
         api_groups.SCHEDULING,
         CLASSES,
@@ -109,7 +110,7 @@ def check_deletion(key: ObjectKey) -> None:
 
 
 def check_class(tree: JsonView, reader: ObjectsReader) -> None:
-    """Raise Forbidden when a second class would become the default."""
+    """Raises Forbidden if a second class would become the default."""
     if tree.get("globalDefault") is not True:
         return
     default = _default(reader)

@@ -1,4 +1,4 @@
-"""What a RuntimeClass adds to the pods that name it: their overhead, and where they may go.
+"""RuntimeClass admission: the overhead, node labels and tolerations that a class adds to pods.
 
 Parity: objects.md 15.2; the admission plugin RuntimeClass.
 """
@@ -14,9 +14,9 @@ GROUP, CLASSES = api_groups.NODE, "runtimeclasses"
 
 
 def admit(pod: JsonObject, reader: ObjectsReader) -> None:
-    """Give a new pod the overhead, node labels and tolerations of its class, in place.
+    """Adds the overhead, node labels and tolerations of its class to a new pod, in place.
 
-    Raises Forbidden for a class that is not there and for a pod that says something else.
+    Raises Forbidden for a class that does not exist, and for a pod that conflicts with its class.
     """
     spec = pod["spec"]
     name = spec.get("runtimeClassName")

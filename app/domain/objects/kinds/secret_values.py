@@ -1,10 +1,10 @@
-"""Values of Secrets as the log holds them: encrypted, or as digests, never in plain text.
+"""Values of Secrets in the log: encrypted, or as digests, never in plain text.
 
-An object stays readable as a tree: the keys of `data`, the type and the metadata are as written,
-and each value is one text that names the key it was encrypted with. `decide` sees the values
-themselves, and so do readers with the right to them; events, views, snapshots and bundles hold the
-texts alone. Equal values at the same place give equal texts under one key, so a history is the
-same however often it is made.
+The object keeps its structure: the keys of `data`, the type and the metadata are as written, and
+each value is one text that names its encryption key. `decide` and readers with the right to the
+values see them in plain text; events, views, snapshots and bundles contain only the protected
+texts. Equal values at the same place give equal texts under one key, so a history that is made
+again is the same.
 """
 
 import base64
@@ -20,72 +20,74 @@ from app.domain.values import well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
 ENCRYPTED = "redra:enc:aesgcm:v1:"
-"""What begins an encrypted value; the id of the key and the ciphertext follow."""
+"""The prefix of an encrypted value, before the id of the key and the ciphertext."""
 DIGEST = "redra:digest:hmac-sha256:v1:"
-"""What begins a digest; the id of the key and the digest follow."""
+"""The prefix of a digest, before the id of the key and the digest."""
 
 _OPEN_FIELDS = frozenset({"apiVersion", "immutable", "kind", "metadata", "type"})
-"""Fields of a Secret that are no secret; all others are, also those that no release knows."""
+"""The fields of a Secret that are not secret; all other fields are, including unknown ones."""
 
 _ANNOTATIONS = (
     well_known.LAST_APPLIED,
     "openshift.io/token-secret.value",
 )
-"""Annotations that repeat values."""
+"""The annotations that contain values."""
 
 Path: TypeAlias = tuple[str, ...]
 
 
 class SecretCipher(Protocol):
-    """Turns values of one history's Secrets into texts and back. `place` is bound to the text."""
+    """The protection of values in one history's Secrets. Each protected text is bound to its
+    `place`."""
 
     def __hash__(self) -> int: ...
 
     def protect(self, place: bytes, plain: bytes) -> str:
-        """The text that stands for a value in the log."""
+        """Returns the protected text of a value for the log."""
         ...
 
     def reveal(self, place: bytes, text: str) -> bytes | None:
-        """The value; None for a digest, another place's text, or one whose key is not here."""
+        """Returns the value of a text; None for a digest, the text of another place, or a missing
+        key."""
         ...
 
     def matches(self, place: bytes, plain: bytes, text: str) -> bool:
-        """Whether a digest is that of the value."""
+        """Whether the digest is that of the value."""
         ...
 
 
 def is_secret(key: ObjectKey) -> bool:
-    """Whether an object's values are to be protected."""
+    """Whether an object is a Secret, whose values are protected."""
     return key.resource == "secrets" and key.group == ""
 
 
 def is_protected(value: Any) -> bool:
-    """Whether a stored value is one of the texts made here. Base64 never looks like that."""
+    """Whether a stored value is a protected text. Base64 never has its prefixes."""
     return isinstance(value, str) and value.startswith((ENCRYPTED, DIGEST))
 
 
 def key_id(text: str) -> str:
-    """The id of the key that a protected value names."""
+    """The key id of a protected value."""
     return text.removeprefix(ENCRYPTED).removeprefix(DIGEST).partition(":")[0]
 
 
 def count_plain(tree: JsonView) -> int:
-    """How many values a stored Secret holds in plain text, as old logs do."""
+    """The number of values that a stored Secret has in plain text, as in old logs."""
     return sum(not is_protected(value) for _, value in _values(tree))
 
 
 def key_ids(tree: JsonView) -> set[str]:
-    """The keys that the values of a stored Secret are encrypted with."""
+    """The ids of the encryption keys of a stored Secret's values."""
     return {key_id(value) for _, value in _values(tree) if _begins(value, ENCRYPTED)}
 
 
 def protected(
     key: ObjectKey, tree: JsonObject, cipher: SecretCipher, before: JsonView | None = None
 ) -> JsonObject:
-    """The Secret as it is stored; the given tree is not changed.
+    """Returns the Secret with protected values; the given tree is not changed.
 
-    `before` is the same object as stored until now: values that were shown unreadable and came
-    back as they were shown stay what they are.
+    `before` is the object as stored until now. A value that could not be revealed to the writer,
+    and comes back in the form in which it was shown, keeps its stored text.
     """
     changed: dict[Path, str] = {}
     for path, value in _values(tree):
@@ -98,7 +100,8 @@ def protected(
 
 
 def protected_where_plain(key: ObjectKey, tree: JsonObject, cipher: SecretCipher) -> JsonObject:
-    """A stored Secret of an old log with its plain values protected, the others as they are."""
+    """Returns a stored Secret of an old log with its plain values protected, the others
+    unchanged."""
     changed = {
         path: cipher.protect(_place(key, path), canonical_json(value))
         for path, value in _values(tree)
@@ -108,9 +111,9 @@ def protected_where_plain(key: ObjectKey, tree: JsonObject, cipher: SecretCipher
 
 
 def revealed(key: ObjectKey, tree: JsonObject, cipher: SecretCipher) -> JsonObject:
-    """The Secret as its readers see it; the given tree is not changed.
+    """Returns the Secret with revealed values; the given tree is not changed.
 
-    A value that cannot be revealed is shown as the text that stands for it, in `data` as base64.
+    A value that cannot be revealed is shown as its protected text, in `data` as base64.
     """
     changed: dict[Path, Any] = {}
     for path, value in _values(tree):
@@ -121,9 +124,9 @@ def revealed(key: ObjectKey, tree: JsonObject, cipher: SecretCipher) -> JsonObje
 
 
 def recognise(key: ObjectKey, new: JsonObject, old: JsonView, cipher: SecretCipher) -> None:
-    """Put the digests that `old` shows in the place of equal values of `new`, in place.
+    """Replaces values of `new`, in place, by digests that `old` shows for equal values.
 
-    So a write of what is there already changes nothing, although nobody can tell the value.
+    Thus a write of an unchanged value changes nothing, although a digest does not reveal its value.
     """
     changed: dict[Path, Any] = {}
     for path, value in _values(new):
@@ -135,19 +138,19 @@ def recognise(key: ObjectKey, new: JsonObject, old: JsonView, cipher: SecretCiph
 
 
 def is_unreadable(value: Any) -> bool:
-    """Whether a value of `data` is shown as the text that stands for it."""
+    """Whether a value of `data` is shown as its protected text."""
     return is_protected(_shown_text(("data", ""), value))
 
 
 def unreadable(tree: JsonView) -> list[str]:
-    """Of a Secret as shown, the values that could not be revealed, such as `data.password`."""
+    """The paths of values in a shown Secret that could not be revealed, such as `data.password`."""
     return [
         ".".join(path) for path, value in _values(tree) if is_protected(_shown_text(path, value))
     ]
 
 
 def _values(tree: JsonView) -> Iterator[tuple[Path, Any]]:
-    """Every secret value with its path: the members of `data`, of other fields alike."""
+    """Yields each secret value with its path: the members of `data` and of other fields."""
     for field, content in tree.items():
         if field in _OPEN_FIELDS or content is None:
             continue
@@ -174,7 +177,7 @@ def _at(tree: JsonView, path: Path) -> Any:
 
 
 def _with(tree: JsonObject, changed: dict[Path, Any]) -> JsonObject:
-    """A copy with other values at some paths; what is not on a path is shared."""
+    """Returns a copy with other values at some paths; parts outside the paths are shared."""
     copy = dict(tree)
     owned: dict[Path, JsonObject] = {(): copy}
     for path, value in changed.items():
@@ -196,12 +199,12 @@ def _decode(plain: bytes) -> Any:
 
 
 def _unreadable(path: Path, text: str) -> str:
-    """How a text is shown that cannot be revealed: `data` holds base64."""
+    """The shown form of a text that cannot be revealed: base64 in `data`."""
     return base64.b64encode(text.encode()).decode() if path[0] == "data" else text
 
 
 def _shown_text(path: Path, value: Any) -> str:
-    """The text behind a value that is shown unreadable; empty for all other values."""
+    """The string of a shown value, decoded from base64 in `data`; empty if that is not possible."""
     if not isinstance(value, str):
         return ""
     if path[0] != "data":

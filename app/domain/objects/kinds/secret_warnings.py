@@ -1,6 +1,6 @@
-"""What the author of a Secret is told of a pair of certificate and key that nobody could use.
+"""Warnings about Secrets with an unusable pair of certificate and key.
 
-Parity: objects.md 15.1; the warnings of the API server, as far as they need no cryptography.
+Parity: objects.md 15.1; the warnings of the API server, except those that need cryptography.
 """
 
 import base64
@@ -14,7 +14,7 @@ _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
 
 
 def warnings(tree: JsonView) -> tuple[str, ...]:
-    """One warning for a pair without a certificate or without a key."""
+    """Returns a warning for a pair without a certificate or without a key."""
     if tree.get("type") != well_known.TLS_TYPE:
         return ()
     data = json_tree.labels(tree, "data")
@@ -30,7 +30,7 @@ def warnings(tree: JsonView) -> tuple[str, ...]:
 
 
 def _blocks(text: str) -> list[str]:
-    """The types of the PEM blocks of a base64 text."""
+    """The types of the PEM blocks in a base64 string."""
     return [name.decode() for name in _BLOCK.findall(base64.b64decode(text))]
 
 

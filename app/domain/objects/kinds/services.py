@@ -1,8 +1,9 @@
-"""Addresses and node ports of services: taken when a service is written, kept while it needs them.
+"""Cluster IPs and node ports of services, allocated by writes and kept while the service needs
+them.
 
-What is free is read off the services that exist, and where the search begins off the uid of the
-service, so the same write gives the same address again; the event has it, and a replay asks nobody.
-One family of addresses is served. Parity: api.md 2; the texts are upstream's.
+Free addresses follow from the existing services, and the start of the search from the uid of the
+service, so the same write gives the same address again. The event contains the address, so a replay
+allocates nothing. One IP family is supported. Parity: api.md 2; the messages are upstream's.
 """
 
 import ipaddress
@@ -27,7 +28,8 @@ EXTERNAL = "ExternalName"
 
 
 _BAND_MIN, _BAND_MAX, _BAND_STEP = 16, 256, 16
-"""The first addresses of the range are left to who names one: a sixteenth, 16 to 256 of them."""
+"""The size of the band at the start of the range that is reserved for requested addresses: a
+sixteenth of the range, between 16 and 256 addresses."""
 
 _AFFINITY_SECONDS = 10_800
 _API_PORT = 6_443
@@ -38,26 +40,26 @@ _OF_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceRanges:
-    """What services are given: addresses of a network, and ports of every node."""
+    """The ranges of cluster IPs and of node ports."""
 
     addresses: Network = ipaddress.IPv4Network("10.96.0.0/12")
     ports: range = range(30_000, 32_768)
 
     @property
     def family(self) -> str:
-        """The one family of addresses, as services name it."""
+        """The IP family of the addresses, as in `ipFamilies`."""
         return f"IPv{self.addresses.version}"
 
     @property
     def ports_text(self) -> str:
-        """The ports as messages name them."""
+        """The range of node ports, as in messages."""
         return f"{self.ports.start}-{self.ports.stop - 1}"
 
 
 def parse_ranges(addresses: str, ports: str) -> ServiceRanges:
-    """The ranges that two settings name, such as `10.96.0.0/12` and `30000-32767`.
+    """Returns the ranges of two settings, such as `10.96.0.0/12` and `30000-32767`.
 
-    Raises InputError.
+    Raises InputError for an invalid range.
     """
     try:
         network = ipaddress.ip_network(addresses)
@@ -79,7 +81,7 @@ def parse_ranges(addresses: str, ports: str) -> ServiceRanges:
 
 
 def of_the_api(ranges: ServiceRanges) -> JsonObject:
-    """The service `kubernetes`, which has the first address of the range in every cluster."""
+    """The service `kubernetes`, which has the first address of the range."""
     port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": _API_PORT}
     return {
         "apiVersion": "v1",
@@ -94,10 +96,10 @@ def of_the_api(ranges: ServiceRanges) -> JsonObject:
 
 
 def endpoints_of_the_api(ranges: ServiceRanges) -> tuple[JsonObject, JsonObject]:
-    """What stands behind the service `kubernetes`, in the old form and as a slice.
+    """The Endpoints and the EndpointSlice of the service `kubernetes`.
 
-    The address is one for documentation: a history does not know where it is served, and the real
-    one does not take the loopback address that it mostly is.
+    The address is reserved for documentation: a history does not know its own address, and a real
+    server refuses the loopback address that it usually is.
     """
     address = _DOCUMENTED[ranges.addresses.version]
     port = {"name": "https", "port": _API_PORT, "protocol": "TCP"}
@@ -120,7 +122,7 @@ def endpoints_of_the_api(ranges: ServiceRanges) -> tuple[JsonObject, JsonObject]
 
 
 def range_of_cluster(ranges: ServiceRanges) -> JsonObject:
-    """The range from which services get their addresses, as an object."""
+    """The ServiceCIDR of the range of cluster IPs."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "ServiceCIDR",
@@ -130,7 +132,7 @@ def range_of_cluster(ranges: ServiceRanges) -> JsonObject:
 
 
 def fill(tree: JsonObject) -> None:
-    """The defaults of a service, in place."""
+    """Sets the defaults of a service in place."""
     spec = tree.setdefault("spec", {})
     if spec.setdefault("sessionAffinity", "None") == "ClientIP":
         config = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
@@ -150,7 +152,7 @@ def fill(tree: JsonObject) -> None:
 
 
 def prepare_create(tree: JsonObject, reader: ObjectsReader, ranges: ServiceRanges) -> None:
-    """Give a new service its addresses and ports, in place. Raises Invalid."""
+    """Allocates addresses and ports of a new service, in place. Raises Invalid."""
     spec = _spec(tree)
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
@@ -160,10 +162,10 @@ def prepare_create(tree: JsonObject, reader: ObjectsReader, ranges: ServiceRange
 def prepare_update(
     tree: JsonObject, old: JsonView, reader: ObjectsReader, ranges: ServiceRanges
 ) -> None:
-    """Keep what the service has and still needs, give what it lacks, in place. Raises Invalid.
+    """Keeps addresses and ports that a service still needs and allocates missing ones, in place.
 
-    Parity: objects.md 15.1; a replacement without addresses or node ports keeps those of before; a
-    type that needs none loses them, unless the same write asks for others.
+    Raises Invalid. Parity: objects.md 15.1; an update without addresses or node ports keeps the old
+    ones; a service whose new type needs none loses them, unless the same write requests others.
     """
     spec = tree["spec"] = dict(_spec(tree))
     before = meta.spec(old)
@@ -186,7 +188,7 @@ def _spec(tree: JsonObject) -> JsonObject:
 
 
 def _follow_first(spec: JsonObject, before: JsonView) -> None:
-    """Clients that know one address change `clusterIP` alone; the list follows it."""
+    """Sets `clusterIPs` from `clusterIP` in place, for clients that change only `clusterIP`."""
     address, listed = spec.get("clusterIP"), spec.get("clusterIPs")
     if address == before.get("clusterIP"):
         return
@@ -214,7 +216,8 @@ def _needs_health_port(spec: JsonView) -> bool:
 
 
 def _keep_ports(spec: JsonObject, before: JsonView) -> None:
-    """Node ports of before for ports that name none; none at all for types without."""
+    """Keeps node ports of ports that name none, in place; removes them for types without node
+    ports."""
     had = {port.get("name", ""): port for port in json_tree.objects(before, "ports")}
     ports = [dict(port) for port in json_tree.objects(spec, "ports")]
     if _needs_ports(spec):
@@ -254,7 +257,7 @@ def _allocate(
     has_one = _needs_address(before) and bool(before.get("clusterIP"))
     if _needs_address(spec):
         errors += _set_families(spec, ranges)
-        # One that has an address keeps it: another is refused by the rules of services.
+        # A service with an address keeps it: validation refuses another one.
         if not errors and not has_one and spec.get("clusterIP") != HEADLESS:
             errors += _set_address(spec, own, reader, ranges)
     if _needs_ports(spec) and not errors:
@@ -265,7 +268,7 @@ def _allocate(
 
 
 def _set_families(spec: JsonObject, ranges: ServiceRanges) -> list[FieldError]:
-    """The family of addresses and the policy, filled in; whether they can be had."""
+    """Sets the IP families and the policy in place; returns errors for those not supported."""
     is_open = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
     if not spec.get("ipFamilyPolicy"):
         spec["ipFamilyPolicy"] = "RequireDualStack" if is_open else "SingleStack"
@@ -288,7 +291,7 @@ def _set_families(spec: JsonObject, ranges: ServiceRanges) -> list[FieldError]:
 def _set_address(
     spec: JsonObject, own: str, reader: ObjectsReader, ranges: ServiceRanges
 ) -> list[FieldError]:
-    """Take the address that is asked for, or a free one."""
+    """Allocates the requested address, or a free one, in place; returns errors."""
     used_addresses = _taken_addresses(reader, own)
     text = json_tree.text(spec, "clusterIP")
     if not text:
@@ -319,7 +322,7 @@ def _set_address(
 
 
 def _free_address(uid: str, addresses: frozenset[str], network: Network) -> str:
-    """An address that nobody has, outside the band for those who name one. Raises Rejected."""
+    """Returns a free address outside the reserved band. Raises Rejected if there is none."""
     size = network.num_addresses - 2
     band = min(max(_BAND_MIN, size // _BAND_STEP), _BAND_MAX)
     count = size - band
@@ -337,7 +340,8 @@ def _free_address(uid: str, addresses: frozenset[str], network: Network) -> str:
 def _set_ports(
     spec: JsonObject, own: str, reader: ObjectsReader, ranges: ServiceRanges
 ) -> list[FieldError]:
-    """Take the node ports that are asked for, and free ones for the others."""
+    """Allocates the requested node ports, and free ones for the others, in place; returns
+    errors."""
     used_ports = _taken_ports(reader, own)
     errors: list[FieldError] = []
     ports = spec["ports"] = [dict(port) for port in json_tree.objects(spec, "ports")]
@@ -380,7 +384,7 @@ def _free_port(uid: str, used_ports: set[int], ports: range) -> int:
 
 
 def _others(reader: ObjectsReader, own: str) -> Iterator[JsonView]:
-    """The specs of all services but the one with the uid `own`."""
+    """Yields the specs of all services except the one with the uid `own`."""
     key: ObjectKey
     for key in reader.keys(*api_resources.SERVICES):
         service = reader.get(key)

@@ -1,6 +1,6 @@
-"""What ConfigMaps and Secrets hold, on its way in: base64 is read, plain texts become data.
+"""Data of ConfigMaps and Secrets on write: base64 is checked, `stringData` becomes `data`.
 
-Works in place like `defaults`, which is the only caller.
+The functions change trees in place like `defaults`, which is the only caller.
 """
 
 import base64
@@ -14,19 +14,20 @@ _QUANTUM = 4
 
 
 def fill_config_map(tree: JsonObject) -> None:
-    """Read `binaryData`. Raises BadRequest for what is not base64."""
+    """Checks `binaryData`. Raises BadRequest for invalid base64."""
     _read(tree, "binaryData", "ConfigMap")
 
 
 def fill_secret(tree: JsonObject) -> None:
-    """Set the type, read `data`, move `stringData` there. Raises BadRequest for a bad base64."""
+    """Sets the type, checks `data`, moves `stringData` to it. Raises BadRequest for invalid
+    base64."""
     tree.setdefault("type", "Opaque")
     _read(tree, "data", "Secret")
     encode_secret(tree)
 
 
 def encode_secret(tree: JsonObject) -> None:
-    """Move `stringData` of a secret into `data`, in place."""
+    """Moves `stringData` of a Secret to `data`, in place."""
     plain = tree.pop("stringData", None)
     if plain:
         data = tree.setdefault("data", {})
@@ -35,7 +36,7 @@ def encode_secret(tree: JsonObject) -> None:
 
 
 def _read(tree: JsonObject, field: str, kind: str) -> None:
-    """Check base64, and drop the line ends that decoders pass over."""
+    """Checks base64 and removes line ends, which decoders ignore."""
     data = tree.get(field) or {}
     for key, text in data.items():
         plain = text.replace("\r", "").replace("\n", "")
@@ -51,9 +52,9 @@ def _read(tree: JsonObject, field: str, kind: str) -> None:
 
 
 def _bad_place(text: str) -> int:
-    """Where Go's decoder gives up: the wrong character, or the quantum that is not finished.
+    """The byte at which Go's decoder fails: a wrong character, or an incomplete quantum.
 
-    The 7 of `dGVzdA=`, which lacks a `=`; the 0 of `YWJ`, whose quantum begins there.
+    Examples are 7 for `dGVzdA=`, which lacks a `=`, and 0 for `YWJ`, whose quantum begins there.
     """
     inside = 0
     for place, char in enumerate(text):
@@ -68,7 +69,8 @@ def _bad_place(text: str) -> int:
 
 
 def _bad_padding(text: str, place: int, inside: int) -> int:
-    """Where padding goes wrong that begins at `place`, `inside` characters into a quantum."""
+    """The byte at which padding fails that begins at `place`, `inside` characters into a
+    quantum."""
     rest = [
         (index, char) for index, char in enumerate(text) if index > place and char not in "\r\n"
     ]

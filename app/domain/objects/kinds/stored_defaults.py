@@ -1,6 +1,7 @@
-"""Defaults of kinds that are stored for others: networks, volumes, autoscalers, certificates.
+"""Defaults of kinds that are only stored: networks, volumes, autoscalers, certificates.
 
-Works in place like `defaults`, which is the only caller but for `prepare_signing_request`.
+The functions change trees in place like `defaults`, which is the only caller, except of
+`prepare_signing_request`.
 """
 
 from collections.abc import Callable
@@ -11,13 +12,14 @@ from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 
 _CPU_PERCENT = 80
-"""What an autoscaler aims at when it is told nothing."""
+"""The default CPU utilization of an autoscaler in percent."""
 _SCALING_SECONDS = 15
-"""The period of the policies by which an autoscaler scales when it has none."""
+"""The period of an autoscaler's default policies in seconds."""
 
 
 def prepare_signing_request(tree: JsonObject, actor: Actor) -> None:
-    """Who asks for a certificate is known to the server; what the request says is not believed."""
+    """Sets the user of a certificate request from the actor, in place; user fields sent are
+    dropped."""
     spec = tree.setdefault("spec", {})
     for name in ("extra", "groups", "uid", "username"):
         spec.pop(name, None)
@@ -76,7 +78,7 @@ def _autoscaler(tree: JsonObject) -> None:
 
 
 def _scaling(behavior: JsonObject, way: str) -> JsonObject:
-    """How fast to scale one way: at most doubled or four more, or down to the minimum at once."""
+    """The scaling rules for one direction with defaults: up by 100% or four pods, down by 100%."""
     rules = dict(behavior.get(way) or {})
     rules.setdefault("selectPolicy", "Max")
     if not rules.get("policies"):
@@ -93,7 +95,7 @@ def _endpoints(tree: JsonObject) -> None:
 
 
 def fill_volume_claim(tree: JsonObject) -> None:
-    """The defaults of a claim for a volume; also of those that StatefulSets have as templates."""
+    """Sets the defaults of a PersistentVolumeClaim, also of the templates in StatefulSets."""
     spec = tree.setdefault("spec", {})
     spec.setdefault("volumeMode", "Filesystem")
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
@@ -143,4 +145,4 @@ BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
     (api_groups.STORAGE, "CSIDriver"): _csi_driver,
     (api_groups.STORAGE, "StorageClass"): _storage_class,
 }
-"""What fills in the defaults, by group and kind."""
+"""The functions that set defaults, by group and kind."""

@@ -1,4 +1,4 @@
-"""The finalizers that keep volumes and claims of volumes while they are used.
+"""The finalizers that protect volumes and volume claims in use.
 
 Parity: objects.md 15.2; the admission plug-in StorageObjectInUseProtection.
 """
@@ -16,7 +16,7 @@ FINALIZERS: Mapping[tuple[str, str], str] = {
 
 
 def protect(kind: Kind, tree: JsonObject) -> None:
-    """Give a new object its finalizer, in place; nobody owns it."""
+    """Adds the finalizer to a new object in place; no field manager owns it."""
     finalizer = FINALIZERS.get((kind.group, kind.plural))
     if finalizer is None:
         return

@@ -1,4 +1,4 @@
-"""What the API server itself sets on new workloads, before any controller sees them."""
+"""Fields that the API server sets on workloads, before any controller sees them."""
 
 from app.domain.values import json_tree
 from app.domain.values.fields import meta
@@ -7,13 +7,14 @@ from app.domain.values.json_tree import JsonObject, JsonView
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 JOB_NAME = "batch.kubernetes.io/job-name"
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-"""An annotation of DaemonSets that counts their templates. The server alone writes it."""
+"""An annotation of DaemonSets that counts the versions of their template. Only the server writes
+it."""
 
 
 def prepare_job(tree: JsonObject) -> None:
-    """Give a Job the selector and the labels by which its pods are told apart, in place.
+    """Sets the selector and the labels that identify the pods of a Job, in place.
 
-    Names and uid are set already. With `manualSelector` the author has chosen both.
+    Name and uid are already set. With `manualSelector` the author provides selector and labels.
     """
     spec = tree["spec"]
     template = spec.get("template")
@@ -30,12 +31,12 @@ def prepare_job(tree: JsonObject) -> None:
     }
     spec["selector"] = {"matchLabels": {CONTROLLER_UID: uid}}
     if not metadata.get("labels"):
-        # A Job without labels has those of its template.
+        # A Job without labels gets those of its template.
         metadata["labels"] = dict(written["labels"])
 
 
 def count_template(tree: JsonObject, old: JsonView | None = None) -> None:
-    """Count the templates of a DaemonSet, in place; `old` is what is stored."""
+    """Sets the template count of a DaemonSet in place; `old` is the stored object."""
     count = 1
     if old is not None:
         count = _template_count(old)

@@ -1,1 +1,2 @@
-"""What fields a kind has, and trees in that form: decoding, pruning, defaults, versions."""
+"""Schemas of kinds, and the processing of trees by schema: decoding, pruning, defaults,
+versions."""

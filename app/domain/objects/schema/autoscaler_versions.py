@@ -1,8 +1,8 @@
-"""HorizontalPodAutoscalers in autoscaling/v1, which knows the use of CPU alone.
+"""HorizontalPodAutoscalers in autoscaling/v1, which supports only CPU utilization.
 
-What v1 has no field for stands in annotations of its objects, as JSON: other metrics, what is
-measured, conditions and the behavior. Parity: objects.md 15.1; autoscaling/v1 of a real server,
-which reads the annotations again and removes them from what it stores.
+Data without a field in v1 is in annotations of its objects, as JSON: other metrics, current
+metrics, conditions and the behavior. Parity: objects.md 15.1; autoscaling/v1 of a real server,
+which reads the annotations back and removes them from the stored object.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,11 +28,11 @@ _CONDITION = ("type", "status", "lastTransitionTime", "reason", "message")
 _RULES = ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
 
 _Paths = tuple[tuple[str, tuple[str, ...]], ...]
-"""Fields of v1 and where v2 has them, in the order in which v1 is written."""
+"""The fields of v1 and their paths in v2, in the order in which v1 is written."""
 
 
 def _paths(part: str) -> Mapping[str, _Paths]:
-    """The sources of metrics; `part` is `target` in a spec and `current` in a status."""
+    """The paths of metric sources; `part` is `target` in a spec and `current` in a status."""
     average, value = f"{part}AverageValue", f"{part}Value"
     utilization = (f"{part}AverageUtilization", (part, "averageUtilization"))
     resource: _Paths = (("name", ("name",)), utilization, (average, (part, "averageValue")))
@@ -65,7 +65,7 @@ _WANTED, _MEASURED = _paths("target"), _paths("current")
 
 
 def to_hub(tree: JsonView) -> JsonObject:
-    """An autoscaler of v1 as v2 has it. Annotations that cannot be read stay behind unread."""
+    """Converts an autoscaler from v1 to v2. Annotations that cannot be read are dropped."""
     hub = dict(tree)
     metadata = dict(meta.metadata(tree))
     annotations = dict(json_tree.mapping(metadata, "annotations"))
@@ -83,7 +83,7 @@ def to_hub(tree: JsonView) -> JsonObject:
 
 
 def from_hub(tree: JsonView) -> JsonObject:
-    """An autoscaler of v2 as v1 has it."""
+    """Converts an autoscaler from v2 to v1."""
     converted = dict(tree)
     annotations: dict[str, Any] = {}
     if isinstance(tree.get("spec"), dict):
@@ -226,7 +226,7 @@ def _each(text: object, convert: Callable[[JsonView], JsonObject]) -> list[JsonO
 
 
 def _read(text: object) -> Any:
-    """The JSON of an annotation; None for what is not there or cannot be read."""
+    """The JSON value of an annotation; None if it is missing or cannot be read."""
     if not isinstance(text, str):
         return None
     try:

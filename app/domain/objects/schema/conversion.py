@@ -1,8 +1,9 @@
-"""Objects from one served version into another; v1 is the hub.
+"""Conversion of objects between versions, with v1 as the hub.
 
 Parity: objects.md 13, api.md 5 (Events), history-formats.md 17. A version is written as
 in `apiVersion` (`resource.k8s.io/v1beta1`) or, within the kind's own group, alone (`v1beta1`).
-The result shares with the source what both versions spell alike; the source is never changed.
+The result shares with the source the parts that are equal in both versions; the source is never
+changed.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ Step: TypeAlias = Callable[[JsonView], JsonObject]
 
 
 def convert(tree: JsonView, kind: Kind, from_version: str, to_version: str) -> JsonObject:
-    """The object in another version. Raises BadRequest when there is no way to or from it."""
+    """Returns the object in another version. Raises BadRequest if a version cannot be converted."""
     source = _api_version(kind, from_version)
     target = _api_version(kind, to_version)
     if source == target:
@@ -36,9 +37,10 @@ def convert(tree: JsonView, kind: Kind, from_version: str, to_version: str) -> J
 
 
 def check_version(kind: Kind, group: str, version: str) -> None:
-    """Raise BadRequest, in words, for a version in which the kind was never or is no longer served.
+    """Raises BadRequest with an explanation for a version that never served or no longer serves the
+    kind.
 
-    Which of the known versions a release serves is the profile's matter.
+    The profile decides which of the known versions a release serves.
     """
     if (group, version) in kind.group_versions:
         return
@@ -107,7 +109,7 @@ _FLAT = (
 
 
 def _changed(tree: JsonView, path: tuple[str, ...], change: Callable[[Any], Any]) -> JsonObject:
-    """A copy of `tree` in which `change` was applied to the value at `path`, if there is one."""
+    """Returns a copy of `tree` with `change` applied to the value at `path`, if there is one."""
     changed = dict(tree)
     step, rest = path[0], path[1:]
     value = changed.get(step)
@@ -132,7 +134,7 @@ def _each(change: Callable[[JsonView], JsonObject]) -> Callable[[Any], Any]:
 def _request_from_beta(request: JsonView) -> JsonObject:
     converted = {key: value for key, value in request.items() if key not in _FLAT}
     exactly = {key: request[key] for key in _FLAT if key in request}
-    # Non-pointers of the old form count as unset when they are zero.
+    # A zero value of a field that is not a pointer in v1beta1 is unset.
     for key in ("deviceClassName", "allocationMode", "count"):
         if not exactly.get(key, True):
             del exactly[key]
@@ -242,7 +244,7 @@ _TO_BETA: dict[str, Step] = {
 
 
 def _from_alpha(tree: JsonView, kind: Kind) -> JsonObject:
-    """v1alpha3 in the spelling of v1beta1: amounts were plain. Classic DRA is refused."""
+    """Converts v1alpha3, whose amounts are plain, to v1beta1. Raises BadRequest for classic DRA."""
     spec = meta.spec(tree)
     inner = meta.spec(spec) if kind.kind == "ResourceClaimTemplate" else spec
     if "controller" in inner or json_tree.text(tree, "status", "allocation", "controller"):
@@ -280,7 +282,7 @@ EVENT_NAMES = {
     "lastTimestamp": "deprecatedLastTimestamp",
     "reportingComponent": "reportingController",
 }
-"""Names of core Events and of those of events.k8s.io; all other fields are spelt alike."""
+"""The field names of core Events that differ in events.k8s.io."""
 
 _CORE_NAMES = {theirs: ours for ours, theirs in EVENT_NAMES.items()}
 

@@ -1,4 +1,5 @@
-"""What the published schemas lack: our extension kind, defaults of list keys, fields always shown.
+"""Additions to the published schemas: our extension kind, defaults of list keys, fields always
+shown.
 
 Names are as published; `short` names are the last three parts (`core.v1.Container`).
 """
@@ -10,10 +11,10 @@ from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 
 LOOSE = "redra.Loose"
-"""The definition of an object of which only the metadata is known."""
+"""The definition of an object whose only known part is the metadata."""
 
 UNKNOWN = "redra.Unknown"
-"""The definition of a value of which nothing is known: objects in it are merged field by field."""
+"""The definition of a value without known structure: objects in it are merged field by field."""
 
 META_REF = {"$ref": "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
 UNKNOWN_REF = {"$ref": f"#/$defs/{UNKNOWN}"}
@@ -122,13 +123,14 @@ DEFINITIONS: Mapping[str, JsonObject] = {
 }
 
 DEFAULTS: Mapping[str, Any] = {}
-"""Defaults of whole definitions."""
+"""The defaults of whole definitions."""
 
 FIELDS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "core.v1.ContainerPort": {"protocol": {"default": "TCP"}},
     "core.v1.ServicePort": {"protocol": {"default": "TCP"}},
 }
-"""By short name and field: schema keys to add. The defaults take part in associative list keys."""
+"""The schema keys to add, by short name and field. The defaults are part of associative list
+keys."""
 
 _TIMES = {"firstTimestamp": None, "lastTimestamp": None}
 
@@ -264,9 +266,9 @@ ALWAYS: Mapping[str, Mapping[str, Any]] = {
         for name, fields in _RESOURCE_ALWAYS.items()
     },
 }
-"""By short name: fields that are shown also when unset, with that value.
+"""The fields that are shown even if unset, with the shown value, by short name.
 
-They are structs without a pointer in the Go types, or lists that are written also when they are
+They are structs without a pointer in the Go types, or lists that are written even if they are
 empty. Time fields and empty lists show as null. Checked against recorded objects.
 """
 
@@ -278,8 +280,8 @@ KEEPS_EMPTY: Mapping[str, frozenset[str]] = {
     "ResourceSliceSpec": frozenset({"devices", "sharedCounters"}),
     "Role": frozenset({"rules"}),
 }
-"""By type: lists that mean something when they are present and empty: validation sees them, or
-their writer owns them."""
+"""The lists that are kept if present and empty, by type, because validation uses them or their
+writer owns them."""
 
 STORED_EMPTY: Mapping[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     ("", "LimitRange"): (("spec", "limits"),),
@@ -290,5 +292,5 @@ STORED_EMPTY: Mapping[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     (api_groups.RESOURCE, "ResourceClaimTemplate"): (("spec", "spec", "devices", "requests"),),
     (api_groups.STORAGE, "CSINode"): (("spec", "drivers"),),
 }
-"""By group and kind: lists that are stored as null when they come empty. Their writer owns them
-all the same, because the API server notes that before it stores the object."""
+"""The lists that are stored as null if they are sent empty, by group and kind. Their writer owns
+them all the same, because the API server sets managed fields before it stores the object."""

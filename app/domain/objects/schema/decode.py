@@ -1,8 +1,8 @@
-"""Text to tree: JSON and YAML bodies, with bounds, and with the duplicate keys that they hold.
+"""Decoding of JSON and YAML bodies, with bounds, and with a report of duplicate keys.
 
-YAML is read as kubectl's conversion to JSON reads it: times stay text, sexagesimal numbers are
-text, keys become text, anchors are expanded. Everything is bounded (`DecodeBounds`); a body beyond
-a bound is refused with the bound in the message.
+YAML is read as by kubectl's conversion to JSON: times and sexagesimal numbers are strings, keys
+become strings, anchors are expanded. All sizes are bounded (`DecodeBounds`); a body beyond a bound
+is refused with the bound in the message.
 """
 
 import json
@@ -21,10 +21,10 @@ from app.domain.values.json_tree import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeBounds:
-    """How much a body may ask of us.
+    """The bounds of a body.
 
-    `values_max` counts scalars, lists and objects after anchors were expanded; `bytes_max` bounds
-    the body, and what it would be as JSON after anchors were expanded.
+    `values_max` counts scalars, lists and objects after anchors are expanded; `bytes_max` bounds
+    the size of the body, and of its JSON form after anchors are expanded.
     """
 
     bytes_max: int = 3 * 1024 * 1024
@@ -40,20 +40,22 @@ _encoder = msgspec.json.Encoder()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
-    """A body. `problems` has one text per duplicate key: `duplicate field "metadata.name"`."""
+    """A decoded body. `problems` has one text for each duplicate key: `duplicate field
+    "metadata.name"`."""
 
     value: Any
     problems: tuple[str, ...] = ()
 
 
 def decode_json(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Decoded:
-    """The JSON value of `text`. Raises BadRequest for anything else, TooLarge beyond a bound."""
+    """Returns the JSON value of `text`. Raises BadRequest for other text, TooLarge beyond a
+    bound."""
     _check_size(text, bounds)
     try:
         value = _decoder.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as problem:
         raise BadRequest(f"the body is not JSON: {problem}") from problem
-    # Nothing is nested deeper than it has brackets: nearly every body has fewer than are allowed.
+    # Nesting is at most the number of brackets, which is below the bound for nearly every body.
     if text.count(b"{") + text.count(b"[") > bounds.depth_max and _depth(value) > bounds.depth_max:
         raise TooLarge(f"the body is nested more than {bounds.depth_max} deep")
     if _may_repeat_keys(text, value):
@@ -62,14 +64,14 @@ def decode_json(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Decoded:
 
 
 def decode_yaml(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Decoded:
-    """The first YAML document of `text` as JSON; None for an empty text."""
+    """Returns the first YAML document of `text` as JSON; None for an empty text."""
     for document in decode_yaml_documents(text, bounds):
         return document
     return Decoded(value=None)
 
 
 def decode_yaml_documents(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Iterator[Decoded]:
-    """Every YAML document of `text` as JSON, those that are empty left out.
+    """Yields every YAML document of `text` as JSON, except empty ones.
 
     Raises BadRequest naming line and column, TooLarge beyond a bound.
     """
@@ -92,7 +94,10 @@ def decode_yaml_documents(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) ->
 
 
 def decode(text: bytes, *, is_yaml: bool, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Decoded:
-    """A body that must be one object; `is_yaml` by its content type."""
+    """Decodes a body that must be one object; `is_yaml` follows from its content type.
+
+    Raises BadRequest for another value, and as `decode_json` and `decode_yaml_documents` do.
+    """
     decoded = decode_yaml(text, bounds) if is_yaml else decode_json(text, bounds)
     if not isinstance(decoded.value, dict):
         raise BadRequest("the body must be one object")
@@ -100,7 +105,7 @@ def decode(text: bytes, *, is_yaml: bool, bounds: DecodeBounds = DEFAULT_BOUNDS)
 
 
 def as_object(decoded: Decoded) -> JsonObject:
-    """The value of a decoded body that is known to be an object."""
+    """Returns the value of a decoded body that is known to be an object."""
     return cast(JsonObject, decoded.value)
 
 
@@ -110,7 +115,7 @@ def _check_size(text: bytes, bounds: DecodeBounds) -> None:
 
 
 def _depth(value: Any) -> int:
-    """How deep a value is nested; breadth by breadth, so that depth costs no stack."""
+    """The nesting depth of a value, computed level by level without recursion."""
     depth = 0
     level = [value]
     while level:
@@ -129,11 +134,11 @@ def _depth(value: Any) -> int:
 
 
 def _may_repeat_keys(text: bytes, value: Any) -> bool:
-    """False when no key of `text`, which was read as `value`, can have been given twice.
+    """Whether `text`, which was read as `value`, may have duplicate keys.
 
-    Colons stand behind keys and inside texts. Inside a text one can only be written otherwise by
-    its number; where none is, the text has as many colons as the value written again, and more
-    for each key that was lost.
+    Colons follow keys or are inside strings. The only other notation of a colon inside a string is
+    its number. Without such a notation, the text has as many colons as the encoded value, and one
+    or more in addition for each key that was lost.
     """
     if b"\\u003a" in text or b"\\u003A" in text:
         return True
@@ -141,7 +146,7 @@ def _may_repeat_keys(text: bytes, value: Any) -> bool:
 
 
 class _Repeated(dict[str, Any]):
-    """An object of the slow way, with the keys that it had twice."""
+    """An object of the slow decoder, with its duplicate keys."""
 
     repeated: tuple[str, ...] = ()
 
@@ -176,14 +181,14 @@ def _duplicates(text: bytes) -> tuple[str, ...]:
 
 
 _COLLECTION_WEIGHT = 3
-"""Bytes of JSON that a collection takes at least: brackets and a comma."""
+"""The least size of a collection as JSON in bytes: brackets and a comma."""
 
 
 @dataclass(slots=True)
 class _Open:
     """A collection under construction. `key` is the pending key of a mapping.
 
-    `size` counts its values so far, `weight` the bytes that they take as JSON, at least.
+    `size` is the number of its values so far, `weight` their least size as JSON in bytes.
     """
 
     value: Any
@@ -207,7 +212,7 @@ class _Builder:
         self.result: Any = None
 
     def build(self, loader: yaml.CSafeLoader) -> Decoded:
-        """Consume events until the end of the document."""
+        """Reads events until the end of the document, and returns the decoded document."""
         while not isinstance(event := loader.get_event(), yaml.DocumentEndEvent):
             if isinstance(event, yaml.ScalarEvent):
                 value = _scalar(event, is_key=self._expects_key())
@@ -306,14 +311,14 @@ _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
 _FALSE = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
 _INTEGER = re.compile(r"[-+]?(?:0b[01]+|0o?[0-7]+|0x[0-9a-fA-F]+|0|[1-9][0-9]*)")
-"""What an integer is once its underscores, which may stand anywhere in it, are gone."""
+"""An integer after its underscores, which are allowed anywhere in it, are removed."""
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _INFINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _DIGITS_MAX = 4_000
 
 
 def _scalar(event: Any, *, is_key: bool) -> Any:
-    """The JSON value of a scalar. Keys are always text, as written."""
+    """The JSON value of a scalar. Keys are always strings, as written."""
     text = cast(str, event.value)
     tag = event.tag
     if is_key or tag in ("tag:yaml.org,2002:str", "!"):
@@ -341,7 +346,7 @@ def _plain(text: str, event: Any) -> Any:
         value = float(text)
         if math.isinf(value):
             raise BadRequest(f"the body is not JSON: {_place(event)}: {text} is too large")
-        # Written as JSON, a whole float has no point: it fits integer fields.
+        # A whole float has no decimal point as JSON, so integer fields accept it.
         return int(value) if value.is_integer() and abs(value) < 1e21 else value
     if _INFINITE.fullmatch(text):
         raise BadRequest(f"the body is not JSON: {_place(event)}: {text} has no JSON form")

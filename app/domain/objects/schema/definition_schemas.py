@@ -1,7 +1,7 @@
-"""Schemas of custom kinds put to use: unknown fields dropped, defaults filled in, nodes described.
+"""Schemas of custom kinds: pruning of unknown fields, defaults, and definitions for schema nodes.
 
-Unlike built-in kinds, custom objects are kept as they were sent: nothing is dropped because it is
-null or empty, and wrong types are found by validation, not while decoding. Parity: objects.md 15.5;
+Unlike built-in kinds, custom objects are stored as they were sent: null and empty values are kept,
+and wrong types are found by validation, not by decoding. Parity: objects.md 15.5;
 structural schemas of apiextensions.k8s.io/v1.
 """
 
@@ -32,9 +32,9 @@ _KEPT_KEYS = (
 
 
 def pruned(schema: JsonView, tree: JsonView) -> tuple[JsonObject, list[str]]:
-    """A copy of the object without what the schema does not know, and the paths of that.
+    """Returns a copy of the object without unknown fields, and the paths of these fields.
 
-    `apiVersion`, `kind` and `metadata` are passed over: they are the same for every kind.
+    `apiVersion`, `kind` and `metadata` are kept unchanged: they are the same for every kind.
     """
     unknown: list[str] = []
     kept_tree = _prune(schema, {k: v for k, v in tree.items() if k not in _IDENTITY}, "", unknown)
@@ -43,9 +43,9 @@ def pruned(schema: JsonView, tree: JsonView) -> tuple[JsonObject, list[str]]:
 
 
 def fill(schema: JsonView, value: Any) -> None:
-    """Fill in the defaults of the schema, in place.
+    """Sets the defaults of the schema in place.
 
-    A null where null is not allowed counts as absent when there is a default.
+    A null that is not allowed counts as absent if the schema has a default.
     """
     if isinstance(value, dict):
         properties = json_tree.mapping(schema, "properties")
@@ -74,9 +74,9 @@ def fill(schema: JsonView, value: Any) -> None:
 
 
 def shown(schema: JsonView, tree: JsonView, api_version: str) -> JsonObject:
-    """A stored object as it is read today: pruned, with defaults, in the version asked for.
+    """Returns a stored object in the form for readers: pruned, with defaults, in `api_version`.
 
-    The schema is that of the version in which it is stored: versions differ in name alone.
+    The schema is that of the stored version: versions differ only in their names.
     """
     kept, _ = pruned(schema, tree)
     fill(schema, kept)
@@ -84,7 +84,7 @@ def shown(schema: JsonView, tree: JsonView, api_version: str) -> JsonObject:
 
 
 def definition(schema: JsonView) -> JsonObject:
-    """The schema of an object in the form from which nodes are made."""
+    """Returns the schema of an object in the form of published definitions, for schema nodes."""
     described = _described(schema)
     if "$ref" in described:
         described = {"type": "object"}
@@ -92,13 +92,13 @@ def definition(schema: JsonView) -> JsonObject:
     text = {"type": "string"}
     properties |= {"apiVersion": text, "kind": text, "metadata": META_REF}
     if schema.get(PRESERVE) is True:
-        # Of an object that keeps everything, at least the usual parts are looked into.
+        # In an object that keeps all fields, spec and status are still merged by field.
         properties = {"spec": UNKNOWN_REF, "status": UNKNOWN_REF} | properties
     return described | {"type": "object", "properties": properties}
 
 
 def schemas_in(schema: JsonView) -> Iterator[JsonView]:
-    """The schema and all below it that describe values, parents first."""
+    """Yields the schema and all schemas of values below it, parents first."""
     yield schema
     for child in json_tree.mapping(schema, "properties").values():
         if isinstance(child, dict):
@@ -140,7 +140,7 @@ def _prune_object(schema: JsonView, value: JsonObject, path: str, unknown: list[
 
 
 def _described(schema: JsonView) -> JsonObject:
-    """One place: what the published definitions would say of it."""
+    """The schema of one value in the form of published definitions."""
     if schema.get(INT_OR_STRING) is True:
         return dict(INT_OR_STRING_REF)
     properties = json_tree.mapping(schema, "properties")

@@ -1,6 +1,6 @@
-"""When two trees mean the same: quantities by value, unset and empty alike.
+"""Equality of trees as in the API: quantities are compared by value, unset and empty are equal.
 
-Parity: objects.md 2. Python's equality is asked first, because nearly always it decides.
+Parity: objects.md 2. Python's equality is tried first, because it nearly always decides.
 """
 
 from typing import Any
@@ -15,16 +15,16 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def semantic_equal(left: Any, right: Any, node: SchemaNode | None = None) -> bool:
-    """True when the API would see no difference between the two values at `node`.
+    """Whether the API considers the two values at `node` equal.
 
-    Without a node only null, empty collections and absence are alike. Booleans and integers
+    Without a node, only null, empty collections and absence are equal. Booleans and integers
     differ, as they do in JSON.
     """
     if left == right and not _mixes_numbers(left, right):
         return True
     if node is not None and node.shape is SchemaShape.ANY:
-        # Raw JSON is compared as written: what an empty part of it means is not known here. In
-        # managed fields it means that the field is owned.
+        # Raw JSON is compared as written, because the meaning of empty parts is unknown here. In
+        # managed fields an empty part means that the field is owned.
         return equal_json(left, right)
     if isinstance(left, dict) or isinstance(right, dict):
         return _equal_objects(left, right, node)
@@ -39,27 +39,29 @@ def semantic_equal(left: Any, right: Any, node: SchemaNode | None = None) -> boo
 
 
 def same_object(left: JsonView, right: JsonView, node: SchemaNode, *, is_custom: bool) -> bool:
-    """True when a write from one to the other changes nothing.
+    """Whether a write from one object to the other changes nothing.
 
-    Custom objects are stored as written, so that an empty part of them differs from none.
+    Custom objects are stored as written, so an empty part differs from an absent one.
     """
     return equal_json(left, right) if is_custom else semantic_equal(left, right, node)
 
 
 def is_unchanged(new: Any, stored: Any) -> bool:
-    """True for the same value, as rules about fields that never change compare it."""
+    """Whether the values are equal in the sense of rules for immutable fields."""
     return bool(new == stored) and not _mixes_numbers(new, stored)
 
 
 def _mixes_numbers(left: Any, right: Any) -> bool:
-    """True when a boolean meets a number that Python takes for equal, at any depth."""
+    """Whether a boolean and a number that are equal in Python are at the same place, at any
+    depth."""
     if isinstance(left, (dict, list)):
         return left is not right and _encode(left) != _encode(right)
     return isinstance(left, bool) is not isinstance(right, bool)
 
 
 def equal_json(left: Any, right: Any) -> bool:
-    """True for the same JSON value, empty parts included. Python takes `true` for 1, this not."""
+    """Whether the JSON values are equal, with empty parts. Unlike in Python, `true` differs from
+    1."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(
             equal_json(value, right[key]) for key, value in left.items()
@@ -73,7 +75,7 @@ def equal_json(left: Any, right: Any) -> bool:
 
 def _equal_objects(left: Any, right: Any, node: SchemaNode | None) -> bool:
     if left is None or right is None:
-        # A struct that is set differs from one that is not; a map does not.
+        # An empty struct differs from an absent one; an empty map does not.
         is_map = node is None or node.shape is SchemaShape.MAP
         return is_map and not (left or right)
     if not isinstance(left, dict) or not isinstance(right, dict):

@@ -1,9 +1,9 @@
 """Fields that a release drops because their feature gate is off.
 
-Dropped on create, and on update unless the old object already used the feature: then nothing of
-it is dropped. Works in place on a tree the caller owns. Parity: objects.md 12; KEP-5027 for
-patches; Kubernetes' API reference for `derivedAttributes`, its list of feature gates for
-`compatibilityGroups`; and `schedulingGroup`, which a 1.36.2 server was seen to drop.
+They are dropped on create, and on update unless the old object already uses the feature: then all
+its fields are kept. The tree is changed in place; the caller owns it. Parity: objects.md 12;
+KEP-5027 for patches; Kubernetes' API reference for `derivedAttributes`, its list of feature gates
+for `compatibilityGroups`; and `schedulingGroup`, which a 1.36.2 server was seen to drop.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,9 +17,9 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _Row: TypeAlias = tuple[tuple[str, ...], str, tuple[str, ...]]
-"""Gates of which all have to be on, where the fields stand, and their names.
+"""The gates that must all be on, the place of the fields, and their names.
 
-A gate that `profile.GATES` does not have is of a feature that is not emulated: always off.
+A gate that `profile.GATES` lacks belongs to a feature that is not emulated, and is always off.
 """
 
 _Places: TypeAlias = Callable[[JsonView, str], Iterable[Any]]
@@ -27,7 +27,7 @@ _Places: TypeAlias = Callable[[JsonView, str], Iterable[Any]]
 
 _BINDING = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
 
-# Where a field stands: inside a request (exact or alternative), a result, a device, and so on.
+# The place of a field: a request (exact or alternative), a result, a device, and so on.
 _SLICE_FIELDS: tuple[_Row, ...] = (
     (("DRADeviceTaints",), "device", ("taints",)),
     (
@@ -70,7 +70,7 @@ POD_SPECS: Mapping[str, tuple[str, ...]] = {
         ("spec", "template", "spec"),
     ),
 }
-"""Where the spec of pods stands in each kind that has one."""
+"""The path of the pod spec in each kind that has one."""
 
 _CLASS_FIELDS: tuple[_Row, ...] = ((("DRAExtendedResource",), "", ("extendedResourceName",)),)
 _PATCH_FIELDS: tuple[_Row, ...] = (
@@ -82,10 +82,10 @@ _POD_FIELDS: tuple[_Row, ...] = ((("GenericWorkload",), "", ("schedulingGroup",)
 def drop_disabled(
     kind: Kind, tree: JsonObject, old: JsonView | None, profile: Profile
 ) -> tuple[str, ...]:
-    """Remove what the profile's gates do not allow, unless `old` already uses it.
+    """Removes the fields that the profile's gates do not allow, unless `old` already uses them.
 
-    Returns one warning per field that was removed. The API server removes them silently; who wrote
-    them would wait in vain for their effect.
+    Returns one warning for each removed field. The API server removes them silently, so their
+    author would wait in vain for their effect.
     """
     rows = _ROWS.get(kind.kind)
     if rows is None or kind.custom is not None:
@@ -93,7 +93,7 @@ def drop_disabled(
     warnings: list[str] = []
     places, path = _PLACES[kind.kind]
     for gates, place, names in _closed(kind.kind, profile.open_gates):
-        # Nearly always there is nothing to remove, so that is found out first.
+        # The common case, that there is nothing to remove, is checked first.
         holders = [holder for holder in places(tree, place) for name in names if name in holder]
         if not holders or (old is not None and _is_used(rows, gates, old, places)):
             continue
@@ -129,7 +129,7 @@ def shown_by(kind: Kind, tree: JsonView, old: JsonView | None) -> frozenset[str]
 def _is_used(
     rows: tuple[_Row, ...], gates: tuple[str, ...], old: JsonView, places: _Places
 ) -> bool:
-    """Whether an object uses the feature, in whatever field."""
+    """Whether an object uses the feature in any of its fields."""
     return any(
         name in holder
         for other, place, names in rows
@@ -141,7 +141,7 @@ def _is_used(
 
 @lru_cache(maxsize=256)
 def _closed(kind: str, on: frozenset[str]) -> tuple[_Row, ...]:
-    """The rows of a kind that are not allowed with these gates on."""
+    """The rows of a kind whose fields are dropped with these gates on."""
     return tuple(row for row in _ROWS[kind] if not on.issuperset(row[0]))
 
 
@@ -190,7 +190,7 @@ def _claim_places(tree: JsonView, place: str) -> Iterator[Any]:
 
 
 def _inside(*path: str) -> _Places:
-    """One part of the object, whatever the place."""
+    """A function that returns one part of the object for every place."""
     if len(path) == 1:
         (only,) = path
         return lambda tree, _: (tree.get(only) or json_tree.EMPTY,)
@@ -198,7 +198,7 @@ def _inside(*path: str) -> _Places:
 
 
 def _shown(*path: str) -> Callable[[str], str]:
-    """How a warning names that part."""
+    """A function that returns the name of that part in warnings."""
     return lambda _: ".".join(path)
 
 
@@ -234,4 +234,4 @@ _PLACES: Mapping[str, tuple[_Places, Callable[[str], str]]] = {
     "ResourceSlicePatch": (_inside("spec", "devices"), _shown("spec", "devices")),
     **{kind: (_inside(*path), _shown(*path)) for kind, path in POD_SPECS.items()},
 }
-"""Per kind the parts that hold its gated fields, and how a warning names them."""
+"""The parts that can contain gated fields, and their names in warnings, by kind."""

@@ -1,11 +1,11 @@
-"""A tree as it came, made into the tree that the API keeps.
+"""Pruning of trees: from the form that was sent to the form that the API stores.
 
-One pass copies, checks types, drops what the schema does not know (and says so), drops nulls and
-empty collections, fills fields that are always shown, and writes quantities and times in their
-canonical form. Each schema node is compiled once into a function.
+One pass copies the tree, checks types, drops and reports unknown fields, drops nulls and empty
+collections, sets fields that are always shown, and writes quantities and times in canonical form.
+Each schema node is compiled once into a function.
 
-Parity: api.md 0 and 5. Messages follow the decoder of the API server: a type that does
-not fit names the innermost struct, the path without indices, and the Go type.
+Parity: api.md 0 and 5. Messages follow the decoder of the API server: the error for a
+wrong type names the innermost struct, the path without indices, and the Go type.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,11 +19,12 @@ from app.domain.values import quantity, timestamps
 from app.domain.values.json_tree import JsonObject
 
 Cleaner: TypeAlias = Callable[[Any, list[str]], Any]
-"""Takes a value and the list of problems to extend; paths in it are relative to the value."""
+"""A function that prunes a value and appends to the list of problems, whose paths are relative."""
 
 
 class WrongType(RedraError):
-    """A value that cannot be decoded into its field. The message is the decoder's.
+    """A value that cannot be decoded into its field. The message is that of the API server's
+    decoder.
 
     `fields` is the path of field names from the root, `struct` the innermost struct.
     """
@@ -46,9 +47,10 @@ class WrongType(RedraError):
 
 
 def clean(node: SchemaNode, tree: JsonObject) -> tuple[JsonObject, list[str]]:
-    """The pruned copy of `tree`, and one text per unknown field: `unknown field "spec.x"`.
+    """Returns the pruned copy of `tree`, and a text for each unknown field: `unknown field
+    "spec.x"`.
 
-    Raises WrongType for a value of a type that its field cannot hold.
+    Raises WrongType for a value whose type does not fit its field.
     """
     problems: list[str] = []
     kept: JsonObject = _cleaner(node)(tree, problems)
@@ -56,14 +58,15 @@ def clean(node: SchemaNode, tree: JsonObject) -> tuple[JsonObject, list[str]]:
 
 
 def clean_partial(node: SchemaNode, tree: JsonObject) -> tuple[JsonObject, list[str]]:
-    """The same for an applied configuration: nothing is filled in, so that nothing is claimed."""
+    """The same for an applied configuration: no fields are set, so that the apply owns none of
+    them."""
     problems: list[str] = []
     kept: JsonObject = _cleaner(node, complete=False)(tree, problems)
     return kept, [f'unknown field "{path.lstrip(".")}"' for path in problems]
 
 
 def clean_value(node: SchemaNode, value: Any) -> Any:
-    """The same for a part of an object; unknown fields go without a word."""
+    """Returns the pruned copy of a part of an object; unknown fields are not reported."""
     return _cleaner(node)(value, [])
 
 
@@ -90,7 +93,7 @@ def _compile_object(node: SchemaNode, *, complete: bool) -> Cleaner:
     table: dict[str, tuple[type | None, Cleaner, bool, bool]] = {}
 
     def fill() -> None:
-        # On first use, not while compiling, because a type may contain itself.
+        # The table is filled on first use, because a type may contain itself.
         for name, field in node.fields.items():
             kept = name in node.required or name in keeps_empty
             drops_empty = field.shape in (SchemaShape.LIST, SchemaShape.MAP) and not kept
@@ -146,7 +149,7 @@ _PLAIN: Mapping[SchemaShape, type] = {
     SchemaShape.BOOLEAN: bool,
     SchemaShape.BYTES: str,
 }
-"""Shapes for which a value of that class is right as it is."""
+"""The class whose values need no change, by shape."""
 
 
 def _compile_map(node: SchemaNode, *, complete: bool) -> Cleaner:
@@ -208,7 +211,7 @@ _ZERO: Mapping[SchemaShape, Any] = {
     SchemaShape.MAP: {},
     SchemaShape.LIST: [],
 }
-"""What null becomes inside lists and maps."""
+"""The replacement of null inside lists and maps, by shape."""
 
 
 def _compile_scalar(node: SchemaNode) -> Cleaner:
@@ -308,14 +311,14 @@ def _compile_int_or_string(node: SchemaNode) -> Cleaner:
 
 def _compile_any(node: SchemaNode) -> Cleaner:
     def clean_any(value: Any, problems: list[str]) -> Any:
-        # Not copied: nobody knows what is in there, so nobody changes it.
+        # The value is not copied: its structure is unknown, so no code changes it.
         return value
 
     return clean_any
 
 
 def _name(value: Any) -> str:
-    """What the decoder calls a JSON value."""
+    """The name of a JSON value's type in the decoder's messages."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):

@@ -1,12 +1,11 @@
-"""Structural schemas: what fields a kind has, of what type, and how lists and maps merge.
+"""Structural schemas: the fields of a kind, their types, and how lists and maps merge.
 
-The tables come from the definitions that Kubernetes publishes per release (handed in as bytes; see
-`app/adapters/schemas.py`). A definition is decoded when somebody first asks for it, so a start
-costs nothing for kinds that nobody uses. Our own extension kind and what the published schemas
-lack stand in `corrections`.
+They come from the definitions that Kubernetes publishes for each release (passed as bytes; see
+`app/adapters/schemas.py`). A definition is decoded on first use, so unused kinds cost nothing at
+startup. Our own extension kind and additions to the published schemas are in `corrections`.
 
-A `SchemaNode` describes one place of an object. Nodes form a graph, some with cycles; they are made
-once per release and never change after their fields were filled in.
+A `SchemaNode` describes one place of an object. Nodes form a graph, which may have cycles; they are
+made once for each release and never change after their fields are set.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +25,7 @@ from app.domain.values.protobuf import Field
 
 
 class SchemaShape(Enum):
-    """What a value is in JSON, and which rules its text follows."""
+    """The JSON type of a value, and the format of its text."""
 
     OBJECT = "object"
     MAP = "map"
@@ -81,11 +80,10 @@ class SchemaNode:
     `list_type` is atomic, set or map (for LIST), `list_keys` the keys of a map list; `merge_key`
     and `strategies` belong to strategic merge patches; `is_atomic` marks objects and maps that
     server-side apply treats as one value; `is_granular` says that it looks into the value;
-    `is_open` objects may have fields that the schema does not name.
-    `omits_zero` tells that the API leaves the field out
-    when it is false, 0 or empty; `always` are fields that it always shows, with their zero value.
-    `fields` is filled for OBJECT, `items` for LIST and MAP. The cleaners are what `prune` compiled
-    from the node; nobody else uses them.
+    `is_open` objects may have fields that the schema does not declare. With `omits_zero` the API
+    leaves the field out if it is false, 0 or empty; `always` are fields that it always shows, with
+    their zero value. `fields` is filled for OBJECT, `items` for LIST and MAP. The cleaners are the
+    functions that `prune` compiled from the node; only `prune` uses them.
     """
 
     __slots__ = (
@@ -160,7 +158,7 @@ class SchemaNode:
 
     @property
     def items(self) -> "SchemaNode":
-        """What a list or map holds. Only for these."""
+        """The schema of items of a list or of values of a map. Only for these shapes."""
         items = self._items
         if items is None:
             assert self.shape in (SchemaShape.LIST, SchemaShape.MAP), self.shape
@@ -170,7 +168,8 @@ class SchemaNode:
 
     @property
     def go_type(self) -> str:
-        """The type as decoding errors of the API name it: `v1.DeviceClaim`, `[]string`, `int64`."""
+        """The name of the type in decoding errors of the API: `v1.DeviceClaim`, `[]string`,
+        `int64`."""
         match self.shape:
             case SchemaShape.LIST:
                 return f"[]{self.items.go_type}"
@@ -202,10 +201,10 @@ class SchemaNode:
 
 
 class Schemas:
-    """All definitions of one release.
+    """The definitions of one release.
 
-    `document` is the published file: JSON with `$defs`. Raises ValueError for anything else.
-    `stored` keeps what `storage_node` has found.
+    `document` is the published file: JSON with `$defs`. Raises ValueError for other content.
+    `stored` caches the results of `storage_node`.
     """
 
     def __init__(self, document: bytes) -> None:
@@ -221,7 +220,8 @@ class Schemas:
         self.stored: dict[Kind, SchemaNode] = {}
 
     def node(self, kind: Kind, group: str, version: str) -> SchemaNode:
-        """The root of a kind in one version; loosely typed when the release does not know it."""
+        """The root of a kind in one version; loosely typed if the release does not define the
+        kind."""
         if kind.custom is not None:
             return self._custom_node(kind, version)
         node = self.find(group, version, kind.kind)
@@ -237,7 +237,8 @@ class Schemas:
         return node
 
     def find(self, group: str, version: str, kind: str) -> SchemaNode | None:
-        """The root of any published kind, also of those that are only requests."""
+        """The root of a published kind, including kinds that are only requests; None if there is
+        none."""
         key = (group, version, kind)
         if key not in self._nodes:
             name = definition_name(*key)
@@ -245,7 +246,7 @@ class Schemas:
         return self._nodes[key]
 
     def root(self, definition: str) -> SchemaNode:
-        """The node of a definition. Raises KeyError when there is none of that name."""
+        """The node of a definition. Raises KeyError if there is no definition of that name."""
         node = self._roots.get(definition)
         if node is None:
             self.definition(definition)
@@ -253,7 +254,7 @@ class Schemas:
         return node
 
     def has(self, definition: str) -> bool:
-        """True when the release, or we, define it."""
+        """Whether the release or `corrections` has the definition."""
         return definition in self._published or definition in self._decoded
 
     def definition(self, name: str) -> JsonObject:
@@ -268,7 +269,8 @@ class Schemas:
         return sorted(set(self._published) | set(corrections.DEFINITIONS))
 
     def reachable(self, definition: str) -> list[str]:
-        """The definition and all that it refers to, in the order in which they are met."""
+        """The names of the definition and of all definitions that it refers to, in order of first
+        reference."""
         met: dict[str, None] = {}
         pending = [definition]
         while pending:
@@ -281,7 +283,7 @@ class Schemas:
 
 
 def definition_name(group: str, version: str, kind: str) -> str:
-    """The name under which a kind is published."""
+    """The name of a kind's published definition."""
     if kind in ("DeleteOptions", "Status", "APIResourceList"):
         return _META + kind
     if group == api_groups.API_EXTENSIONS:
@@ -293,7 +295,8 @@ def definition_name(group: str, version: str, kind: str) -> str:
 
 
 def short_name(definition: str) -> str:
-    """`core.v1.Pod` for the published name of Pod; `meta.v1.…` for what all kinds share."""
+    """The last three parts of a definition's name, such as `core.v1.Pod` or
+    `meta.v1.ObjectMeta`."""
     return ".".join(definition.split(".")[-3:])
 
 
@@ -305,7 +308,7 @@ def kind_name(definition: str) -> str:
 def storage_node(schemas: Schemas, kind: Kind) -> SchemaNode:
     """The root of a kind in its storage version.
 
-    A release that serves only older versions lends the shape of the newest of these.
+    For a release that serves only older versions, it is the root of the newest of these.
     """
     if kind.custom is not None:
         return schemas.node(kind, kind.group, kind.storage_version)
@@ -319,7 +322,7 @@ def storage_node(schemas: Schemas, kind: Kind) -> SchemaNode:
 
 
 def find_kind_of(tree: Mapping[str, Any]) -> Kind | None:
-    """The kind that a tree says it is, whatever its version; None when it is not known."""
+    """The kind of a tree by its apiVersion and kind; None for an unknown kind."""
     group, version = registry.split_api_version(str(tree.get("apiVersion", "")))
     return registry.find_kind(group, version, str(tree.get("kind", "")))
 
@@ -356,7 +359,7 @@ def _keys_of_definition(definition: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _omitting(name: str) -> frozenset[str]:
-    """Fields that vanish when they are zero, those of merged structs included."""
+    """The fields that are left out if they are zero, including those of inlined structs."""
     message = MESSAGES.get(name)
     if message is None:
         return frozenset()
@@ -370,7 +373,7 @@ def _omitting(name: str) -> frozenset[str]:
 
 
 def pointers(definition: str) -> frozenset[str]:
-    """Fields that the Go type holds by a pointer, so that an empty object lacks them."""
+    """The fields that are pointers in the Go type, so an empty object lacks them."""
     message = MESSAGES.get(short_name(definition), {})
     return frozenset(field.name for field in message.values() if field.is_pointer)
 
