@@ -1,15 +1,16 @@
 """CEL, the language of device selectors: compile once, estimate, evaluate, explain.
 
-Belongs here: parsing, type checking, both cost models, functions and evaluation of expressions
-over one device (`device` is the only variable), masks over many, and rules over parts of custom
-objects. Does not belong here: what a selector means for a request or class, when it is evaluated,
-and where its errors go; that is `allocation`. `devices`, `allocation` and everything above may
-import the names below; this package imports only `domain.values` and `domain.errors`.
+Belongs here: parsing, type checking, both cost models, functions and evaluation of expressions over
+one device (`device` is the only variable), masks over many, and rules over parts of custom objects.
+Does not belong here: the meaning of a selector for a request or class, the time of its evaluation,
+and the handling of its errors, which are in `allocation`. `devices`, `allocation` and everything
+above may import the names below; this package imports only `domain.values` and `domain.errors`.
 
 Reading order: `tokens` → `parser` (with `macros`) → `checker` (with `types`, `declarations` and the
-two tables of functions) → `validation` → `closures` (with `paths`, `calls`, `loops`) → `program`.
-Beside it: `estimate` and `charges` for costs, `functions` for what functions do, `masks`, `trace`,
-`object_rules` for rules over objects of custom kinds.
+two tables of functions) → `literals` → `closures` (with `paths`, `calls`, `loops`) → `program`.
+In addition: `estimate` and `charges` for costs, `functions` for implementations of functions,
+`masks`, `trace`, `object_rules` for rules over objects of custom kinds, and `policy_rules` for
+expressions of policies and webhooks.
 """
 
 from app.domain.cel.admission import AdmissionProblem, check_admission

@@ -1,4 +1,4 @@
-"""What API validation says of an expression that is being written.
+"""Validation of an expression that is written to the API.
 
 Parity: allocator.md 11.6: first the length, then compilation in the New environment, then the
 estimated cost.
@@ -14,9 +14,9 @@ from app.domain.cel.syntax.issues import CompileError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionProblem:
-    """Why an expression is refused. `reason` is a cause type of the Kubernetes Status.
+    """The problem of a refused expression. `reason` is a cause type of the Kubernetes Status.
 
-    `detail` is the text after the kind of problem; `str()` puts upstream's kind before it.
+    `detail` is the text after the kind of problem; `str()` includes upstream's kind before it.
     """
 
     reason: str
@@ -41,7 +41,7 @@ def check_admission(
     bytes_max: int = EXPRESSION_BYTES_MAX,
     cache: ProgramCache | None = None,
 ) -> AdmissionProblem | None:
-    """The problem of a new or changed expression, or None when it may be stored.
+    """Returns the problem of a new or changed expression, or None if it may be stored.
 
     `environment` is that of `new_environment(features)`.
     """

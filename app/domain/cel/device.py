@@ -1,8 +1,8 @@
-"""The device that an expression looks at, and its CEL values.
+"""The device that an expression is evaluated on, and its CEL values.
 
-Parity: allocator.md 11.2. All attributes and capacities are converted before anything is
-evaluated, so one that cannot be converted fails every expression on the device. Maps keep the
-order in which the object lists its entries; loops go through them in that order.
+Parity: allocator.md 11.2. All attributes and capacities are converted before any evaluation, so one
+that cannot be converted fails every expression on the device. Maps keep the order of entries in the
+object; loops visit them in that order.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from app.domain.values.semver import SemverError
 
 
 class DeviceValue:
-    """The variable `device` at run time. `failure` is set where the conversion failed."""
+    """The variable `device` at run time. `failure` is set if the conversion failed."""
 
     __slots__ = ("allow_multiple_allocations", "attributes", "capacity", "driver", "failure")
 
@@ -48,7 +48,7 @@ class DeviceValue:
             _put(self.capacity, device.driver, key, amount)
 
     def field(self, name: str) -> Value:
-        """A field by the name it has in expressions; the checker let only known ones pass."""
+        """A field by its name in expressions; the checker ensures that the name is known."""
         if name == "attributes":
             return self.attributes
         if name == "capacity":
@@ -65,11 +65,11 @@ FIELDS: Final = frozenset({"attributes", "capacity", "driver", "allowMultipleAll
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceInput:
-    """What expressions can see of a device, as API objects.
+    """The parts of a device that expressions can read, as API objects.
 
     `attributes` holds values such as `{"int": 1}`, `capacity` such as `{"value": "1Gi"}`, both by
-    name with or without domain. The CEL values are made once, when the first expression needs
-    them; the mappings must not change afterwards.
+    name with or without domain. The CEL values are made once, for the first expression that
+    needs them; the mappings must not change afterwards.
     """
 
     driver: str
@@ -80,7 +80,7 @@ class DeviceInput:
 
     @property
     def value(self) -> DeviceValue:
-        """The device as CEL sees it."""
+        """The variable `device` for this device."""
         value = self._value
         if value is None:
             value = DeviceValue(self)
@@ -89,7 +89,8 @@ class DeviceInput:
 
 
 def _put(domains: DefaultingMap, driver: str, key: str, value: Value) -> None:
-    """Files a value under domain and name; a name written with its domain wins over one without."""
+    """Stores a value under domain and name; a name with an explicit domain wins over one
+    without."""
     domain, separator, name = key.partition("/")
     if not separator:
         domain, name = driver, key
@@ -131,9 +132,9 @@ _PLAIN: Final = {"int": int, "bool": bool, "string": str}
 
 
 def is_plain(attributes: Mapping[str, JsonView]) -> bool:
-    """Whether every attribute is exactly one scalar, so that its conversion cannot fail.
+    """Whether every attribute is exactly one scalar, so its conversion cannot fail.
 
-    Much cheaper than converting; False says nothing.
+    This check is much cheaper than a conversion. False does not mean that a conversion fails.
     """
     for raw in attributes.values():
         if raw.__class__ is not dict or len(raw) != 1:

@@ -1,8 +1,8 @@
-"""What an expression may use: variables, functions, and the gates that add to them.
+"""Environments of expressions: variables, functions, and the gates that add to them.
 
 Two environments exist (Parity: allocator.md 11.1). *Stored* is for expressions that were accepted
-before: everything is known, whatever the gates say; the scheduler and the allocator use it. *New*
-is for expressions that are being written now: only what enabled gates add.
+before: it has all declarations regardless of gates; the scheduler and the allocator use it. *New*
+is for expressions in a write: it has only declarations of enabled gates.
 """
 
 from collections.abc import Mapping
@@ -22,24 +22,24 @@ CONSUMABLE_CAPACITY: Final = "DRAConsumableCapacity"
 TYPE_NAMES: Final = frozenset(
     ("int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type")
 )
-"""Names that are constants of type `type`."""
+"""The names that are constants of type `type`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """The declarations that one kind of compilation sees. Equal environments share programs."""
+    """The declarations of a compilation. Equal environments share programs."""
 
     list_attributes: bool
     multiple_allocations: bool
 
     @cached_property
     def functions(self) -> Mapping[str, tuple[Overload, ...]]:
-        """Overloads by function name."""
+        """The overloads by function name."""
         return _functions(self.list_attributes)
 
     @cached_property
     def device_fields(self) -> Mapping[str, Type]:
-        """Types of the fields of `device`. Parity: allocator.md 11.2."""
+        """The types of the fields of `device`. Parity: allocator.md 11.2."""
         attribute = types.DYN if self.list_attributes else types.ANY
         fields = {
             "driver": types.STRING,

@@ -1,9 +1,9 @@
-"""One expression over all devices of a slice, evaluated once per distinct input.
+"""Evaluation of one expression over all devices of a slice, once for each distinct input.
 
 A `DeviceTable` groups devices by the values that an expression reads (`reads`). The expression is
-evaluated for one device of each group and the answer holds for the group, so a mask over 128 like
-devices costs one evaluation. Answers are those of one-by-one evaluation; a test holds us to it.
-Masks are bit sets: bit i stands for device i.
+evaluated for one device of each group, and the outcome applies to the group, so a mask over 128
+equal devices takes one evaluation. Outcomes equal those of separate evaluations, which a test
+checks. Masks are bit sets: bit i stands for device i.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Mask:
         raise IndexError(index)
 
     def outcomes(self) -> list[SelectorOutcome]:
-        """The outcome of each device, in their order."""
+        """The outcomes of all devices, in their order."""
         by_device: dict[int, SelectorOutcome] = {}
         for bits, outcome in self.groups:
             while bits:
@@ -46,9 +46,9 @@ class Mask:
 
 @dataclass(slots=True, eq=False)
 class DeviceTable:
-    """Devices with what has been learnt of them: groups by reads, masks by program.
+    """Devices with cached results: groups by reads, masks by program.
 
-    The devices never change; a slice that changes gets a new table.
+    The devices never change; a changed slice gets a new table.
     """
 
     devices: Sequence[DeviceInput]
@@ -56,7 +56,7 @@ class DeviceTable:
     _masks: dict[tuple[Program, int, bool], Mask] = field(default_factory=dict)
 
     def groups(self, read: frozenset[Read]) -> list[tuple[int, int]]:
-        """For each group of devices that agree in `read`: its first device and its bits."""
+        """The first device and the bits of each group of devices with equal values of `read`."""
         groups = self._groups.get(read)
         if groups is None:
             groups = self._groups[read] = self._group(read)
@@ -109,6 +109,6 @@ def mask(
     cost_limit: int = COST_LIMIT,
     hint: bool = False,
 ) -> Mask:
-    """The outcomes of a program over devices; pass a table where they are asked repeatedly."""
+    """The outcomes of a program over devices; pass a table to reuse its results."""
     table = devices if isinstance(devices, DeviceTable) else DeviceTable(devices)
     return table.mask(program, cost_limit=cost_limit, hint=hint)

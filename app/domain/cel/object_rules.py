@@ -1,9 +1,8 @@
-"""Rules over parts of objects: expressions with `self` and `oldSelf` in the place of a device.
+"""Rules over parts of objects: expressions with `self` and `oldSelf` instead of `device`.
 
-What is known of types comes from the values: the variables are dynamic, so a rule that upstream
-refuses because a field has another type fails here when it is evaluated. Values are made from JSON
-by the OpenAPI schema of their place. Parity: objects.md 15.5, x-kubernetes-validations of
-apiextensions.k8s.io/v1.
+The variables are dynamic, so a rule that upstream refuses because a field has another type fails
+here at evaluation. Values are made from JSON by the OpenAPI schema of the part. Parity: objects.md
+15.5, x-kubernetes-validations of apiextensions.k8s.io/v1.
 """
 
 import re
@@ -26,7 +25,7 @@ from app.domain.cel.values.value import CostExceeded, OptionalValue, Value
 from app.domain.values.json_tree import JsonView
 
 RULES_KEPT_MAX: Final = 2_048
-"""Compiled rules that are remembered."""
+"""The largest number of cached compiled rules."""
 
 _VARIABLES: Final = ("self", "oldSelf")
 _NO_DEVICE: Final = DeviceInput(driver="").value
@@ -50,7 +49,7 @@ class ObjectRule:
         self._slots = slots
 
     def run(self, value: Value, old: Value) -> Value:
-        """What it says of a value, perhaps an error."""
+        """Returns the result of the rule for a value, which may be an error."""
         ctx = Evaluation(_NO_DEVICE, COST_LIMIT, self._slots)
         ctx.slots[0], ctx.slots[1] = value, old
         try:
@@ -61,7 +60,7 @@ class ObjectRule:
 
 @lru_cache(maxsize=RULES_KEPT_MAX)
 def compile_rule(expression: str) -> ObjectRule | str:
-    """The rule, or why it cannot be compiled."""
+    """Returns the rule, or the error if it cannot be compiled."""
     try:
         parsed = parser.parse(expression)
         checked = checker.check(parsed, STORED, dict.fromkeys(_VARIABLES, types.DYN))
@@ -77,7 +76,7 @@ def compile_rule(expression: str) -> ObjectRule | str:
 
 
 def problem_of(expression: str) -> str:
-    """Why a rule cannot be compiled; empty when it can."""
+    """The compilation error of a rule; empty if there is none."""
     program = compile_rule(expression)
     return program if isinstance(program, str) else ""
 
@@ -85,10 +84,9 @@ def problem_of(expression: str) -> str:
 def broken(
     expression: str, schema: JsonView, value: Any, old: Any, *, is_optional: bool = False
 ) -> str | None:
-    """None when the rule holds for a value; empty when it does not; else the error's text.
+    """Returns None if a value satisfies the rule, an empty text if not, or the text of an error.
 
-    `old` is the value before, None where there is none; with `is_optional` the rule sees it as an
-    optional value.
+    `old` is the old value, or None; with `is_optional` the rule gets it as an optional value.
     """
     rule = compile_rule(expression)
     if isinstance(rule, str):
@@ -103,7 +101,7 @@ def broken(
 
 
 def text_of(expression: str, schema: JsonView, value: Any, old: Any) -> str:
-    """The text that a message expression gives; empty when it gives none."""
+    """The text of a message expression; empty if it fails or its result is not a string."""
     rule = compile_rule(expression)
     if isinstance(rule, str):
         return ""
@@ -112,7 +110,7 @@ def text_of(expression: str, schema: JsonView, value: Any, old: Any) -> str:
 
 
 def value_of(schema: JsonView, value: Any) -> Value:
-    """The CEL value of a part of an object, as its schema describes it."""
+    """The CEL value of a part of an object, by its schema."""
     if isinstance(value, dict):
         properties: Mapping[str, Any] = schema.get("properties") or {}
         more = schema.get("additionalProperties")
@@ -151,7 +149,7 @@ def _text(schema: JsonView, value: str) -> Value:
 
 
 def _escaped(key: str) -> str:
-    """A property's name as rules write it."""
+    """The escaped name of a property in rules."""
     if key in _RESERVED:
         return f"__{key}__"
     if "__" not in key and not any(char in key for char in "./-"):

@@ -1,8 +1,8 @@
 """Expressions about a write: `object`, `oldObject`, `request`, `params`, `variables`, …
 
-What a request and a namespace are made of is known, so a mistake there is found at compilation;
-objects are dynamic, whatever their schema. Parity: objects.md 15.4, CEL of
-admissionregistration.k8s.io/v1. There is no `authorizer`: a policy that asks for rights is refused.
+The fields of a request and of a namespace are declared, so a mistake in them is found at
+compilation; objects are dynamic, regardless of their schema. Parity: objects.md 15.4, CEL of
+admissionregistration.k8s.io/v1. There is no `authorizer`: a policy that uses it is refused.
 """
 
 from collections.abc import Mapping
@@ -24,13 +24,13 @@ from app.domain.cel.syntax.issues import CompileError
 from app.domain.cel.values.value import INT_MAX, INT_MIN, CelError, CostExceeded, Value
 
 PROGRAMS_KEPT_MAX: Final = 4_096
-"""Compiled expressions that are remembered."""
+"""The largest number of cached compiled expressions."""
 
 BUDGET: Final = 10_000_000
-"""What all expressions of a policy may cost in one evaluation."""
+"""The largest total cost of a policy's expressions in one evaluation."""
 
 CONDITIONS_BUDGET: Final = 2_500_000
-"""What the conditions of a policy or webhook may cost in one evaluation."""
+"""The largest total cost of the conditions of a policy or webhook in one evaluation."""
 
 _NO_DEVICE: Final = DeviceInput(driver="").value
 _OUT_OF_BUDGET = (
@@ -85,21 +85,21 @@ _FIELDS: Final[Mapping[str, Mapping[str, Type]]] = {
 }
 
 _SLOTS: Final = ("object", "oldObject", "request", "namespaceObject", "params", "variables")
-"""The order of what an evaluation is given."""
+"""The order of the variables in the slots of an evaluation."""
 
 
 class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
-    """What an expression gives: a value, or the text of an error."""
+    """The result of an expression: a value, or the text of an error."""
 
     value: Value = None
     error: str = ""
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """What expressions may name.
+    """The variables that expressions can use.
 
-    `variables` are the names and expressions of a policy in their order, None where conditions are
-    evaluated, which know none.
+    `variables` are the names and expressions of a policy's variables in order, or None for
+    conditions, which have none.
     """
 
     has_params: bool = False
@@ -114,7 +114,7 @@ class _Program(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=PROGRAMS_KEPT_MAX)
 def _compiled(expression: str, scope: Scope) -> _Program | str:
-    """The program of an expression, or why it cannot be compiled."""
+    """Returns the program of an expression, or the error if it cannot be compiled."""
     names: dict[str, Type] = {
         "object": types.DYN,
         "oldObject": types.DYN,
@@ -142,7 +142,7 @@ def _compiled(expression: str, scope: Scope) -> _Program | str:
 
 
 def _variable_types(scope: Scope) -> dict[str, Type]:
-    """The types of the variables; one that cannot be compiled may be anything."""
+    """The types of the variables; `dyn` for one that cannot be compiled."""
     kinds: dict[str, Type] = {}
     for index, (name, expression) in enumerate(scope.variables or ()):
         program = _compiled(expression, _before(scope, index))
@@ -151,27 +151,27 @@ def _variable_types(scope: Scope) -> dict[str, Type]:
 
 
 def _before(scope: Scope, index: int) -> Scope:
-    """What a variable sees: those before it."""
+    """The scope of a variable, which has the variables before it."""
     variables = (scope.variables or ())[:index]
     return Scope(has_params=scope.has_params, variables=variables)
 
 
 def scope(*, has_params: bool, variables: tuple[tuple[str, str], ...] | None) -> Scope:
-    """What the expressions of a policy may name."""
+    """Returns the scope of a policy's expressions."""
     return Scope(has_params=has_params, variables=variables)
 
 
 def session(
     scope: Scope, values: Mapping[str, Value], *, is_about_conditions: bool = False
 ) -> "Session":
-    """Begins an evaluation with values that `value_of` made; what is absent is null."""
+    """Begins an evaluation with values that `value_of` made; an absent value is null."""
     return Session(scope, values, CONDITIONS_BUDGET if is_about_conditions else BUDGET)
 
 
 def problem_of(expression: str, scope: Scope, *results: str) -> str:
-    """Why an expression is refused; empty when it is not.
+    """The error of a refused expression; empty if it is accepted.
 
-    `results` are the types that it may give, by name; none of them means any.
+    `results` are the names of allowed result types; without them every type is allowed.
     """
     program = _compiled(expression, scope)
     if isinstance(program, str):
@@ -184,7 +184,7 @@ def problem_of(expression: str, scope: Scope, *results: str) -> str:
 
 
 def value_of(tree: Any) -> Value:
-    """The value of a JSON tree."""
+    """The CEL value of a JSON tree."""
     if isinstance(tree, dict):
         return {key: value_of(item) for key, item in tree.items()}
     if isinstance(tree, list):
@@ -195,12 +195,13 @@ def value_of(tree: Any) -> Value:
 
 
 class Session:
-    """Expressions of one policy about one write; they share a budget and their variables."""
+    """The evaluation of one policy's expressions about one write, with a common budget and
+    variables."""
 
     __slots__ = ("_left", "_scope", "_values")
 
     def __init__(self, scope: Scope, values: Mapping[str, Value], budget: int) -> None:
-        """`values` are made by `value_of`; what is absent is null."""
+        """`values` are made by `value_of`; an absent value is null."""
         self._scope = scope
         self._left = budget
         slots = [values.get(name) for name in _SLOTS]
@@ -209,7 +210,7 @@ class Session:
         self._values = slots
 
     def ask(self, expression: str) -> Evaluated:
-        """What an expression says. The text of an error names the expression."""
+        """Returns the result of an expression. The text of an error names the expression."""
         value = self.run(expression, self._scope)
         if self._left < 0:
             return Evaluated(error=_OUT_OF_BUDGET)
@@ -218,7 +219,7 @@ class Session:
         return Evaluated(value=value)
 
     def run(self, expression: str, scope: Scope) -> Value:
-        """The value of an expression, perhaps an error."""
+        """Returns the value of an expression, which may be an error."""
         program = _compiled(expression, scope)
         if isinstance(program, str):
             return CelError(program)
@@ -234,7 +235,7 @@ class Session:
             self._left -= ctx.cost
 
     def variable(self, index: int) -> Value:
-        """The value of a variable of the policy."""
+        """Returns the value of a variable of the policy."""
         name, expression = (self._scope.variables or ())[index]
         value = self.run(expression, _before(self._scope, index))
         if isinstance(value, CelError):
@@ -247,7 +248,7 @@ class Session:
 
 
 class _Variables(dict[str, Value]):
-    """Variables, evaluated when an expression asks for them, each once."""
+    """The variables of a policy, each of which is evaluated once, on first use."""
 
     __slots__ = ("_names", "_session")
 
@@ -257,7 +258,7 @@ class _Variables(dict[str, Value]):
         self._names = session.names()
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The value of a variable; `default` for a name that none has."""
+        """The value of a variable; `default` for an unknown name."""
         if key not in self and key in self._names:
             self[key] = self._session.variable(self._names.index(key))
         return super().get(key, default)

@@ -1,7 +1,8 @@
-"""Programs: expressions that are ready to be evaluated on devices.
+"""Programs: compiled expressions for evaluation on devices.
 
-Compilation goes syntax → types → literals → result type → code (Parity: cel.md 3). A program is
-immutable and may be shared; programs are remembered by expression and environment, errors are not.
+The steps of compilation are syntax → types → literals → result type → code (Parity: cel.md 3). A
+program is immutable and may be shared; programs are cached by expression and environment, errors
+are not.
 """
 
 from typing import Final
@@ -25,17 +26,17 @@ from app.domain.cel.values.value import type_name as name_of_type
 from app.domain.values.bounded import Bounded
 
 CACHED_PROGRAMS_MAX: Final = 4_096
-"""Programs that are remembered by default."""
+"""The default number of cached programs."""
 
 HINT: Final = (
     ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with"
     " has() for optional fields"
 )
-"""What the allocator appends to errors about missing keys. Parity: allocator.md 11.2."""
+"""The text that the allocator appends to errors about missing keys. Parity: allocator.md 11.2."""
 
 
 class SelectorOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What an expression says of a device: `match`, or else `error`; and the run-time cost."""
+    """The outcome of an expression for a device: `match` or `error`, and the run-time cost."""
 
     match: bool | None
     error: str | None
@@ -63,14 +64,14 @@ class Program:
 
     @property
     def max_cost(self) -> int:
-        """The greatest cost that the expression may have, estimated without any device."""
+        """The maximum cost of the expression, estimated without a device."""
         if self._max_cost is None:
             self._max_cost = estimate.maximum(self.checked)
         return self._max_cost
 
     @property
     def reads(self) -> frozenset[Read]:
-        """The parts of a device on which the outcome can depend."""
+        """The parts of a device that the outcome can depend on."""
         if self._reads is None:
             self._reads = reads.of(self.checked)
         return self._reads
@@ -78,7 +79,8 @@ class Program:
     def evaluate(
         self, device: DeviceInput, *, cost_limit: int = COST_LIMIT, hint: bool = False
     ) -> SelectorOutcome:
-        """The answer for one device. With `hint`, errors about missing keys carry advice.
+        """Returns the outcome for one device. With `hint`, errors about missing keys include
+        advice.
 
         An attribute that cannot be converted fails every expression (allocator.md 11.2).
         """
@@ -91,7 +93,7 @@ class Program:
         return SelectorOutcome(match=None, error=error, cost=cost)
 
     def run(self, device: DeviceValue, cost_limit: int = COST_LIMIT) -> tuple[Value, int]:
-        """The value for a converted device, perhaps an error, and the cost."""
+        """Returns the value for a converted device, which may be an error, and the cost."""
         if device.failure is not None:
             return device.failure, 0
         ctx = Evaluation(device, cost_limit, self._slots)
@@ -102,7 +104,7 @@ class Program:
 
 
 def error_text(value: Value) -> str:
-    """The error of a result that is not a bool. Parity: allocator.md 11.2, last list."""
+    """The error text of a result that is not a bool. Parity: allocator.md 11.2, last list."""
     if isinstance(value, CelError):
         return value.message
     name = name_of_type(value)
@@ -124,13 +126,14 @@ def _cause(value: Value, name: str) -> str:
 
 
 class ProgramCache:
-    """Programs by expression and environment, the least recently used dropped first."""
+    """A cache of programs by expression and environment, with the least recently used dropped
+    first."""
 
     def __init__(self, entries_max: int = CACHED_PROGRAMS_MAX) -> None:
         self._programs: Bounded[tuple[str, Environment], Program] = Bounded(entries_max)
 
     def get(self, expression: str, environment: Environment) -> Program:
-        """The program of an expression. Raises CompileError; errors are not remembered."""
+        """Returns the program of an expression. Raises CompileError; errors are not cached."""
         key = expression, environment
         program = self._programs.recent(key)
         if program is None:
@@ -144,15 +147,15 @@ _shared: Final = ProgramCache()
 def compile_expression(
     expression: str, *, environment: Environment = STORED, cache: ProgramCache | None = None
 ) -> Program:
-    """The program of an expression, from `cache` or else from one that all callers share.
+    """Returns the program of an expression, from `cache` or else from a shared cache.
 
-    Raises CompileError whose text is upstream's.
+    Raises CompileError with upstream's text.
     """
     return (cache if cache is not None else _shared).get(expression, environment)
 
 
 def build(expression: str, environment: Environment) -> Program:
-    """A new program; see `compile_expression`."""
+    """Compiles a new program; see `compile_expression`."""
     try:
         checked = checker.check(parser.parse(expression), environment)
         literals.check_literals(checked)
@@ -160,7 +163,7 @@ def build(expression: str, environment: Environment) -> Program:
         compiler = Compiler(checked=checked, environment=environment)
         code = compiler.compile(checked.root)
     except RecursionError:
-        # The bounds of `limits` leave room for callers; one that is too deep itself ends here.
+        # The bounds of `limits` leave room for callers; a caller with a deep stack can fail here.
         message = f"expression recursion limit exceeded: {DEPTH_MAX}"
         raise CompileError(f"compilation failed: ERROR: <input>:-1:0: {message}") from None
     return Program(expression, environment, checked, code, compiler.slots)

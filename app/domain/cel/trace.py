@@ -1,7 +1,7 @@
-"""Where an expression went: the value or error of each written part, for people.
+"""The trace of an evaluation: the value or error of each written part of an expression.
 
-A trace evaluates the expression once more with code that notes every part. Parts that are not
-evaluated (after a deciding operand, in the branch not taken) do not appear. Costs are those of the
+A trace evaluates the expression again with code that records every part. Parts that are not
+evaluated (after a deciding operand, in the branch not taken) are left out. Costs are those of the
 plain evaluation.
 """
 
@@ -45,11 +45,11 @@ _PARTS_SHOWN_MAX = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceStep:
-    """One part of the expression: where it stands, and what came of it.
+    """One part of the expression: its position, and its value or error.
 
     `line` counts from 1, `column` from 1. `value` is the text of the value, `error` that of the
-    error; exactly one is set. `evaluations` is more than 1 inside a loop; then the first error
-    counts, else the last value.
+    error; exactly one is set. `evaluations` is more than 1 inside a loop; then the error is
+    the first one, or without an error the value is the last one.
     """
 
     start: int
@@ -64,9 +64,9 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """The outcome, the parts in the order in which they were done, and the part that failed.
+    """The outcome, the parts in the order of evaluation, and the part that failed.
 
-    `origin` is the smallest part from which the error of the outcome came.
+    `origin` is the smallest part that gave the error of the outcome.
     """
 
     outcome: SelectorOutcome
@@ -76,10 +76,10 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Falsity:
-    """The smallest part that makes an expression false on a device, and what that part read.
+    """The smallest part that makes an expression false for a device, and the values that it read.
 
-    Of `a && b` that is the operand that is false, of `a || b` the whole, as both are. `reads` are
-    paths into the device with their values, each once.
+    For `a && b` it is the operand that is false, for `a || b` the whole, because both operands are
+    false. `reads` are paths into the device with their values, each once.
     """
 
     text: str
@@ -105,7 +105,7 @@ def trace(program: Program, device: DeviceInput, *, cost_limit: int = COST_LIMIT
 def falsities(
     program: Program, devices: Iterable[DeviceInput], *, cost_limit: int = COST_LIMIT
 ) -> Iterator[Falsity | None]:
-    """Why a program is false on each of the devices; None where it is not false."""
+    """Yields the reason why a program is false for each device; None if it is not false."""
     tracer = _Tracer(program)
     for device in devices:
         is_false = device.value.failure is None and tracer.evaluate(device, cost_limit) is False
@@ -113,7 +113,7 @@ def falsities(
 
 
 class _Tracer:
-    """The code of a program that notes every part, made once for many devices."""
+    """The code of a program that records every part, made once for many devices."""
 
     def __init__(self, program: Program) -> None:
         self.recorder = _Recorder(program)
@@ -124,7 +124,7 @@ class _Tracer:
         self._code = self._compiler.compile(program.checked.root)
 
     def evaluate(self, device: DeviceInput, cost_limit: int) -> Value:
-        """What comes of the program; None beyond the limit. Notes of devices before are gone."""
+        """Returns the value of the program; None beyond the cost limit. Clears previous records."""
         self.recorder.notes.clear()
         self.recorder.order.clear()
         try:
@@ -148,7 +148,8 @@ class _Recorder:
     inside: int = 0
 
     def wrap(self, node: Node, code: Code) -> Code:
-        """Code that also notes what came of a written node that is no plain literal."""
+        """Returns code that also records the value of a written node, unless the node is a
+        literal."""
         if node.id not in self.program.checked.parsed.spans or isinstance(node, Literal):
             return code
         prefixes = self._prefixes(node)
@@ -163,7 +164,7 @@ class _Recorder:
         return noted
 
     def _prefixes(self, node: Node) -> list[tuple[Node, Code]]:
-        """The beginnings of a path, shortest first, each with code of its own."""
+        """The prefixes of a path, shortest first, each with its own code."""
         if self.inside or self.compiler is None:
             return []
         self.inside += 1
@@ -196,7 +197,7 @@ class _Recorder:
             note.value = value
 
     def origin_of(self, error: CelError) -> Node | None:
-        """The first noted node that gave this error."""
+        """The first recorded node that gave this error."""
         for node in self.order:
             value = self.notes[node.id].value
             if isinstance(value, CelError) and value.message == error.message:
@@ -204,7 +205,8 @@ class _Recorder:
         return None
 
     def falsity(self) -> Falsity:
-        """The smallest part that made the noted expression false, and what it read."""
+        """The smallest part that made the recorded expression false, and the values that it
+        read."""
         node = self._deciding(self.program.checked.root)
         reads: dict[str, str] = {}
         self._read_in(node, reads)
@@ -214,7 +216,7 @@ class _Recorder:
         )
 
     def _deciding(self, node: Node) -> Node:
-        """The smallest written part of a false node by which alone it is false."""
+        """The smallest written part of a false node that alone makes it false."""
         if isinstance(node, Call) and node.function == LOGICAL_AND:
             false = [part for part in node.args if self._is(part, False)]
             return self._deciding(false[0]) if false else node
@@ -225,12 +227,12 @@ class _Recorder:
         return node
 
     def _is(self, node: Node, value: bool) -> bool:
-        """Whether a written node came to this value."""
+        """Whether the recorded value of a written node is this value."""
         note = self.notes.get(node.id)
         return note is not None and note.value is value
 
     def _read_in(self, node: Node, reads: dict[str, str]) -> None:
-        """Add the longest paths into the device below a node, with their values."""
+        """Adds the longest paths into the device below a node to `reads`, with their values."""
         note = self.notes.get(node.id)
         if note is not None and _begins_at_device(node):
             step = self.step(node)
@@ -240,7 +242,7 @@ class _Recorder:
             self._read_in(child, reads)
 
     def step(self, node: Node) -> TraceStep:
-        """What is noted of a node."""
+        """The record of a node as a TraceStep."""
         parsed = self.program.checked.parsed
         start, end = parsed.spans[node.id]
         line, column = parsed.source.place(start)
@@ -276,7 +278,7 @@ def _path_operands(node: Node) -> list[Node]:
 
 
 def _begins_at_device(node: Node) -> bool:
-    """Whether a node is a path into the device, and longer than its first step."""
+    """Whether a node is a path into the device with at least one step."""
     operands = [node, *_path_operands(node)]
     if len(operands) < 2 and not isinstance(node, Select):
         return False
@@ -293,7 +295,7 @@ _DEVICE = "device"
 
 
 def shown(value: Value) -> str:
-    """A value as people read it, cut to a bounded length."""
+    """The text of a value for users, shortened to a bounded length."""
     try:
         text = _shown(value, Budget(_PARTS_SHOWN_MAX))
     except CostExceeded:

@@ -1,4 +1,4 @@
-"""Type checking: which overloads a call may mean, and the type of every node.
+"""Type checking: the candidate overloads of each call, and the type of every node.
 
 Parity: cel.md 2. All overloads whose parameters accept the arguments are kept as candidates; they
 decide the result type here, the cost in `estimate` and `charges`, and dispatch in `calls`.
@@ -45,7 +45,8 @@ _QUALIFIED_TYPES: Final[dict[str, Type]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """What a call means: its function, its arguments (a receiver first), and the candidates."""
+    """The resolution of a call: its function, its arguments (a receiver first), and the
+    candidates."""
 
     function: str
     args: tuple[Node, ...]
@@ -54,13 +55,13 @@ class Resolution:
 
     @property
     def single(self) -> str:
-        """The id of the only candidate; empty when there are several."""
+        """The id of the only candidate; empty if there are several."""
         return self.candidates[0].id if len(self.candidates) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """A tree with its types. `constants` holds names and selections that are types as values."""
+    """A tree with its types. `constants` has the names and selections whose value is a type."""
 
     parsed: Parsed
     types: dict[int, Type]
@@ -78,10 +79,10 @@ def check(
     variables: dict[str, Type] | None = None,
     fields: Mapping[str, Mapping[str, Type]] | None = None,
 ) -> Checked:
-    """The typed tree. Raises CompileError with all type errors found.
+    """Returns the typed tree. Raises CompileError with all type errors found.
 
-    `variables` are those of rules over objects; without them there is the device alone. `fields`
-    are the fields of types that are objects, by the name of the type.
+    `variables` are those of rules over objects; without them `device` is the only variable.
+    `fields` are the fields of object types, by the name of the type.
     """
     checker = _Checker(environment=environment, fields=fields or {})
     checker.scopes.append({"device": types.DEVICE} if variables is None else variables)
@@ -114,7 +115,7 @@ class _Checker:
         self._report(node.position, f"expected type '{expected}' but found '{found}'")
 
     def visit(self, node: Node) -> Type:
-        """Checks a node and everything below it; the type is `!error!` where it has none."""
+        """Checks a node and all nodes below it; the type is `!error!` for a node without a type."""
         match node:
             case Literal():
                 kind = _LITERAL_TYPES[node.value.__class__]
@@ -245,7 +246,8 @@ class _Checker:
         *,
         is_method: bool,
     ) -> tuple[tuple[Overload, ...], Type]:
-        """The candidates and the result type: theirs if they agree, else `dyn`."""
+        """Returns the candidates and the result type, which is `dyn` if the candidates' types
+        differ."""
         given = [self.types[argument.id] for argument in args]
         candidates: list[Overload] = []
         result: Type | None = None
@@ -281,7 +283,7 @@ class _Checker:
     # Literals and folds
 
     def _joined(self, common: Type | None, found: Type) -> Type:
-        """The type of a literal's elements so far; elements without a common one make it `dyn`."""
+        """The common type of a literal's elements so far; `dyn` if they have no common type."""
         if common is None:
             return found
         return self.unifier.join(common, found) or types.DYN
@@ -365,7 +367,7 @@ def _type_named(name: str) -> Type:
 
 
 def _qualified_name(node: Node) -> str | None:
-    """`a.b.c` for a chain of plain selections that begins with a name, else None."""
+    """The text `a.b.c` of a chain of plain selections that begins with a name, else None."""
     parts: list[str] = []
     while isinstance(node, Select) and not node.test_only:
         parts.append(node.field)

@@ -1,4 +1,4 @@
-"""Checks of literals that types alone do not make.
+"""Checks of literals in addition to type checking.
 
 Parity: cel.md 3. They follow type checking and come before the result type: homogeneous list and
 map literals, constant patterns, durations and timestamps, and literal format texts.
@@ -18,7 +18,7 @@ _RESULTS = frozenset({"bool", "dyn", "any"})
 
 
 def check_literals(checked: Checked) -> None:
-    """Raises CompileError with everything that is wrong with literals."""
+    """Raises CompileError with all errors in literals."""
     issues: list[Issue] = []
     pending: list[tuple[Node, bool]] = [(checked.root, False)]
     while pending:
@@ -36,7 +36,7 @@ def check_literals(checked: Checked) -> None:
 
 
 def check_result(checked: Checked) -> None:
-    """Raises CompileError unless the expression gives a bool or what is only known later."""
+    """Raises CompileError unless the type of the expression is bool or only known at run time."""
     kind = checked.types[checked.root.id]
     if kind.kind not in _RESULTS:
         shown = "null_type" if kind.kind == "null_type" else str(kind)
@@ -96,7 +96,7 @@ def _check_call(checked: Checked, node: Call, issues: list[Issue]) -> None:
 
 
 def _check_format(checked: Checked, text: Node, arguments: Node, issues: list[Issue]) -> None:
-    """Number and kinds of the arguments, where text and list are both literal."""
+    """Checks number and kinds of the arguments of `format` if text and list are both literals."""
     if not isinstance(text, Literal) or not isinstance(text.value, str):
         return
     try:

@@ -1,1 +1,1 @@
-"""What an expression may cost at most, and what an evaluation costs."""
+"""The cost models: the estimated maximum of an expression, and the cost of an evaluation."""

@@ -16,7 +16,7 @@ PASSES_FACTOR: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The least and the greatest size that a value can have."""
+    """The minimum and the maximum size of a value."""
 
     least: int
     greatest: int
@@ -42,25 +42,25 @@ def scaled(amount: int, factor: float) -> int:
 
 
 def exactly(amount: int) -> Size:
-    """The size of something that is known."""
+    """The size of a known value."""
     return Size(amount, amount)
 
 
 def up_to(greatest: int) -> Size:
-    """The size of something that may be empty."""
+    """The size of a value that may be empty."""
     return Size(0, greatest)
 
 
 def sum_of(left: Size, right: Size) -> Size:
-    """The size of two things put together."""
+    """The size of the concatenation of two values."""
     return Size(plus(left.least, right.least), plus(left.greatest, right.greatest))
 
 
 def union(left: Size, right: Size) -> Size:
-    """The size of one or the other."""
+    """The size of a value that is one of two."""
     return Size(min(left.least, right.least), max(left.greatest, right.greatest))
 
 
 def product(left: Size, right: Size) -> Size:
-    """The size of one thing for each of another."""
+    """The product of two sizes."""
     return Size(times(left.least, right.least), times(left.greatest, right.greatest))

@@ -1,7 +1,7 @@
-"""What a call costs at run time, beside its arguments.
+"""The cost of a call at run time, in addition to its arguments.
 
-Parity: cel.md 5.3. A rule gets the arguments' values (a receiver first; an error counts as size 1)
-and the result. Functions without a rule cost 1. "Single" rules hold only where type checking left
+Parity: cel.md 5.3. A rule takes the arguments' values (a receiver first; an error counts as size 1)
+and the result. Functions without a rule cost 1. "Single" rules apply only if type checking left
 exactly one candidate.
 """
 
@@ -22,7 +22,7 @@ _UNIT_COMPARED: Final = frozenset({QuantityValue, Semver, Url, Ip, Cidr, NamedFo
 
 
 def rule(function: str, single: str) -> Rule | None:
-    """The rule of a call; None where it costs 1. `single` is the only candidate, or empty."""
+    """The rule of a call; None if it costs 1. `single` is the only candidate, or empty."""
     return _BY_OVERLOAD.get(single) or _BY_FUNCTION.get(function)
 
 
@@ -83,7 +83,7 @@ def _contains_cidr(args: Sequence[Value], result: Value) -> int:
 
 
 def _walk(value: Value, budget: Budget) -> int:
-    """The cost of looking at everything in a value."""
+    """The cost of visiting all parts of a value."""
     budget.spend(1)
     match value:
         case str():
@@ -151,7 +151,7 @@ _BY_OVERLOAD: Final[dict[str, Rule]] = {
     **{f"list_{kind}_sort": _quadratic(0) for kind in _ELEMENTS},
     **{f"list_{kind}_sortByAssociatedKeys": _quadratic(1) for kind in _ELEMENTS},
 }
-"""Rules that hold where one candidate is left."""
+"""The rules for calls with one candidate, by overload."""
 
 _BY_FUNCTION: Final[dict[str, Rule]] = {
     "_==_": _equality,
@@ -176,4 +176,4 @@ _BY_FUNCTION: Final[dict[str, Rule]] = {
     **dict.fromkeys(("slice", "reverse", "lists.range"), _made),
     "flatten": _flatten,
 }
-"""Rules that hold whatever the candidates."""
+"""The rules for calls with any candidates, by function."""

@@ -1,7 +1,7 @@
-"""The estimate: the greatest cost that an expression can have, before any device is known.
+"""The estimated maximum cost of an expression, before any device is known.
 
-Parity: cel.md 6. The estimate looks at the tree after macro expansion and without folding; sizes
-come from literals, from the declared bounds of `device` along paths, and from calls.
+Parity: cel.md 6. The estimate uses the tree after macro expansion and without folding; sizes come
+from literals, from the declared bounds of `device` along paths, and from calls.
 """
 
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ def maximum(checked: Checked) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Variable:
-    """What is known of a loop variable or bound variable."""
+    """The path and the size of a loop variable or bound variable, if known."""
 
     path: Path | None
     size: Size | None
@@ -65,7 +65,7 @@ class _Estimator:
     scopes: list[dict[str, _Variable]] = field(default_factory=list)
 
     def visit(self, node: Node) -> int:
-        """The maximum cost of a node; notes its path and sizes on the way."""
+        """Returns the maximum cost of a node; records its path and sizes."""
         match node:
             case Literal() | Message():
                 return 0
@@ -85,7 +85,7 @@ class _Estimator:
     # Sizes (cel.md 6.1) and paths (6.2)
 
     def size(self, node: Node) -> Size:
-        """The size of a visited node: the first rule that applies."""
+        """The size of a visited node, by the first rule that applies."""
         size = self.sizes.get(node.id) or _literal_size(node)
         if size is not None:
             return size
@@ -102,7 +102,7 @@ class _Estimator:
         return UNKNOWN
 
     def element_size(self, node: Node) -> Size:
-        """The size of the elements of a list: by its path, else unknown."""
+        """The size of the elements of a list, by its path; unknown without one."""
         path = self.paths.get(node.id)
         greatest = None if path is None else _path_size((*path, "@items"))
         return UNKNOWN if greatest is None else amounts.up_to(greatest)
@@ -216,7 +216,7 @@ class _Estimator:
         return amounts.plus(cost, self._own(node, resolution))
 
     def _index(self, node: Call, resolution: Resolution) -> None:
-        """The path and the size of an indexed value."""
+        """Records the path and the size of an indexed value."""
         operand = resolution.args[0]
         path = self.paths.get(operand.id)
         names = [overload.id for overload in resolution.candidates]
@@ -231,7 +231,8 @@ class _Estimator:
             self.sizes[node.id] = entry[1]
 
     def _own(self, node: Call, resolution: Resolution) -> int:
-        """The call's own cost, the dearest over the candidates; notes the united sizes."""
+        """Returns the call's own cost, the maximum over the candidates; records the union of
+        sizes."""
         args = [self._argument(argument) for argument in resolution.args]
         own, size = 0, None
         for name in [overload.id for overload in resolution.candidates] or [""]:
@@ -281,7 +282,7 @@ def _has_unit_size(found: Type) -> bool:
 
 
 def _path_size(path: Path) -> int | None:
-    """The greatest size of what lies at a path; None where nothing is declared."""
+    """The maximum size of the value at a path; None if no size is declared."""
     if path in _ROOTS:
         return _ROOTS[path]
     if path[:1] != ("device",) or path[1:2] not in (("attributes",), ("capacity",)):

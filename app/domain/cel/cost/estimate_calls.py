@@ -1,7 +1,7 @@
 """The estimate of single calls: own cost and size of the result, from sizes of the arguments.
 
-Parity: cel.md 6.3, second table. Every rule gets the candidate's id and the arguments (a receiver
-first) and gives the greatest own cost and, where the table names one, the size of the result.
+Parity: cel.md 6.3, second table. Each rule takes the candidate's id and the arguments (a receiver
+first) and returns the maximum own cost and, if the table has one, the size of the result.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ _TEXT_KINDS: Final = frozenset({"string", "bytes"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """What the estimate knows of an argument; `literal` is its value where it is a literal."""
+    """The known properties of an argument; `literal` is its value if it is a literal."""
 
     size: Size
     type: Type
@@ -34,7 +34,7 @@ _Rule: TypeAlias = Callable[[str, Sequence[Argument]], Result]
 
 
 def own(function: str, overload: str, args: Sequence[Argument]) -> Result:
-    """Own cost and size of the result of one candidate; 1 and None unless a rule says more."""
+    """Returns own cost and result size of one candidate; 1 and None without a rule."""
     rule = _RULES.get(function)
     return (1, None) if rule is None else rule(overload, args)
 
@@ -128,7 +128,7 @@ def _replace(overload: str, args: Sequence[Argument]) -> Result:
 
 
 def _replaced(text: int, old: int, old_other: int, new: int) -> int:
-    """The length after replacing: `old` is the bound that makes most replacements."""
+    """The maximum length after `replace`; `old` is the bound with the most replacements."""
     if old == 0:
         count, kept = amounts.plus(text, 1), text
     elif old_other <= old and new <= old:
@@ -226,7 +226,7 @@ def _flatten(overload: str, args: Sequence[Argument]) -> Result:
 
 
 def _quadratic(counted: int) -> _Rule:
-    """Comparing all with all; `counted` is the argument whose length counts."""
+    """Returns a rule for pairwise comparisons; `counted` is the argument whose length counts."""
 
     def rule(overload: str, args: Sequence[Argument]) -> Result:
         squared = amounts.product(args[counted].size, args[counted].size)

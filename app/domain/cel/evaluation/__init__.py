@@ -1,1 +1,1 @@
-"""From a checked tree to code, and its evaluation."""
+"""Compilation of a checked tree to code, and its evaluation."""

@@ -1,8 +1,8 @@
 """Code of calls: operators, functions, logic, conditionals, optional fallbacks.
 
-Parity: cel.md 5.2 and "calls with failing arguments": one or two arguments are all evaluated and
-the call is charged even if one failed; otherwise the first failing argument ends it, and the call
-is charged only if that was the last one.
+Parity: cel.md 5.2 and "calls with failing arguments": a call with one or two arguments evaluates
+all of them and is charged even if one fails; other calls end at the first failing argument, and are
+charged only if it is the last one.
 """
 
 import operator
@@ -32,7 +32,7 @@ _NATIVE: Final = frozenset({bool, int, str, bytes})
 
 
 def compile_and(operands: Sequence[Code]) -> Code:
-    """Code of `a && b && …`: the first false decides, else the first error counts."""
+    """Code of `a && b && …`: false if an operand is false, else the first error, else true."""
     if len(operands) == 2:
         left, right = operands
 
@@ -63,7 +63,7 @@ def compile_and(operands: Sequence[Code]) -> Code:
 
 
 def compile_or(operands: Sequence[Code]) -> Code:
-    """Code of `a || b || …`: the first true decides, else the first error counts."""
+    """Code of `a || b || …`: true if an operand is true, else the first error, else false."""
 
     def some(ctx: Evaluation) -> Value:
         problem: CelError | None = None
@@ -97,7 +97,7 @@ def compile_conditional(condition: Code, accepted: Code, rejected: Code) -> Code
 
 
 def compile_not_strictly_false(operand: Code) -> Code:
-    """Code of the loop condition: everything but false lets the loop go on."""
+    """Code of the loop condition: the loop continues unless the value is false."""
 
     def run(ctx: Evaluation) -> Value:
         value = operand(ctx)
@@ -147,7 +147,7 @@ def _equal(ctx: Evaluation, left: Value, right: Value) -> bool | CelError:
 
 
 def compile_equality_with_text(left: Code, text: str, *, negated: bool) -> Code:
-    """Code of `x == "text"`, the commonest of all."""
+    """Code of `x == "text"`, the most common call."""
     length = len(text)
 
     def ask(ctx: Evaluation) -> Value:
@@ -171,7 +171,8 @@ def compile_equality_with_text(left: Code, text: str, *, negated: bool) -> Code:
 def compile_comparison_with_int(
     code: Implementation, native: Callable[[int, int], bool], left: Code, limit: int
 ) -> Code:
-    """Code of `x > 3` and its like: integers without a detour, other kinds through `code`."""
+    """Code of comparisons such as `x > 3`: directly for integers, through `code` for other
+    kinds."""
 
     def ask(ctx: Evaluation) -> Value:
         value = left(ctx)
@@ -194,7 +195,7 @@ NATIVE_COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
 
 
 def compile_made_constant(make: Callable[[], Value], cost: int) -> Code:
-    """Code of a function of a constant whose result is known but not free: `semver("1.0.0")`."""
+    """Code of a function of a constant whose result is known but has a cost: `semver("1.0.0")`."""
 
     def run(ctx: Evaluation) -> Value:
         ctx.cost = total = ctx.cost + cost
@@ -206,7 +207,7 @@ def compile_made_constant(make: Callable[[], Value], cost: int) -> Code:
 
 
 def compile_membership_in_set(element: Code, items: tuple[Value, ...]) -> Code:
-    """Code of `x in [constants]`: a set look-up that costs nothing."""
+    """Code of `x in [constants]`: a set look-up without cost."""
     texts = frozenset(item for item in items if isinstance(item, str))
     others = tuple(item for item in items if not isinstance(item, str))
 
@@ -235,7 +236,7 @@ def compile_unary(
 ) -> Code:
     """Code of a call with one argument.
 
-    With `is_work`, here and below, sizes count as work that the cost does not show.
+    With `is_work`, here and below, sizes count as work that the cost does not include.
     """
 
     def run(ctx: Evaluation) -> Value:
@@ -254,7 +255,7 @@ def compile_unary(
 def compile_binary(
     code: Implementation, left: Code, right: Code, own: Rule | None, *, is_work: bool = False
 ) -> Code:
-    """Code of a call with two arguments that evaluates both whatever happens."""
+    """Code of a call with two arguments, both of which are always evaluated."""
 
     def run(ctx: Evaluation) -> Value:
         first = left(ctx)
@@ -279,7 +280,7 @@ def compile_binary(
 def compile_many(
     code: Implementation, args: Sequence[Code], own: Rule | None, *, is_work: bool = False
 ) -> Code:
-    """Code of any other call: the first failing argument ends it."""
+    """Code of a call with other numbers of arguments, which ends at the first failing argument."""
     last = len(args) - 1
 
     def run(ctx: Evaluation) -> Value:
@@ -301,9 +302,9 @@ def compile_many(
 
 
 def compile_with_forms(code: Implementation, args: Sequence[Code], *, strict: bool) -> Code:
-    """Code of a function on quantities that reads or notes their forms; it costs 1.
+    """Code of a function on quantities that reads or records their forms; it costs 1.
 
-    `strict` is false for one or two arguments of a single candidate: then all are evaluated.
+    `strict` is false for one or two arguments with a single candidate: then all are evaluated.
     """
 
     def run(ctx: Evaluation) -> Value:
@@ -325,9 +326,9 @@ def compile_with_forms(code: Implementation, args: Sequence[Code], *, strict: bo
 def compile_pattern_call(
     name: str, args: Sequence[Code], pattern: Pattern, constant: str, own: Rule
 ) -> Code:
-    """Code of `matches`, `find` or `findAll` with a constant pattern, compiled beforehand.
+    """Code of `matches`, `find` or `findAll` with a constant pattern, which is already compiled.
 
-    A failing text ends it and nothing is charged (Parity: cel.md 5.2).
+    If the text fails, the call ends without a charge (Parity: cel.md 5.2).
     """
     text, rest = args[0], args[2:]
 
@@ -357,7 +358,8 @@ def compile_pattern_call(
 
 
 def compile_fallback(receiver: Code, alternative: Code, *, unwrap: bool) -> Code:
-    """Code of `orValue` (with `unwrap`) and `or`; free, and the alternative only where needed."""
+    """Code of `orValue` (with `unwrap`) and `or`: without cost; the alternative is evaluated
+    lazily."""
     refused = CelError(f"no such overload: {'orValue' if unwrap else 'or'}")
 
     def run(ctx: Evaluation) -> Value:

@@ -1,8 +1,8 @@
-"""From a typed tree to code: one closure per node, constants folded on the way.
+"""Compilation of a typed tree to code: one closure for each node, with constant folding.
 
-Folded are literals, literals of folded parts, conversions of a folded value, names of types and
-`x in []` (Parity: cel.md 5, introduction). Conversions of constants are carried out here, so one
-that fails makes the expression unusable.
+Folded nodes are literals, literals of folded parts, conversions of a folded value, names of types
+and `x in []` (Parity: cel.md 5, introduction). Conversions of constants run here, so a failing one
+makes the expression unusable.
 """
 
 from dataclasses import dataclass, field
@@ -34,12 +34,12 @@ from app.domain.cel.values.value import CelError, QuantityValue, Value, map_key
 
 _SET_KINDS: Final = (bool, int, float, str)
 _EAGER: Final = frozenset({"size", "isSorted", "sum", "min", "max"})
-"""Functions that are no operators but evaluate all arguments with several candidates too."""
+"""The functions other than operators that evaluate all arguments even with several candidates."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Compiler:
-    """Compiles one tree. `wrap`, where given, sees the code of every node and may replace it."""
+    """The compiler of one tree. `wrap`, if set, gets the code of every node and may replace it."""
 
     checked: Checked
     environment: Environment
@@ -49,7 +49,8 @@ class Compiler:
     folded: dict[int, Constant | None] = field(default_factory=dict)
 
     def compile(self, node: Node) -> Code:
-        """The code of a node. Frames matter here: the tree may be `DEPTH_MAX` deep."""
+        """Returns the code of a node. It uses few stack frames: the tree may be `DEPTH_MAX`
+        deep."""
         constant = self.fold(node)
         if constant is not None:
             code = _constant_code(constant.value)
@@ -76,7 +77,7 @@ class Compiler:
     # Folding
 
     def fold(self, node: Node) -> Constant | None:
-        """The constant that a node is, or None."""
+        """The constant value of a node, or None."""
         if node.id not in self.folded:
             self.folded[node.id] = self._fold(node)
         return self.folded[node.id]
@@ -142,8 +143,11 @@ class Compiler:
     # Paths
 
     def path(self, node: Node, *, start_charged: bool) -> Code:
-        """Code of a path or of what may stand where a path may; `start_charged` is false in the
-        branches of a conditional and inside `has()`, where the start costs nothing."""
+        """Code of a path, or of another node in the place of a path.
+
+        `start_charged` is false in the branches of a conditional and inside `has()`, where the
+        start has no cost.
+        """
         steps: list[Step] = []
         while True:
             if self.fold(node) is not None:
@@ -180,7 +184,7 @@ class Compiler:
                 return paths.compile_slot_field(slot, steps[0].constant, cost + 1)
             return paths.compile_path(paths.compile_slot(slot, 0), steps, cost)
         if not steps:
-            # Not a path at all: a call, literal or macro costs what it costs.
+            # This is not a path: a call, literal or macro has its own cost.
             return self.compile(start)
         is_conditional = isinstance(start, Call) and start.function == tree.CONDITIONAL
         cost = 1 if start_charged and not is_conditional else 0
@@ -222,7 +226,7 @@ class Compiler:
             )
         codes: list[Code] = []
         for argument in args:
-            codes.append(self.compile(argument))  # a comprehension adds a frame
+            codes.append(self.compile(argument))  # a comprehension would add a frame
         return self._finished_call(resolution, codes)
 
     def _finished_call(self, resolution: Resolution, args: list[Code]) -> Code:
@@ -242,7 +246,7 @@ class Compiler:
                 return self._plain_call(resolution, args)
 
     def _branch(self, node: Node) -> Code:
-        """A branch of a conditional: the start of a path in it is not counted."""
+        """Code of a branch of a conditional, in which the start of a path has no cost."""
         is_path = isinstance(node, Ident) or (isinstance(node, Select) and not node.test_only)
         is_path = is_path or (isinstance(node, Call) and node.function in _STEP_CALLS)
         if not is_path or self.fold(node) is not None:
@@ -265,7 +269,7 @@ class Compiler:
         return isinstance(items, tuple) and all(isinstance(item, _SET_KINDS) for item in items)
 
     def _pattern_call(self, resolution: Resolution, args: list[Code]) -> Code:
-        """Code of a search; a constant pattern is compiled beforehand."""
+        """Code of a pattern search; a constant pattern is compiled here."""
         pattern = self.fold(resolution.args[1])
         if pattern is None or not isinstance(pattern.value, str):
             return self._plain_call(resolution, args)
@@ -308,7 +312,7 @@ class Compiler:
     def _list(self, node: ListLiteral) -> Code:
         elements: list[Code] = []
         for element in node.elements:
-            elements.append(self.compile(element))  # saves a frame a level
+            elements.append(self.compile(element))  # a loop saves a frame for each level
         return loops.compile_list(elements, node.optional)
 
     def _map(self, node: MapLiteral) -> Code:
@@ -319,7 +323,7 @@ class Compiler:
         return loops.compile_map(entries)
 
     def _presence(self, node: Select) -> Code:
-        """Code of `has(operand.field)`; the start of the path costs nothing, the test 1."""
+        """Code of `has(operand.field)`; the start of the path has no cost, the test costs 1."""
         shape = self._domain_shape(node.operand)
         if shape is not None:
             field_name, domain = shape
@@ -329,7 +333,8 @@ class Compiler:
         return paths.compile_presence(self.path(node.operand, start_charged=False), node.field)
 
     def _domain_shape(self, node: Node) -> tuple[str, str] | None:
-        """The field and the domain where a node is `device.attributes["domain"]` or capacity."""
+        """The field and the domain of a node `device.attributes["domain"]` or capacity, else
+        None."""
         if not (isinstance(node, Call) and node.function == tree.INDEX):
             return None
         held, key = self.checked.calls[node.id].args
@@ -352,14 +357,16 @@ def _is_presence(node: Node) -> bool:
 
 
 _WORK: Final = frozenset({"@in", "_+_", "sort", "flatten", "replace", "format"})
-"""Functions that can handle more than their cost shows."""
+"""The functions whose work can exceed their cost."""
 
 _MADE: Final = frozenset({"quantity", "semver"})
 
 
 def _made(value: Value, cost: int) -> Code:
-    """Code of `quantity(constant)` or `semver(constant)`. A quantity is a new object each time,
-    because its form may change during an evaluation."""
+    """Code of `quantity(constant)` or `semver(constant)`.
+
+    Each evaluation gets a new quantity, because its form may change during the evaluation.
+    """
     if isinstance(value, QuantityValue):
         return calls.compile_made_constant(partial(QuantityValue, value.quantity), cost)
     return calls.compile_made_constant(lambda: value, cost)
@@ -377,7 +384,7 @@ def _constant_code(value: Value) -> Code:
 
 
 def _device_path(steps: list[Step], start_cost: int) -> Code:
-    """A path from `device`; the shapes that selectors mostly have get their own closures."""
+    """Code of a path from `device`; the most common shapes have their own closures."""
     keys = [step.constant for step in steps if step.key is None]
     plain = len(keys) == len(steps) and not any(step.optional for step in steps[:-1])
     if plain and keys == ["driver"] and not steps[0].optional:

@@ -1,8 +1,8 @@
 """Code of loops that make a list or a map: `map`, `filter`, `transformList`, `transformMap`, ….
 
-They are folds whose step appends to the accumulator. Done literally, each round would copy what is
-there; here the accumulator grows in place, with the same values, errors and charges as the fold
-(Parity: cel.md 1 and 5.2). An error in the accumulator does not end the loop.
+These loops are folds whose step appends to the accumulator. A literal fold would copy the
+accumulator in each round; here it grows in place, with the same values, errors and charges as the
+fold (Parity: cel.md 1 and 5.2). An error in the accumulator does not end the loop.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ _LIST_BASE: Final = 10
 
 
 def singles(over: Value) -> Iterable[Value] | CelError:
-    """What a loop with one variable goes through: elements, or keys of a map."""
+    """The values that a loop with one variable visits: elements of a list, or keys of a map."""
     if isinstance(over, tuple):
         return over
     if isinstance(over, dict):
@@ -37,7 +37,7 @@ def singles(over: Value) -> Iterable[Value] | CelError:
 
 
 def pairs(over: Value) -> Iterable[tuple[Value, Value]] | CelError:
-    """What a loop with two variables goes through: indexes or keys, each with its value."""
+    """The pairs that a loop with two variables visits: indexes or keys, each with its value."""
     if isinstance(over, tuple):
         return enumerate(over)
     if isinstance(over, dict):
@@ -53,7 +53,7 @@ def _not_iterable(over: Value) -> CelError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Collection:
-    """The parts of a step: `predicate ? accumulator + [element] : accumulator` and its like."""
+    """The parts of a step such as `predicate ? accumulator + [element] : accumulator`."""
 
     predicate: Node | None
     function: str
@@ -63,7 +63,7 @@ class _Collection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loop:
-    """Code of the parts that all such loops have."""
+    """The code of the parts that all these loops have."""
 
     items: Code
     predicate: Code | None
@@ -121,12 +121,13 @@ def _recognised(node: Comprehension) -> _Collection | None:
 
 
 def _is_accumulator(node: Node) -> bool:
-    # No name that people can write begins with "@", so this is a macro's own accumulator.
+    # Names in expressions cannot begin with "@", so this is the accumulator of a macro.
     return isinstance(node, Ident) and node.name == tree.ACCUMULATOR
 
 
 class _Rounds:
-    """One run of a loop: sets the variables, asks the predicate, keeps the first trouble."""
+    """One run of a loop: it sets the variables, evaluates the predicate, and keeps the first
+    error."""
 
     __slots__ = ("ctx", "failed", "loop")
 
@@ -136,7 +137,8 @@ class _Rounds:
         self.failed: CelError | None = None
 
     def enter(self, each: Value) -> bool:
-        """Begins a round; false when the predicate leaves the accumulator as it is."""
+        """Begins a round; returns False if the predicate is not true, so the accumulator is
+        unchanged."""
         ctx, loop = self.ctx, self.loop
         if len(loop.variables) == 2:
             assert isinstance(each, tuple)
@@ -153,7 +155,7 @@ class _Rounds:
         return False
 
     def leave(self, made: Value) -> Value:
-        """Ends the loop with what it made, or with its error."""
+        """Ends the loop with its result, or with its error."""
         ctx, loop = self.ctx, self.loop
         ctx.slots[loop.accumulator] = made if self.failed is None else self.failed
         return loop.result(ctx)
@@ -165,7 +167,7 @@ def _over(loop: _Loop, ctx: Evaluation) -> Iterable[Value] | CelError:
 
 
 def _collect(loop: _Loop) -> Code:
-    """`accumulator + [element]`."""
+    """Code of loops with the step `accumulator + [element]`."""
 
     def run(ctx: Evaluation) -> Value:
         over = _over(loop, ctx)
@@ -192,7 +194,8 @@ def _collect(loop: _Loop) -> Code:
 
 
 def _gather(loop: _Loop) -> Code:
-    """`cel.@mapInsert(accumulator, key, element)`, with the first variable as key."""
+    """Code of loops with `cel.@mapInsert(accumulator, key, element)`; the first variable is the
+    key."""
 
     def run(ctx: Evaluation) -> Value:
         over = _over(loop, ctx)
@@ -205,7 +208,7 @@ def _gather(loop: _Loop) -> Code:
                 continue
             charge(ctx, 1)
             if rounds.failed is not None:
-                # A call with three arguments ends at the first one that fails.
+                # A call with three arguments ends at the first failing argument.
                 continue
             charge(ctx, 1)
             value = loop.element(ctx)
@@ -220,7 +223,7 @@ def _gather(loop: _Loop) -> Code:
 
 
 def _merge(loop: _Loop) -> Code:
-    """`cel.@mapInsert(accumulator, entries)`."""
+    """Code of loops with the step `cel.@mapInsert(accumulator, entries)`."""
 
     def run(ctx: Evaluation) -> Value:
         over = _over(loop, ctx)

@@ -1,8 +1,8 @@
-"""Which code carries out which overload, and how a call finds it at run time.
+"""The implementations of overloads, and their selection at run time.
 
-A call with one candidate asks only whether the values fit that overload. With several candidates
-all overloads of the function are tried. A few functions have one implementation for all overloads
-and look at the values themselves. Parity: cel.md 2 and 5.2 (calls with failing arguments).
+A call with one candidate only checks whether the values fit that overload. With several candidates
+all overloads of the function are tried. A few functions have one implementation for all overloads,
+which checks the values itself. Parity: cel.md 2 and 5.2 (calls with failing arguments).
 """
 
 from collections.abc import Callable, Sequence
@@ -71,11 +71,11 @@ def includes(target: Value, wanted: Value) -> Value:
 
 
 def _given(value: Value) -> Value:
-    """The value itself; made into a function without arguments by `partial`."""
+    """Returns the value itself; `partial` makes it a function without arguments."""
     return value
 
 
-# One implementation for all overloads.
+# Functions with one implementation for all overloads.
 SINGLETONS: Final[dict[str, Implementation]] = {
     "!_": logical_not,
     "-_": arithmetic.negate,
@@ -211,7 +211,7 @@ _BY_OVERLOAD: Final[dict[str, Implementation]] = {
     "semver_patch": quantities.patch,
 }
 
-# These also read or note the forms of quantities, which they get as their first argument.
+# These also read or record the forms of quantities, which are their first argument.
 _WITH_FORMS: Final[dict[str, Callable[..., Value]]] = {
     "quantity_is_greater_than": quantities.comparison(1),
     "quantity_is_less_than": quantities.comparison(-1),
@@ -244,7 +244,7 @@ _CLASSES: Final[dict[str, tuple[type, ...]]] = {
 
 
 def fits(value: Value, wanted: Type) -> bool:
-    """True when a value is of the type; of a list or map only the first entry is asked."""
+    """Whether a value has the type; of a list, only the first element is checked."""
     if wanted.variable or wanted.kind in ("dyn", "any"):
         return True
     if value.__class__ not in _CLASSES.get(wanted.kind, ()):
@@ -255,16 +255,16 @@ def fits(value: Value, wanted: Type) -> bool:
 
 
 def no_such_overload(function: str, values: Sequence[Value]) -> CelError:
-    """The error of a call whose values fit no overload."""
+    """The error of a call whose values do not fit any overload."""
     return CelError(f"no such overload: {function}({', '.join(map(type_name, values))})")
 
 
 def bind(
     function: str, candidates: Sequence[Overload], overloads: Sequence[Overload]
 ) -> tuple[Implementation, bool]:
-    """The implementation of a call, and whether it takes `Forms` first.
+    """Returns the implementation of a call, and whether its first argument is `Forms`.
 
-    `overloads` are all that the function has; they matter where several candidates are left.
+    `overloads` are all overloads of the function; they are used if there are several candidates.
     """
     if function in SINGLETONS:
         return SINGLETONS[function], False
@@ -286,7 +286,7 @@ def _code(function: str, overload: Overload, *, with_forms: bool) -> Implementat
         return factory
     plain = _BY_OVERLOAD.get(overload.id) or conversions.CONVERSIONS.get(function)
     if plain is None:
-        # Only the authorizer's functions: no value of their types can exist here.
+        # These are the authorizer's functions: no value of their types can exist here.
         refused = CelError(f"no such overload: {function}")
         return lambda *values: refused
     if overload.id in _IDENTITIES:
@@ -308,7 +308,7 @@ _IDENTITIES: Final = frozenset(
 def _guarded(
     function: str, overload: Overload, code: Implementation, *, with_forms: bool
 ) -> Implementation:
-    """The code of one overload, asked first whether the values fit it."""
+    """The code of one overload, which first checks whether the values fit it."""
     params = overload.params
     simple = [_CLASSES.get(param.kind, ()) for param in params if not param.params]
     if len(simple) == len(params) and all(len(kinds) == 1 for kinds in simple):

@@ -1,8 +1,8 @@
 """Code of comprehensions, bound variables, and list and map literals.
 
 Parity: cel.md 5.2. Upstream loops over a map in random order. Here the order is that of the
-object or literal: it is deterministic, it is one legal outcome, and it is the order with which all
-recorded costs agree where a loop stops early.
+object or literal: it is deterministic, one of the possible orders, and agrees with all recorded
+costs of loops that stop early.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _MAP_BASE: Final = 30
 
 
 def compile_bind(compiler: NodeCompiler, node: Comprehension) -> Code:
-    """Code of `cel.bind(name, init, result)`; the empty loop costs nothing."""
+    """Code of `cel.bind(name, init, result)`; the empty loop has no cost."""
     init = compiler.compile(node.init)
     (slot,) = compiler.declare(node.accumulator)
     result = compiler.compile(node.result)
@@ -42,7 +42,7 @@ def compile_bind(compiler: NodeCompiler, node: Comprehension) -> Code:
 def compile_fold(compiler: NodeCompiler, node: Comprehension) -> Code:
     """Code of a macro's loop."""
     if compiler.wrap is None:
-        # Loops that make lists and maps would otherwise copy what they made in each round.
+        # A plain fold would copy the list or map in each round.
         collected = collections.compile_collection(compiler, node)
         if collected is not None:
             return collected
@@ -92,7 +92,7 @@ def _fold(
 
 
 def compile_list(elements: Sequence[Code], optional: frozenset[int]) -> Code:
-    """Code of a list literal; a failing element ends it, but the literal is charged."""
+    """Code of a list literal, which ends at a failing element; the literal is charged anyway."""
 
     def run(ctx: Evaluation) -> Value:
         items: list[Value] = []
@@ -120,7 +120,7 @@ def compile_list(elements: Sequence[Code], optional: frozenset[int]) -> Code:
 
 
 def compile_map(entries: Sequence[tuple[Code, Code, bool]]) -> Code:
-    """Code of a map literal; a failing entry ends it, but the literal is charged."""
+    """Code of a map literal, which ends at a failing entry; the literal is charged anyway."""
 
     def run(ctx: Evaluation) -> Value:
         made: dict[Value, Value] = {}

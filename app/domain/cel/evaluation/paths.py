@@ -1,8 +1,8 @@
 """Paths: a start followed by fields and indexes, evaluated step by step with presence.
 
-Parity: cel.md 5.1. A step costs 1, a start that is a name or another expression costs 1 where it
-counts, `.?f` and `[?k]` that find nothing cost nothing and end the path. The commonest shapes,
-which begin at `device` and have only constant steps, have closures of their own.
+Parity: cel.md 5.1. A step costs 1. A start that is a name or another expression costs 1 where it is
+charged. `.?f` and `[?k]` without a value have no cost and end the path. The most common shapes,
+which begin at `device` and have only constant steps, have their own closures.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from app.domain.cel.values.value import (
 
 
 class Missing:
-    """What a look-up gives when there is nothing; never a value of CEL."""
+    """The result of a look-up without a value; never a CEL value."""
 
 
 MISSING: Final = Missing()
@@ -35,7 +35,8 @@ MISSING: Final = Missing()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One field or index. `key` is code where the key is not constant, else `constant` counts."""
+    """One field or index. `key` is the code of a key that is not constant, else `constant` is the
+    key."""
 
     constant: Value = None
     key: Code | None = None
@@ -44,14 +45,14 @@ class Step:
 
 
 def charge(ctx: Evaluation, amount: int) -> None:
-    """Adds to the cost; raises CostExceeded above the limit."""
+    """Adds to the cost. Raises CostExceeded above the limit."""
     ctx.cost += amount
     if ctx.cost > ctx.limit:
         raise ctx.over(1)
 
 
 def look_up(holder: Value, key: Value) -> Value | Missing:
-    """What a step finds: a value, MISSING, or an error."""
+    """Returns the result of a step: a value, MISSING, or an error."""
     match holder:
         case dict():
             try:
@@ -84,14 +85,14 @@ def _item(items: tuple[Value, ...], key: Value) -> Value | Missing:
 
 
 def missing(holder: Value, key: Value) -> CelError:
-    """The error of a step that found nothing."""
+    """The error of a step without a value."""
     if isinstance(holder, tuple):
         return CelError(f"index out of bounds: {plain_text(key)}")
     return no_such_key(key)
 
 
 def compile_path(start: Code, steps: Sequence[Step], start_charge: int) -> Code:
-    """Code of a path. `start_charge` is what its beginning adds when the path ends."""
+    """Code of a path. `start_charge` is the cost of its start, charged at the end of the path."""
     if not steps:
         return _bare(start, start_charge)
     walked = tuple(steps)
@@ -138,7 +139,7 @@ def _bare(start: Code, start_charge: int) -> Code:
 
 
 def _take(ctx: Evaluation, holder: Value, step: Step, *, optional: bool) -> Value | Missing:
-    """One step with its charge; MISSING only where the path is optional."""
+    """Evaluates one step with its charge; the result is MISSING only if the path is optional."""
     key = step.constant
     if step.key is not None:
         key = step.key(ctx)
@@ -173,7 +174,7 @@ def compile_presence(holder: Code, field: str) -> Code:
     return run
 
 
-# Closures for the commonest shapes.
+# Closures for the most common shapes.
 
 
 def device_code(ctx: Evaluation) -> Value:
@@ -203,7 +204,7 @@ def compile_attribute(domain: str, name: str, cost: int, *, capacity: bool) -> C
 
 
 def compile_optional_attribute(domain: str, name: str, cost: int, *, capacity: bool) -> Code:
-    """Code of `device.attributes[domain].?name`; it costs 1 less where nothing is found."""
+    """Code of `device.attributes[domain].?name`; it costs 1 less without a value."""
 
     def run(ctx: Evaluation) -> Value:
         domains = ctx.device.capacity if capacity else ctx.device.attributes
@@ -244,7 +245,7 @@ def compile_driver(cost: int) -> Code:
 
 
 def compile_slot_field(slot: int, name: str, cost: int) -> Code:
-    """Code of `variable.name`, as loops and `cel.bind` have it."""
+    """Code of `variable.name` for variables of loops and `cel.bind`."""
     absent = no_such_key(name)
     general = compile_path(compile_slot(slot, 0), [Step(constant=name)], cost - 1)
 

@@ -1,7 +1,7 @@
-"""What an expression reads of a device: the parts on which its outcome can depend.
+"""The parts of a device that an expression reads, on which its outcome can depend.
 
-Two devices that agree in these parts have the same match, error and cost. The analysis follows
-constant names and `cel.bind`; where it cannot follow, it names a larger part: a whole domain, all
+Two devices with equal parts have the same match, error and cost. The analysis follows constant
+names and `cel.bind`; for other expressions it returns a larger part: a whole domain, all
 attributes, or the whole device.
 """
 
@@ -16,8 +16,8 @@ from app.domain.cel.values.value import DefaultingMap, QuantityValue, Value
 
 Read: TypeAlias = tuple[str, ...]
 """`()` is the whole device, `("driver",)` a field, `("attributes", "d")` a domain,
-`("attributes", "d", "x")` one value or its absence, `("attributes?", "d")` whether a domain is
-there at all."""
+`("attributes", "d", "x")` one value or its absence, `("attributes?", "d")` whether a domain
+exists."""
 
 _WHOLE_LENGTH = 3
 _STEPS = frozenset({tree.INDEX, tree.OPTIONAL_INDEX, tree.OPTIONAL_SELECT})
@@ -25,7 +25,7 @@ _MAPS = ("attributes", "capacity")
 
 
 def of(checked: Checked) -> frozenset[Read]:
-    """The parts that an expression reads; a part within another one that is read is left out."""
+    """The parts that an expression reads, without parts that are within another one."""
     reader = _Reader(checked=checked)
     reader.visit(checked.root)
     reads = reader.found
@@ -41,7 +41,7 @@ class _Reader:
     scopes: list[dict[str, Read | None]] = field(default_factory=list)
 
     def visit(self, node: Node) -> None:
-        """Notes what a node reads."""
+        """Records the parts that a node reads."""
         read = self._resolve(node)
         if read is not None:
             self.found.add(read)
@@ -106,7 +106,7 @@ class _Reader:
         self.scopes.pop()
 
     def _resolve(self, node: Node) -> Read | None:
-        """The part of the device that a node is, None where it is something else."""
+        """The part of the device that a node denotes; None for other nodes."""
         steps: list[str] = []
         while True:
             if isinstance(node, Select) and not node.test_only:
@@ -137,7 +137,7 @@ class _Reader:
 
 
 def key(device: DeviceValue, read: Read) -> object:
-    """What a device has there, as something that can be compared and hashed."""
+    """The value of a part of a device, in a form that can be compared and hashed."""
     if device.failure is not None:
         return CONVERSION_FAILED, device.failure.message
     if len(read) == _WHOLE_LENGTH:

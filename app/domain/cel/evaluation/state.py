@@ -1,6 +1,7 @@
 """The state of one evaluation: the device, the cost so far, loop variables.
 
-Code of a node is a closure that takes an `Evaluation` and gives a value, which may be an error.
+The code of a node is a closure that takes an `Evaluation` and returns a value, which may be an
+error.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ _NO_SLOTS: Final[list[Value]] = []
 
 
 class Evaluation:
-    """Mutable state; made for one evaluation of one program and then dropped."""
+    """The mutable state of one evaluation of one program."""
 
     __slots__ = ("cost", "device", "limit", "noted_forms", "slots", "work")
 
@@ -34,19 +35,22 @@ class Evaluation:
 
     @property
     def forms(self) -> Forms:
-        """Quantities that this evaluation has turned into decimal form."""
+        """The quantities that this evaluation has converted to decimal form."""
         if self.noted_forms is None:
             self.noted_forms = {}
         return self.noted_forms
 
     def toil(self, elements: int) -> None:
-        """Counts work that costs do not count; raises CostExceeded when it is too much."""
+        """Counts work that costs do not include. Raises CostExceeded above WORK_MAX."""
         self.work += elements
         if self.work > WORK_MAX:
             raise CostExceeded
 
     def over(self, steps: int) -> CostExceeded:
-        """Ends an evaluation whose last `steps` were charged one by one."""
+        """Returns the error that ends an evaluation, and sets its cost.
+
+        The cost is what charging the last `steps` one by one would give.
+        """
         if steps > 1:
             self.cost = max(self.limit + 1, self.cost - steps + 1)
         return CostExceeded()
@@ -55,7 +59,7 @@ class Evaluation:
 Code: TypeAlias = Callable[[Evaluation], Value]
 
 Wrap: TypeAlias = Callable[[Node, Code], Code]
-"""Sees the code of a node and may replace it."""
+"""A function that gets the code of a node and may replace it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class Constant:
 
 
 class NodeCompiler(Protocol):
-    """The compiler of a tree, as the code of a single construct needs it."""
+    """The interface of the compiler for the code of single constructs."""
 
     wrap: Wrap | None
 
@@ -75,7 +79,7 @@ class NodeCompiler(Protocol):
         ...
 
     def fold(self, node: Node) -> Constant | None:
-        """The constant that a node is, or None."""
+        """The constant value of a node, or None."""
         ...
 
     def declare(self, *names: str) -> list[int]:

@@ -1,1 +1,1 @@
-"""The functions of the language and of its extensions."""
+"""The functions of CEL and of its extensions."""

@@ -1,6 +1,6 @@
-"""The functions that extensions and Kubernetes add: strings, lists, sets, networks, quantities.
+"""The functions of extensions and of Kubernetes: strings, lists, sets, networks, quantities.
 
-Parity: allocator.md 11.3–11.5. Declarations only, as in `standard`.
+Parity: allocator.md 11.3–11.5. This module has only declarations, like `standard`.
 """
 
 from typing import Final
@@ -169,7 +169,7 @@ patch          semver_patch               Semver.() int
 """
 )
 
-# Without a variable of type Authorizer these can never be evaluated; they only type-check.
+# Without a variable of type Authorizer these functions are only type-checked, never evaluated.
 AUTHORIZATION: Final = declarations.read(
     """
 path            authorizer_path            Authorizer.(string) Path

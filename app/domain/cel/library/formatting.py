@@ -1,4 +1,5 @@
-"""`text.format(list)`: clauses such as `%s`, `%d`, `%.2f`, checked before use where possible.
+"""`text.format(list)`: clauses such as `%s`, `%d`, `%.2f`, which are checked at compilation if
+possible.
 
 Parity: allocator.md 11.3 (strings, version 2), cel.md 3 for the checks of literal texts.
 """
@@ -31,12 +32,12 @@ _STRING_REFUSAL: Final = (
 
 
 class FormatError(ValueError):
-    """A text or an argument that cannot be formatted; the message is upstream's."""
+    """A text or an argument cannot be formatted; the message is upstream's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One place of the text that takes an argument; `precision` is -1 where none is given."""
+    """A clause of the text that takes an argument; `precision` is -1 without one."""
 
     verb: str
     precision: int
@@ -45,7 +46,7 @@ class Clause:
 
 
 def clauses(text: str) -> list[Clause]:
-    """The clauses of a text that take arguments. Raises FormatError for one nobody knows."""
+    """The clauses of a text that take arguments. Raises FormatError for an unknown clause."""
     listed: list[Clause] = []
     for match in _CLAUSE.finditer(text):
         percent, precision, verb, other = match.groups()
@@ -114,7 +115,7 @@ def _refuse(what: str, value: Value) -> FormatError:
 
 
 def _string(value: Value, budget: Budget) -> str:
-    """The text of any value; nested texts are not quoted, map entries are in order of keys."""
+    """The text of any value; nested strings are not quoted, map entries are sorted by key."""
     budget.spend(1)
     match value:
         case str():
@@ -200,9 +201,9 @@ def _hexadecimal(value: Value, verb: str) -> str:
 
 
 def accepts(verb: str, kind: str) -> str | None:
-    """Why a clause refuses a static type, or None. `kind` is a type's name.
+    """The error of a clause for a static type, or None. `kind` is the name of the type.
 
-    Parity: cel.md 3; a type that is only known at run time is accepted here.
+    Parity: cel.md 3; a type that is only known at run time is accepted.
     """
     if kind in ("dyn", "any"):
         return None

@@ -1,6 +1,6 @@
 """Functions on lists and sets.
 
-Parity: allocator.md 11.3. Lists are tuples; an element that cannot be compared makes an error.
+Parity: allocator.md 11.3. Lists are tuples; an element that cannot be compared gives an error.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ List = tuple[Value, ...]
 
 
 class _NoOrder(Exception):
-    """Two elements that have no order; carries the error."""
+    """Two elements have no order; the exception has the CEL error."""
 
     def __init__(self, error: CelError) -> None:
         super().__init__(error.message)
@@ -61,7 +61,7 @@ def is_sorted(items: Value) -> Value:
 
 
 def total(items: Value) -> Value:
-    """`items.sum()`; the sum of nothing is the zero of the element type, here int."""
+    """`items.sum()`; the sum of an empty list is the zero of the element type, here int."""
     if not isinstance(items, tuple):
         return CelError("no such overload: sum")
     if not items:
@@ -155,7 +155,7 @@ def range_of(length: int) -> Value:
 
 
 def distinct(items: List) -> Value:
-    """`items.distinct()`: each value once, at its first place."""
+    """`items.distinct()`: each value once, at its first position."""
     kept: list[Value] = []
     budget = Budget()
     for item in items:
@@ -171,12 +171,12 @@ def reverse(items: List) -> Value:
 
 
 def sort(items: List) -> Value:
-    """`items.sort()`: stable."""
+    """`items.sort()`, which is stable."""
     return sort_by_keys(items, items)
 
 
 def sort_by_keys(items: List, keys: List) -> Value:
-    """The items in the order of their keys; keys must be of one kind that has an order."""
+    """The items in the order of their keys; keys must have the same ordered type."""
     if len(keys) != len(items):
         return CelError(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list,"
@@ -209,7 +209,7 @@ def last(items: List) -> Value:
 
 
 def unwrap(items: List) -> Value:
-    """The values of the optionals that have one."""
+    """The values of the optionals that have a value."""
     return tuple(i.value for i in items if isinstance(i, OptionalValue) and i.present)
 
 
@@ -236,7 +236,7 @@ def set_equivalent(left: List, right: List) -> Value:
 
 
 def insert(entries: dict[Value, Value], key: Value, value: Value) -> Value:
-    """`cel.@mapInsert(entries, key, value)`; a key that is there already is an error."""
+    """`cel.@mapInsert(entries, key, value)`; an existing key is an error."""
     if map_key(key) in entries:
         return CelError(f"insert failed: key {plain_text(key)} already exists")
     return {**entries, map_key(key): value}

@@ -1,7 +1,7 @@
 """The named formats of Kubernetes: `format.dns1123Label().validate(text)`.
 
-`validate` gives none for a text that fits, else the list of what is wrong. Parity: allocator.md
-11.3 for the names, cel.md 5.3 for what costs count.
+`validate` returns none for a text that has the format, else the list of errors. Parity:
+allocator.md 11.3 for the names, cel.md 5.3 for the costs.
 """
 
 import base64
@@ -25,7 +25,7 @@ _UUID: Final = "(?i)^[0-9A-F]{8}-?[0-9A-F]{4}-?[0-9A-F]{4}-?[0-9A-F]{4}-?[0-9A-F
 
 @dataclass(frozen=True, slots=True)
 class NamedFormat:
-    """A format; `pattern_size` is what the cost of `validate` counts for its pattern."""
+    """A format; `pattern_size` is the size of its pattern in the cost of `validate`."""
 
     name: str
     pattern_size: int
@@ -71,7 +71,7 @@ def _pattern_check(
     compiled = re.compile(pattern, re.ASCII)
 
     def check(text: str) -> list[str]:
-        # A prefix may end with a dash, because something will follow it.
+        # A prefix may end with a dash, because a suffix follows.
         label = text[:-1] + "a" if prefix and len(text) > 1 and text.endswith("-") else text
         problems = [] if len(text.encode()) <= limit else [_too_long(limit)]
         if not compiled.fullmatch(label):

@@ -1,4 +1,4 @@
-"""URLs, addresses and address ranges, as Kubernetes' CEL libraries have them.
+"""URLs, addresses and address ranges, as in Kubernetes' CEL libraries.
 
 Parity: allocator.md 11.3. Addresses are strict: no leading zeros, no zones, no IPv4 in IPv6 form.
 """
@@ -34,26 +34,26 @@ class Url:
 
 @dataclass(frozen=True, slots=True)
 class Ip:
-    """An address. Costs count its bytes."""
+    """An address. Its size in costs is its number of bytes."""
 
     address: _Address
 
     @property
     def cost_size(self) -> int:
-        """Bytes of the address (Parity: cel.md 5.3)."""
+        """The size of the address in bytes (Parity: cel.md 5.3)."""
         return 4 if self.address.version == 4 else 16
 
 
 @dataclass(frozen=True, slots=True)
 class Cidr:
-    """An address range as written: the address may have bits beyond the prefix."""
+    """An address range as written; the address may have bits beyond the prefix."""
 
     address: _Address
     prefix: int
 
     @property
     def cost_size(self) -> int:
-        """Bytes of the prefix, rounded up."""
+        """The size of the prefix in bytes, rounded up."""
         return -(-self.prefix // 8)
 
     @property
@@ -71,7 +71,7 @@ register_type(Cidr, name="net.CIDR", go_type="cel.CIDR")
 
 
 def _read_url(text: str) -> Url | str:
-    """The URL, or why it is none."""
+    """The URL, or the error for an invalid one."""
     if not text:
         return f'URL parse error during conversion from string: parse "{text}": empty url'
     if _CONTROL.search(text):
@@ -136,7 +136,7 @@ def hostname(value: Url) -> Value:
 
 
 def port(value: Url) -> Value:
-    """`url.getPort()`; empty where none is written."""
+    """`url.getPort()`; empty without a port."""
     return _split_host(value.host)[2]
 
 
@@ -157,7 +157,7 @@ def query(value: Url) -> Value:
 
 
 def _read_ip(text: str) -> Ip | str:
-    """The address, or why it is none."""
+    """The address, or the error for an invalid one."""
     failure = f'IP Address "{text}" parse error during conversion from string'
     if "%" in text:
         return f'IP address "{text}" with zone value is not allowed'
@@ -243,7 +243,7 @@ def is_global_unicast(value: Ip) -> Value:
 
 
 def _read_cidr(text: str) -> Cidr | str:
-    """The range, or why it is none."""
+    """The range, or the error for an invalid one."""
     failure = f'{_CIDR_FAILURE}: netip.ParsePrefix("{text}")'
     address_text, separator, prefix_text = text.rpartition("/")
     if not separator:
@@ -291,7 +291,7 @@ def contains_ip_text(value: Cidr, text: str) -> Value:
 
 
 def contains_cidr(value: Cidr, other: Cidr) -> Value:
-    """`cidr.containsCIDR(cidr)`: the other range lies within this one."""
+    """`cidr.containsCIDR(cidr)`: whether the other range is within this one."""
     if other.address.version != value.address.version or other.prefix < value.prefix:
         return False
     return other.network.network_address in value.network

@@ -1,7 +1,7 @@
 """Functions on quantities and semantic versions.
 
-Parity: allocator.md 11.4 and 11.5. Comparing a compact quantity with one in decimal form turns
-the receiver into decimal form for the rest of the evaluation; `Forms` remembers which.
+Parity: allocator.md 11.4 and 11.5. Comparing a compact quantity with one in decimal form
+converts the receiver to decimal form for the rest of the evaluation; `Forms` records it.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from app.domain.values.quantity import QuantityError
 from app.domain.values.semver import Semver, SemverError
 
 Forms = dict[int, QuantityValue]
-"""Quantities that were turned into decimal form during an evaluation, by identity."""
+"""The quantities that were converted to decimal form during an evaluation, by identity."""
 
 
 def parse_quantity(text: str) -> Value:
@@ -35,7 +35,7 @@ def sign(value: QuantityValue) -> Value:
 
 
 def compare(forms: Forms, left: QuantityValue, right: QuantityValue) -> int:
-    """-1, 0 or 1, and the receiver's form afterwards."""
+    """Returns -1, 0 or 1; records the receiver's form if it changes."""
     ours, theirs = left.quantity, right.quantity
     if ours.compact and not (theirs.compact and id(right) not in forms):
         forms[id(left)] = left
@@ -52,7 +52,7 @@ def comparison(wanted: int) -> Callable[[Forms, QuantityValue, QuantityValue], V
 
 
 def is_integer(forms: Forms, value: QuantityValue) -> Value:
-    """`q.isInteger()`: about representation, not about the number."""
+    """`q.isInteger()`, which depends on the representation, not only on the number."""
     return id(value) not in forms and quantity.is_integer(value.quantity)
 
 

@@ -1,7 +1,7 @@
-"""The functions of the language itself: operators, conversions, times, optional values.
+"""The functions of CEL itself: operators, conversions, times, optional values.
 
-Parity: cel.md 2, allocator.md 11.3. The rows are declarations only; what the functions do stands
-in the modules of implementations, by overload id.
+Parity: cel.md 2, allocator.md 11.3. The rows are only declarations; the implementations are in
+other modules, by overload id.
 """
 
 from typing import Final

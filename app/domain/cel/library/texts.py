@@ -58,7 +58,7 @@ def ends_with(text: Value, suffix: Value) -> Value:
 
 
 def char_at(text: str, index: int) -> Value:
-    """`text.charAt(i)`; one past the end is empty."""
+    """`text.charAt(i)`; empty for the position after the end."""
     if not 0 <= index <= len(text):
         return out_of_range(index)
     return text[index : index + 1]
@@ -67,7 +67,7 @@ def char_at(text: str, index: int) -> Value:
 def index_of(text: str, part: str, offset: int = 0) -> Value:
     """`text.indexOf(part, offset)`: the first position from `offset` on, or -1.
 
-    Only a negative offset is refused; one beyond the end finds nothing.
+    Only a negative offset is an error; the result for one beyond the end is -1.
     """
     if part == "":
         return offset
@@ -120,7 +120,7 @@ def replace(text: str, old: str, new: str, count: int = -1) -> Value:
 
 
 def split(text: str, separator: str, limit: int = -1) -> Value:
-    """`text.split(separator, limit)`; a negative limit splits everywhere."""
+    """`text.split(separator, limit)`; a negative limit means no limit."""
     if limit == 0:
         return ()
     if separator == "":
@@ -149,7 +149,7 @@ def substring_between(text: str, start: int, end: int) -> Value:
 
 
 def trim(text: str) -> Value:
-    """`text.trim()`: without surrounding white space of Unicode."""
+    """`text.trim()`: the text without surrounding Unicode white space."""
     return text.strip(_SPACE)
 
 
@@ -159,12 +159,12 @@ def quote(text: str) -> Value:
 
 
 class Pattern:
-    """A compiled RE2 expression; linear time, as upstream's."""
+    """A compiled RE2 expression, which runs in linear time as upstream's."""
 
     __slots__ = ("_compiled",)
 
     def __init__(self, text: str) -> None:
-        """Raises PatternError when the text is no RE2 expression."""
+        """Raises PatternError if the text is not an RE2 expression."""
         if len(text) > _PATTERN_BYTES_MAX:
             raise PatternError("expression nests too deeply")
         options = re2.Options()
@@ -175,22 +175,22 @@ class Pattern:
             raise PatternError(_re2_message(error, text)) from error
 
     def found_in(self, text: str) -> bool:
-        """True when the pattern matches anywhere in the text."""
+        """Whether the pattern matches anywhere in the text."""
         return self._compiled.search(text) is not None
 
     def first(self, text: str) -> str:
-        """The first match, or an empty text."""
+        """The first match, or an empty string."""
         match = self._compiled.search(text)
         return "" if match is None else str(match.group())
 
     def all(self, text: str, limit: int) -> tuple[str, ...]:
-        """All matches that do not overlap, at most `limit` unless that is negative."""
+        """All non-overlapping matches, at most `limit` of them unless it is negative."""
         matches: list[str] = []
         last_end = -1
         for match in self._compiled.finditer(text):
             if 0 <= limit <= len(matches):
                 break
-            # An empty match right after another match is not a match of its own in Go.
+            # In Go, an empty match directly after another match does not count.
             if match.end() == match.start() == last_end:
                 continue
             matches.append(str(match.group()))
@@ -199,7 +199,7 @@ class Pattern:
 
 
 class PatternError(ValueError):
-    """A text that is no RE2 expression; the message follows Go's."""
+    """The text is not an RE2 expression; the message follows Go's."""
 
 
 def _re2_message(error: Exception, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Parts of timestamps and durations: `getHours()` and its like, also in a named time zone.
+"""Parts of timestamps and durations, such as `getHours()`, also in a named time zone.
 
 Parity: the language's definition; the default zone is UTC (allocator.md 11.3).
 """
@@ -35,7 +35,7 @@ _UNITS: Final = {
 
 
 def part_of_duration(name: str) -> Callable[[Duration], Value]:
-    """The function `name` on durations: whole units, cut towards zero."""
+    """The function `name` on durations: whole units, truncated towards zero."""
     unit = _UNITS[name]
 
     def read(value: Duration) -> Value:

@@ -1,4 +1,4 @@
-"""Overloads as rows of text: what a function takes and gives, in a notation of our own.
+"""Overloads as rows of text: the signatures of functions in our own notation.
 
 A row reads `function  id  signature`. A signature is `(int, A) bool` for a function and
 `string.(int) string` for a method; `A`, `B`, … are type variables. The id names the overload in
@@ -62,7 +62,7 @@ def read(rows: str) -> dict[str, tuple[Overload, ...]]:
 
 
 def merge(*tables: dict[str, tuple[Overload, ...]]) -> dict[str, tuple[Overload, ...]]:
-    """Several tables as one; overloads of one name follow each other in the order given."""
+    """Merges tables into one; overloads of one name keep the order of the tables."""
     merged: dict[str, tuple[Overload, ...]] = {}
     for table in tables:
         for function, overloads in table.items():
@@ -93,7 +93,8 @@ def _overload(function: str, name: str, signature: str) -> Overload:
 
 
 class _Reader:
-    """A cursor over the parts of a signature. The tables are ours, so slips are assertions."""
+    """A cursor over the parts of a signature. The tables are ours, so mistakes are assertion
+    errors."""
 
     def __init__(self, parts: list[str]) -> None:
         self.parts = parts

@@ -1,8 +1,8 @@
-"""Types at compile time, their texts, and when one can stand for another.
+"""Types at compile time, their texts, and their assignability.
 
-Parity: cel.md 2. `dyn` and `any` are assignable to everything and from everything; other types
-must be equal after the type variables of the overload were bound. There are no numeric
-conversions. `null` fits optional values and the types that are objects upstream.
+Parity: cel.md 2. `dyn` and `any` are assignable to and from every type; other types must be equal
+after the type variables of the overload are bound. There are no numeric conversions. `null` is
+assignable to optional values and to types that are objects upstream.
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """`kind` is a name such as `int`, `list` or `kubernetes.Semver`; a type variable's kind is
-    `_` with its name as text in `variable`."""
+    """A type. `kind` is a name such as `int`, `list` or `kubernetes.Semver`; the kind of a type
+    variable is `_`, and its name is in `variable`."""
 
     kind: str
     params: tuple["Type", ...] = ()
@@ -77,25 +77,25 @@ def type_of(value: Type) -> Type:
 
 
 def is_wildcard(found: Type) -> bool:
-    """True for `dyn`, `any`, and the type of what already has an error."""
+    """Whether the type is `dyn`, `any`, or the type of a node with an error."""
     return found.kind in _WILDCARDS
 
 
 @dataclass(slots=True)
 class Unifier:
-    """The type variables of one compilation and what they are bound to so far."""
+    """The type variables of one compilation and their current bindings."""
 
     bound: dict[str, Type] = field(default_factory=dict)
     count: int = 0
     trail: list[tuple[str, Type | None]] = field(default_factory=list)
 
     def fresh(self) -> Type:
-        """A type variable that nothing is bound to."""
+        """Returns a new, unbound type variable."""
         self.count += 1
         return Type(VARIABLE, variable=f"_var{self.count - 1}")
 
     def resolve(self, found: Type, *, free_as_dyn: bool = False) -> Type:
-        """The type with bound variables replaced; free ones become `dyn` when asked for."""
+        """The type with bound variables replaced; with `free_as_dyn`, unbound ones become `dyn`."""
         if found.variable:
             target = self.bound.get(found.variable)
             if target is not None:
@@ -107,7 +107,7 @@ class Unifier:
         return Type(found.kind, params) if params != found.params else found
 
     def assign(self, sources: Sequence[Type], targets: Sequence[Type]) -> bool:
-        """True when each source can stand for its target; only then are variables bound."""
+        """Whether each source is assignable to its target; only then variables are bound."""
         if len(sources) != len(targets):
             return False
         self.trail.clear()
@@ -121,7 +121,7 @@ class Unifier:
         return False
 
     def join(self, left: Type, right: Type) -> Type | None:
-        """The common type of two types, the more general one; None where there is none."""
+        """The more general of two types if one is assignable to the other, else None."""
         if self.assign([left], [right]):
             return left if _is_less_specific(left, right) else right
         return None
@@ -147,7 +147,8 @@ class Unifier:
         return all(self._assignable(*pair) for pair in pairs)
 
     def _bind(self, value: Type, variable: Type) -> tuple[bool, bool]:
-        """Lets `variable` stand for `value`: (does it fit, was the variable bound before)."""
+        """Binds `variable` to `value`; returns whether it fits, and whether the variable was bound
+        before."""
         if value == variable:
             return True, True
         present = self.bound.get(variable.variable)
@@ -170,7 +171,7 @@ class Unifier:
         self.bound[name] = value
 
     def _refers(self, found: Type, variable: Type) -> bool:
-        """True when `variable` occurs in the type, also through bound variables."""
+        """Whether `variable` occurs in the type, also through bound variables."""
         if found.variable:
             if found.variable == variable.variable:
                 return True
@@ -180,7 +181,7 @@ class Unifier:
 
 
 def _is_less_specific(left: Type, right: Type) -> bool:
-    """True when `left` is equal to `right` or more general."""
+    """Whether `left` is equal to `right` or more general."""
     if left.kind == "dyn" or left.variable:
         return True
     if right.kind == "dyn" or right.variable or left.kind != right.kind:

@@ -1,1 +1,1 @@
-"""From text to a syntax tree."""
+"""Parsing of text to a syntax tree."""

@@ -1,6 +1,6 @@
-"""What compilation reports: issues with places, and their text in upstream's form.
+"""Issues of a compilation: their positions, and their text in upstream's form.
 
-`ERROR: <input>:LINE:COLUMN: message`, then the source line and a caret below the place
+`ERROR: <input>:LINE:COLUMN: message`, then the source line and a caret below the position
 (Parity: cel.md 3, allocator.md 11.1).
 """
 
@@ -15,9 +15,9 @@ _WIDE_CARET = "＾"
 
 
 class CompileError(RedraError):
-    """An expression that cannot be used. `str()` is upstream's text.
+    """An expression cannot be compiled. `str()` is upstream's text.
 
-    `position` is the 0-based code point of the first issue, where there is one place.
+    `position` is the 0-based code point of the first issue, if it has one.
     Cure: correct the expression at the place that the text names.
     """
 
@@ -29,7 +29,7 @@ class CompileError(RedraError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
-    """One thing that is wrong, and the 0-based code point where."""
+    """One error, and its position as a 0-based code point."""
 
     position: int
     message: str
@@ -37,7 +37,7 @@ class Issue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """An expression and the places where its lines begin."""
+    """An expression and the positions at which its lines begin."""
 
     text: str
     starts: tuple[int, ...] = field(init=False)
@@ -61,7 +61,7 @@ class Source:
     def describe(self, issue: Issue) -> str:
         """The issue in upstream's form."""
         if not self.text:
-            # Upstream has no place in an empty source: column 0 and no source line.
+            # For an empty source, upstream prints column 0 and no source line.
             return f"ERROR: <input>:1:0: {issue.message}"
         line, column = self.place(issue.position)
         heading = f"ERROR: <input>:{line}:{column + 1}: {issue.message}"
@@ -72,8 +72,8 @@ class Source:
         return f"{heading}\n | {snippet}\n | {dots}{caret}"
 
     def failure(self, issues: list[Issue]) -> CompileError:
-        """All issues of a compilation as one error, in the order of their places."""
-        # An expansion may use an argument twice; what is wrong there is reported once.
+        """All issues of a compilation as one error, in the order of their positions."""
+        # An expansion may use an argument twice; an error in it is reported once.
         ordered = sorted(dict.fromkeys(issues), key=lambda issue: issue.position)
         texts = [self.describe(issue) for issue in ordered[:ERRORS_REPORTED_MAX]]
         if len(ordered) > ERRORS_REPORTED_MAX:

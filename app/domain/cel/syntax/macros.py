@@ -1,7 +1,7 @@
-"""Macro expansion: what looks like a call but becomes a comprehension.
+"""Macro expansion: calls of macros become other nodes, mostly comprehensions.
 
-The expansions are those of the table in cel.md 1; costs are costs of the expansion. A macro is
-recognised by name, number of arguments and whether it has a receiver, before types are known.
+The expansions are those of the table in cel.md 1; costs are those of the expansion. A macro is
+recognised by its name, its number of arguments and its receiver, before types are known.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _SORT_INPUT: Final = "@__sortBy_input__"
 
 
 class MacroError(ValueError):
-    """Arguments that a macro does not accept, and the place of the first wrong one."""
+    """A macro does not accept its arguments; the error has the position of the first wrong one."""
 
     def __init__(self, position: int, message: str) -> None:
         super().__init__(message)
@@ -97,7 +97,7 @@ class Builder:
         )
 
     def copy(self, node: Node) -> Node:
-        """The same tree with fresh ids; needed where an expansion uses an argument twice."""
+        """Copies a tree with new ids, for an expansion that uses an argument twice."""
         match node:
             case Literal():
                 return self.literal(node.position, node.value)
@@ -144,9 +144,9 @@ class Builder:
 def expand(
     builder: Builder, position: int, name: str, target: Node | None, args: list[Node]
 ) -> Node | None:
-    """The expansion of a call that is a macro, None for any other call.
+    """Returns the expansion of a macro, or None for another call.
 
-    Raises MacroError where the arguments do not fit.
+    Raises MacroError if the macro does not accept the arguments.
     """
     if target is None:
         if name == "has" and len(args) == 1:
@@ -200,7 +200,7 @@ class _Fold:
         return self.literal(True)
 
     def when(self, predicate: Node | None, step: Node) -> Node:
-        """The step, or the accumulator as it was where a predicate does not hold."""
+        """The step, or the unchanged accumulator if the predicate is false."""
         if predicate is None:
             return step
         return self.call(tree.CONDITIONAL, predicate, step, self.accumulator())

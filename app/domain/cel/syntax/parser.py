@@ -1,11 +1,11 @@
-"""From text to a syntax tree: precedence climbing over the tokens, macros expanded on the way.
+"""The parser of expressions: precedence climbing over the tokens, with macro expansion.
 
-Grammar (cel.md 1), loosest first: `?:` (its middle has no bare `?:`), `||`, `&&`, relations
-(`< <= >= > == != in`, left to right), `+ -`, `* / %`, unary `!` or `-`, then selections, indexes
-and calls. `-` directly before a number literal belongs to the literal.
+Grammar (cel.md 1), lowest precedence first: `?:` (its middle has no bare `?:`), `||`, `&&`,
+relations (`< <= >= > == != in`, left to right), `+ -`, `* / %`, unary `!` or `-`, then selections,
+indexes and calls. `-` directly before a number literal belongs to the literal.
 
 Nesting is counted and bounded, so no input reaches the interpreter's own recursion bound. The
-texts of common syntax errors name the same token and the same expectation as upstream's.
+messages of common syntax errors name the same token and the same expected tokens as upstream's.
 """
 
 from dataclasses import dataclass, field
@@ -61,7 +61,7 @@ _BINARY: Final[dict[str, tuple[int, str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """A tree with its source, and for each written node the part of the text it came from."""
+    """A tree with its source, and with the part of the text of each written node."""
 
     source: Source
     root: Node
@@ -69,7 +69,7 @@ class Parsed:
 
 
 def parse(text: str) -> Parsed:
-    """The tree of an expression. Raises CompileError with all syntax errors found."""
+    """Returns the tree of an expression. Raises CompileError with all syntax errors found."""
     source = Source(text=text)
     if len(text) > EXPRESSION_CODE_POINTS_MAX:
         raise _unplaced(
@@ -90,7 +90,7 @@ def parse(text: str) -> Parsed:
 
 
 class _Abandoned(Exception):
-    """The parser cannot go on; what is wrong stands in the issues."""
+    """The parser cannot continue; the errors are in the issues."""
 
 
 def _unplaced(message: str) -> CompileError:
@@ -145,7 +145,7 @@ class _Parser:
     # Operators
 
     def _expression(self, floor: int = _ANYTHING) -> Node:
-        """What operators that bind tighter than `floor` hold together."""
+        """Parses an expression whose operators have a higher precedence than `floor`."""
         self.nesting += 1
         if self.nesting > NESTING_MAX:
             raise _unplaced(f"expression recursion limit exceeded: {NESTING_MAX}")
@@ -282,7 +282,10 @@ class _Parser:
                 return self._written(self._literal(token), token.position)
 
     def _no_operand(self, token: Token) -> None:
-        """Reports a token that begins no operand; goes on where dropping it is enough."""
+        """Reports a token that cannot begin an operand; continues if dropping the token is enough.
+
+        Raises _Abandoned otherwise.
+        """
         following = self.tokens[min(self.index + 1, len(self.tokens) - 1)].kind
         droppable = token.kind != tokens.END and following in _OPERAND_STARTS
         how = "extraneous" if droppable else "mismatched"
@@ -310,7 +313,7 @@ class _Parser:
         return self.built.ident(position, name)
 
     def _message_name(self, name: str) -> str | None:
-        """The dotted name when a message literal `a.b{` begins here, else None."""
+        """The dotted name if a message literal `a.b{` begins here, else None."""
         index = self.index
         while self.tokens[index].kind == "." and self.tokens[index + 1].kind == tokens.IDENTIFIER:
             name = f"{name}.{self.tokens[index + 1].text}"
@@ -321,7 +324,7 @@ class _Parser:
         return name
 
     def _skip_message(self) -> int:
-        """Reads the fields of a message literal; only its name matters, it is always refused."""
+        """Reads the fields of a message literal, which is always refused; only its name is used."""
         opening = self._expect("{")
         while not self._accept("}"):
             self._accept("?")

@@ -1,7 +1,7 @@
-"""From text to tokens, and from tokens to literal values.
+"""The scanner of tokens, and the values of literals.
 
-A token keeps where it begins and ends, in code points. Characters that begin no token are passed
-over with an issue, so that one slip does not hide the next.
+A token has its start and end in code points. Characters that cannot begin a token are skipped with
+an issue, so that one mistake does not hide the next.
 """
 
 import re
@@ -65,7 +65,7 @@ _SIMPLE_ESCAPES = {
 
 
 class LiteralError(ValueError):
-    """A literal that has the right shape but no value; the message is upstream's."""
+    """A literal has the right form but no valid value; the message is upstream's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ class Token:
 
 
 def scan(text: str, issues: list[Issue]) -> list[Token]:
-    """All tokens of the text, with an end token last; what is no token becomes an issue."""
+    """Returns all tokens of the text and an end token; text that is not a token becomes an
+    issue."""
     tokens: list[Token] = []
     position = 0
     length = len(text)
@@ -105,7 +106,8 @@ def scan(text: str, issues: list[Issue]) -> list[Token]:
 
 
 def _unrecognised(text: str, position: int) -> str:
-    """What a lexer gives up on: an unfinished string up to its line's end, else a character."""
+    """The text of a token error: an unfinished string up to the end of its line, else a
+    character."""
     if text[position] in "\"'":
         end = text.find("\n", position)
         return text[position:] if end < 0 else text[position:end]
@@ -113,7 +115,7 @@ def _unrecognised(text: str, position: int) -> str:
 
 
 def integer(text: str) -> int:
-    """The value of an int literal, perhaps with a sign; LiteralError beyond 64 bits."""
+    """The value of an int literal with an optional sign. Raises LiteralError beyond 64 bits."""
     if len(text) > 64:
         raise LiteralError("invalid int literal")
     value = int(text, 16) if "x" in text else int(text)
@@ -123,7 +125,7 @@ def integer(text: str) -> int:
 
 
 def unsigned(text: str) -> Uint:
-    """The value of a uint literal; LiteralError beyond 64 bits."""
+    """The value of a uint literal. Raises LiteralError beyond 64 bits."""
     digits = text[:-1]
     if len(digits) > 64:
         raise LiteralError("invalid uint literal")
@@ -134,7 +136,7 @@ def unsigned(text: str) -> Uint:
 
 
 def double(text: str) -> float:
-    """The value of a double literal; LiteralError where it is too large to be finite."""
+    """The value of a double literal. Raises LiteralError if it is too large to be finite."""
     value = float(text)
     if value in (float("inf"), float("-inf")):
         raise LiteralError("invalid double literal")

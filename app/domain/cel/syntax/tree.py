@@ -1,11 +1,11 @@
 """The syntax tree of an expression, after macro expansion.
 
-Every node has an `id` (unique within its tree) and a `position` (0-based code point of the place
-that upstream names in errors: the dot of a selection, the opening bracket of a call or index, the
-operator). Types, overloads and sizes found later are kept beside the tree, keyed by `id`.
+Every node has an `id` (unique within its tree) and a `position` (the 0-based code point that
+upstream names in errors: the dot of a selection, the opening bracket of a call or index, the
+operator). Types, overloads and sizes are stored outside the tree, by `id`.
 
-`&&` and `||` chains are one call with all operands: grouping changes neither result nor cost
-(cel.md 1), and a long chain does not become a deep tree.
+A chain of `&&` or `||` is one call with all operands: grouping changes neither result nor cost
+(cel.md 1), and a long chain does not make a deep tree.
 """
 
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A function, operator, index, optional selection or method (then with `target`)."""
+    """A call of a function, operator, index, optional selection or method (with `target`)."""
 
     id: int
     position: int
@@ -71,7 +71,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLiteral:
-    """`[a, ?b]`; `optional` holds the indices of the elements that are marked with `?`."""
+    """A list literal `[a, ?b]`; `optional` has the indices of elements that are marked with `?`."""
 
     id: int
     position: int
@@ -81,7 +81,7 @@ class ListLiteral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapEntry:
-    """One `key: value` of a map literal; `optional` when written `?key: value`."""
+    """One `key: value` of a map literal; `optional` if written `?key: value`."""
 
     id: int
     position: int
@@ -92,7 +92,7 @@ class MapEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapLiteral:
-    """`{key: value, ?key: value}`."""
+    """A map literal `{key: value, ?key: value}`."""
 
     id: int
     position: int
@@ -101,7 +101,8 @@ class MapLiteral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """`Name{…}`. No message type can be constructed here, so the checker always refuses it."""
+    """A message literal `Name{…}`, which the checker always refuses, because no message type exists
+    here."""
 
     id: int
     position: int
@@ -110,7 +111,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comprehension:
-    """What the macros become (cel.md 1): a fold over `range` into `accumulator`."""
+    """The expansion of most macros (cel.md 1): a fold over `range` into `accumulator`."""
 
     id: int
     position: int
@@ -131,7 +132,7 @@ Node: TypeAlias = (
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The direct children of a node, in the order in which they were written."""
+    """The direct children of a node, in written order."""
     match node:
         case Literal() | Ident() | Message():
             return ()
@@ -148,7 +149,8 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def depth(node: Node) -> int:
-    """The number of nodes on the longest way from the root to a leaf; does not recurse."""
+    """The number of nodes on the longest path from the root to a leaf, computed without
+    recursion."""
     deepest = 0
     pending = [(node, 1)]
     while pending:

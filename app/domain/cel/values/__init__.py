@@ -1,1 +1,1 @@
-"""Values of CEL, and what the language does with them: arithmetic, equality, conversions."""
+"""Values of CEL and their operations: arithmetic, equality, conversions."""

@@ -1,7 +1,7 @@
 """`+ - * / %` and negation at run time.
 
 Integers are checked against their 64 bits, division of integers truncates, and an operator on
-other kinds gives `no such overload` (with the operator's name where the left side knows no such
+other kinds gives `no such overload` (with the operator's name if the left kind does not have the
 operator at all). Parity: cel.md 2 and 4.
 """
 
@@ -34,23 +34,23 @@ MODULUS_BY_ZERO: Final = CelError("modulus by zero")
 
 
 def integer(value: int) -> int | CelError:
-    """An int, or the error of leaving 64 bits."""
+    """An int, or the error of an overflow of 64 bits."""
     return value if INT_MIN <= value <= INT_MAX else INT_OVERFLOW
 
 
 def unsigned(value: int) -> Uint | CelError:
-    """A uint, or the error of leaving 64 bits."""
+    """A uint, or the error of an overflow of 64 bits."""
     return Uint(value) if 0 <= value <= UINT_MAX else UINT_OVERFLOW
 
 
 def duration(nanoseconds: int) -> Duration | CelError:
-    """A duration, or the error of leaving 64 bits of nanoseconds."""
+    """A duration, or the error of an overflow of 64 bits of nanoseconds."""
     fits = INT_MIN <= nanoseconds <= INT_MAX
     return Duration(nanoseconds) if fits else DURATION_OVERFLOW
 
 
 def timestamp(nanoseconds: int) -> Timestamp | CelError:
-    """A timestamp, or the error of leaving the years 1 to 9999."""
+    """A timestamp, or the error of a time outside the years 1 to 9999."""
     fits = TIMESTAMP_MIN <= nanoseconds <= TIMESTAMP_MAX
     return Timestamp(nanoseconds) if fits else TIMESTAMP_OVERFLOW
 

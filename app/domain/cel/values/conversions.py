@@ -1,6 +1,6 @@
-"""Conversions between the kinds of values, and their texts.
+"""Conversions between kinds of values, and texts of values.
 
-Parity: cel.md 3 (constant conversions run when a program is built) and the texts of allocator.md
+Parity: cel.md 3 (constant conversions run when a program is compiled) and the texts of allocator.md
 11.2. Texts follow Go: shortest digits for doubles, RFC 3339 for times, seconds for durations.
 """
 
@@ -57,14 +57,14 @@ def _failure(value: Value, target: str) -> CelError:
 
 
 def to_bool(value: Value) -> Value:
-    """`bool(x)` of a text."""
+    """`bool(x)` of a string."""
     if isinstance(value, str) and (value in _TRUE or value in _FALSE):
         return value in _TRUE
     return _failure(value, "bool")
 
 
 def to_int(value: Value) -> Value:
-    """`int(x)`; doubles are cut towards zero, durations and timestamps give whole seconds."""
+    """`int(x)`: doubles are truncated, durations give nanoseconds, timestamps whole seconds."""
     match value:
         case Uint():
             return int(value) if value <= INT_MAX else INT_OVERFLOW
@@ -111,7 +111,7 @@ def to_double(value: Value) -> Value:
 
 
 def to_text(value: Value) -> Value:
-    """`string(x)` of the language's own kinds."""
+    """`string(x)` of CEL's own kinds."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -132,12 +132,12 @@ def to_text(value: Value) -> Value:
 
 
 def to_bytes(value: Value) -> Value:
-    """`bytes(x)` of a text."""
+    """`bytes(x)` of a string."""
     return value.encode() if isinstance(value, str) else _failure(value, "bytes")
 
 
 def to_duration(value: Value) -> Value:
-    """`duration(x)` of a text such as `1h30m`, or of nanoseconds."""
+    """`duration(x)` of a string such as `1h30m`, or of nanoseconds."""
     if isinstance(value, int):
         return Duration(int(value))
     duration = parse_duration(value) if isinstance(value, str) else None
@@ -145,7 +145,7 @@ def to_duration(value: Value) -> Value:
 
 
 def to_timestamp(value: Value) -> Value:
-    """`timestamp(x)` of an RFC 3339 text, or of seconds since 1970."""
+    """`timestamp(x)` of an RFC 3339 string, or of seconds since 1970."""
     if isinstance(value, int):
         return arithmetic.timestamp(int(value) * 10**9)
     instant = parse_timestamp(value) if isinstance(value, str) else None
@@ -158,12 +158,12 @@ def type_of(value: Value) -> Value:
 
 
 def identity(value: Value) -> Value:
-    """`dyn(x)` and conversions of a kind to itself."""
+    """`dyn(x)`, and the conversion of a kind to itself."""
     return value
 
 
 def parse_duration(text: str) -> Duration | None:
-    """The duration that a text writes in Go's form, None for anything else."""
+    """The duration of a text in Go's form; None for other texts."""
     sign = -1 if text.startswith("-") else 1
     body = text[1:] if text[:1] in ("-", "+") else text
     if body == "0":
@@ -186,7 +186,7 @@ def parse_duration(text: str) -> Duration | None:
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """The instant that an RFC 3339 text writes, None for anything else."""
+    """The timestamp of an RFC 3339 text; None for other texts."""
     match = _INSTANT.fullmatch(text)
     if match is None:
         return None
@@ -249,14 +249,15 @@ def _plain(significant: str, exponent: int) -> str:
 
 
 def duration_text(value: Duration) -> str:
-    """A duration in seconds, such as `3600s` or `0.5s`; a double, so far digits are lost."""
+    """A duration in seconds, such as `3600s` or `0.5s`; computed as a double, so digits may be
+    lost."""
     whole, rest = divmod(abs(value.nanoseconds), 10**9)
     seconds = float(whole) + rest / 1e9
     return plain_double_text(-seconds if value.nanoseconds < 0 else seconds) + "s"
 
 
 def timestamp_text(value: Timestamp) -> str:
-    """An instant in RFC 3339 with as many decimals as it needs."""
+    """A timestamp in RFC 3339 with as many decimals as needed."""
     seconds, rest = divmod(value.nanoseconds, 10**9)
     days, of_day = divmod(seconds, 86400)
     moment = datetime.fromordinal(719163 + days)
@@ -277,4 +278,4 @@ CONVERSIONS: Final[dict[str, Callable[[Value], Value]]] = {
     "type": type_of,
     "uint": to_uint,
 }
-"""By function name; those of a constant are carried out when a program is built."""
+"""The conversions by function name; those of a constant run when a program is compiled."""

@@ -28,9 +28,9 @@ _LARGE: Final = 2**53
 
 
 def equal(left: Value, right: Value, budget: Budget | None = None) -> bool | CelError:
-    """`left == right` as upstream asks it of the left value.
+    """`left == right`, by the rules of the left value as upstream.
 
-    Nested values may share parts, so a comparison is bounded; `budget` counts within one.
+    Nested values may share parts, so a comparison is bounded; `budget` counts its parts.
     """
     kind, other = left.__class__, right.__class__
     if kind is str or other is str:
@@ -57,7 +57,7 @@ def _equal_numbers(left: Value, right: Value) -> bool:
     assert isinstance(left, int | float)
     assert isinstance(right, int | float)
     if (left.__class__ is float) is not (right.__class__ is float):
-        # An integer is compared with a double as a double, so far ones lose digits.
+        # An integer is compared with a double as a double, so large integers lose digits.
         return float(left) == float(right)
     return left == right
 
@@ -96,7 +96,7 @@ def _equal_optionals(left: OptionalValue, right: OptionalValue) -> bool | CelErr
 
 
 def compare(left: Value, right: Value) -> int | CelError:
-    """-1, 0 or 1, or the error of values that have no order."""
+    """Returns -1, 0 or 1, or the error of values without an order."""
     kind, other = left.__class__, right.__class__
     if kind in _NUMBERS and other in _NUMBERS:
         return _compare_numbers(left, right)
@@ -127,7 +127,7 @@ def _sign(left: float, right: float) -> int:
 
 
 def is_ordered(value: Value) -> bool:
-    """True for kinds that `<` accepts on its left side."""
+    """Whether `<` accepts the kind of the value as its left operand."""
     return value.__class__ in _ORDERED
 
 
@@ -144,7 +144,7 @@ def contains(element: Value, container: Value) -> bool | CelError:
 
 
 def find_key(container: dict[Value, Value], key: Value) -> bool | CelError:
-    """True when the map has the key; values that no map can have as key are refused."""
+    """Whether the map has the key; False for a value that cannot be a key."""
     try:
         return map_key(key) in container
     except TypeError:

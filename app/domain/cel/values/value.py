@@ -1,9 +1,9 @@
 """Values at run time.
 
 CEL's bool, int, double, string, bytes, null, list and map are Python's bool, int, float, str,
-bytes, None, tuple and dict. Map keys that are bool are stored as `BoolKey`, because Python takes
-`True` and `1` for the same key. What Python lacks is here. Errors are values too: a function gives
-a `CelError` instead of raising (Parity: cel.md 4).
+bytes, None, tuple and dict. Map keys that are bool are stored as `BoolKey`, because in Python
+`True` and `1` are the same key. Kinds that Python lacks are defined here. Errors are values too: a
+function returns a `CelError` instead of raising (Parity: cel.md 4).
 """
 
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ class CelError:
 
 
 class CostExceeded(Exception):
-    """An evaluation cost or did more than it may. Ends the whole evaluation; no value of CEL, so
-    `||` cannot swallow it."""
+    """An evaluation exceeded its cost or work. It ends the whole evaluation; it is not a CEL value,
+    so `||` cannot ignore it."""
 
 
 class Budget:
-    """Parts of nested values that one operation may still look at."""
+    """The number of parts of nested values that one operation may still visit."""
 
     __slots__ = ("left",)
 
@@ -46,20 +46,20 @@ class Budget:
         self.left = parts
 
     def spend(self, parts: int) -> None:
-        """Takes parts from the budget. Raises CostExceeded when it is used up."""
+        """Subtracts parts from the budget. Raises CostExceeded if it is exceeded."""
         self.left -= parts
         if self.left < 0:
             raise CostExceeded
 
 
 def check_elements(count: int) -> None:
-    """Raises CostExceeded for a list that is too long to be made."""
+    """Raises CostExceeded for a list with more elements than ELEMENTS_MAX."""
     if count > ELEMENTS_MAX:
         raise CostExceeded
 
 
 def check_text(code_points: int) -> None:
-    """Raises CostExceeded for a text that is too long to be made."""
+    """Raises CostExceeded for a string with more code points than TEXT_MAX."""
     if code_points > TEXT_MAX:
         raise CostExceeded
 
@@ -72,7 +72,7 @@ class Uint(int):
 
 @dataclass(frozen=True, slots=True)
 class BoolKey:
-    """A bool as key of a map."""
+    """A bool as the key of a map."""
 
     value: bool
 
@@ -110,7 +110,7 @@ class QuantityValue:
     """A quantity during evaluations.
 
     `derived` marks results of `add` and `sub`, which cannot be the right side of `==`
-    (allocator.md 11.4). Identity matters: see `Evaluation.decimal_forms`.
+    (allocator.md 11.4). Identity matters: see `Evaluation.forms`.
     """
 
     __slots__ = ("derived", "quantity")
@@ -121,7 +121,8 @@ class QuantityValue:
 
 
 class DefaultingMap(dict[str, Value]):
-    """A map of domains: looking up a missing one gives an empty map, membership does not lie."""
+    """A map of domains: the look-up of a missing domain gives an empty map, but `in` gives
+    false."""
 
     __slots__ = ()
 
@@ -134,12 +135,12 @@ UINT_OVERFLOW: Final = CelError("unsigned integer overflow")
 
 
 def no_such_key(key: Value) -> CelError:
-    """The error of a look-up that finds nothing."""
+    """The error of a look-up of a missing key."""
     return CelError(f"no such key: {plain_text(key)}")
 
 
 def plain_text(value: Value) -> str:
-    """A scalar as upstream prints it inside error texts."""
+    """A scalar as upstream prints it in errors; other values by their type."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -154,7 +155,7 @@ def plain_text(value: Value) -> str:
 
 
 def map_key(value: Value) -> Value:
-    """A CEL value as key of a Python dict."""
+    """The key of a Python dict for a CEL value."""
     return BoolKey(value) if value.__class__ is bool else value
 
 
@@ -200,23 +201,23 @@ _GO_TYPES: dict[type, str] = {
 
 
 def register_type(python_type: type, *, name: str, go_type: str) -> None:
-    """Declares a run-time type of a library module; called while that module is imported."""
+    """Declares a run-time type of a library module; the module calls it on import."""
     _TYPE_NAMES[python_type] = name
     _GO_TYPES[python_type] = go_type
 
 
 def type_name(value: Value) -> str:
-    """The run-time type's name, as `type(x)` and error texts have it."""
+    """The name of the run-time type, as in `type(x)` and errors."""
     return _TYPE_NAMES.get(value.__class__, "dyn")
 
 
 def go_type(value: Value) -> str:
-    """The name of upstream's implementation type, which some error texts show."""
+    """The name of upstream's implementation type, which some errors contain."""
     return _GO_TYPES.get(value.__class__, "types.Value")
 
 
 def size(value: Value) -> int:
-    """The size that costs count: length of strings, bytes, lists and maps, otherwise 1.
+    """The size for costs: the length of strings, bytes, lists and maps, otherwise 1.
 
     Addresses count their own sizes (Parity: cel.md 5.3). An optional counts as its value.
     """
