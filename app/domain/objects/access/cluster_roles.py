@@ -1,11 +1,12 @@
-"""Roles and bindings that every cluster has, as a table and as the objects of a new cluster.
+"""The default roles and bindings of every cluster, as a table and as objects of a new cluster.
 
-A role is a name and its rules, one a line: groups, resources and names, verbs. `core` is the group
-without a name; `R` reads (get, list, watch), `W` writes (create, delete, deletecollection, patch,
-update), `*` is all. A line that begins with `/` allows paths. `->` names the label by which a role
-adds its rules to another, `<-` the label of the roles whose rules it collects. Parity: objects.md
+A role is a name followed by its rules, one on each line: groups, resources and names, verbs. `core`
+is the group without a name; `R` stands for read (get, list, watch), `W` for write (create, delete,
+deletecollection, patch, update), `*` for all. A line that begins with `/` allows paths. `->` names
+the label by which a role adds its rules to another role, `<-` the label of the roles whose rules a
+role collects. Parity: objects.md
 15.6; the roles with the label `kubernetes.io/bootstrapping: rbac-defaults` of a real server,
-without those of its single controllers.
+without the roles of individual controllers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -213,19 +214,19 @@ BINDINGS: Mapping[str, Sequence[tuple[str, str]]] = {
     "system:service-account-issuer-discovery": (("Group", "system:serviceaccounts"),),
     "system:volume-scheduler": (("User", "system:kube-scheduler"),),
 }
-"""Who has which of the roles, by the name of the role and of the binding."""
+"""The subjects of each role, by the name of the role, which is also that of the binding."""
 
 
 @lru_cache(maxsize=1)
 def roles() -> tuple[JsonObject, ...]:
-    """The cluster roles, sorted by name, with the rules that they collect. Not to be changed."""
+    """The cluster roles, sorted by name, with collected rules. They must not be changed."""
     roles_made: list[JsonObject] = []
     for line in _lines():
         if line.startswith("  "):
             roles_made[-1]["rules"].append(_rule(line.split()))
         else:
             roles_made.append(_role(line.split()))
-    # What one collects another one may collect again: view is part of edit, edit of admin.
+    # Collected rules may be collected again: view is part of edit, and edit of admin.
     for _ in range(3):
         for role in roles_made:
             if "aggregationRule" in role:
@@ -236,8 +237,8 @@ def roles() -> tuple[JsonObject, ...]:
 def collected(role: JsonView, others: Sequence[JsonView]) -> list[JsonObject]:
     """The rules that the aggregation rule of a role selects, each once.
 
-    Parity: objects.md 15.6; selectors in their order, the roles of one by name; an unreadable one
-    selects nothing.
+    Parity: objects.md 15.6; selectors in their order, the roles of each by name; a selector that
+    cannot be read selects nothing.
     """
     collected_rules: list[JsonObject] = []
     for wanted in json_tree.objects(role, "aggregationRule", "clusterRoleSelectors"):
@@ -254,12 +255,13 @@ def collected(role: JsonView, others: Sequence[JsonView]) -> list[JsonObject]:
 
 
 def bindings() -> list[JsonObject]:
-    """The cluster role bindings."""
+    """The default cluster role bindings."""
     return [_binding(name, subjects) for name, subjects in BINDINGS.items()]
 
 
 def of_extension_servers() -> list[JsonObject]:
-    """The role by which servers that extend the API read how clients are known, and its binding."""
+    """The role by which extension API servers read the authentication configuration, and its
+    binding."""
     name, namespace = "extension-apiserver-authentication-reader", "kube-system"
     rule = {
         "apiGroups": [""],
@@ -280,7 +282,7 @@ def of_extension_servers() -> list[JsonObject]:
 
 
 def _lines() -> Iterator[str]:
-    """The lines of the table, each with those that go on with it."""
+    """Yields the lines of the table, each joined with its continuation lines."""
     pending = ""
     for line in _TABLE.strip().splitlines():
         if line.startswith("    "):

@@ -1,6 +1,6 @@
-"""Roles and bindings that hold in every cluster, whether or not a history has them as objects.
+"""Roles and bindings that apply in every cluster, even if a history does not have them as objects.
 
-A role among the objects wins over one of the same name here. Parity: api.md 14.
+A role object has priority over a default role of the same name. Parity: api.md 14.
 """
 
 from app.domain.objects.access import cluster_roles
@@ -27,7 +27,7 @@ EVERYBODY = (
     _bound("system:discovery", AUTHENTICATED),
     _bound("system:public-info-viewer", AUTHENTICATED, UNAUTHENTICATED),
 )
-"""What whoever is let in may do under any rules: discovery and questions about themselves."""
+"""The bindings that apply under any rules: discovery, and reviews of a user's own access."""
 
 ROLES = Roles(
     rules={("", name): rules for name, rules in _RULES.items()},

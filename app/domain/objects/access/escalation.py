@@ -1,9 +1,8 @@
-"""Nobody gives more than they hold: writes of roles and bindings.
+"""Prevention of privilege escalation by writes of roles and bindings.
 
-A role may be written by those who hold each of its rules, or may `escalate` it; a binding by those
-who hold what its role allows, or may `bind` the role. Without that, the right to write bindings
-would be the right to everything. Parity: objects.md 15.6, RBAC's prevention of privilege
-escalation.
+A user may write a role only if they hold each of its rules, or may `escalate` it, and a binding
+only if they hold the rules of its role, or may `bind` the role. Otherwise the right to write
+bindings would imply all rights. Parity: objects.md 15.6, RBAC's prevention of privilege escalation.
 """
 
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ _QUESTIONS_MAX = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GiverRights:
-    """Somebody who writes a role or a binding, and all that they hold."""
+    """The user who writes a role or a binding, with their groups and grants."""
 
     user: str
     groups: tuple[str, ...]
@@ -33,12 +32,12 @@ class GiverRights:
 
 
 def is_judged(group: str, resource: str) -> bool:
-    """Whether objects of a resource give rights."""
+    """Whether the resource is one of RBAC's roles and bindings."""
     return group == api_groups.RBAC and resource in (*_ROLES, *_BINDINGS)
 
 
 def check(reader: ObjectsReader, key: ObjectKey, tree: JsonView, rights: GiverRights) -> None:
-    """Raise Forbidden if writing `tree` would give what the writer does not hold."""
+    """Raises Forbidden if `tree` would grant rights that the writer does not hold."""
     old = reader.get(key)
     if key.resource in _ROLES:
         _check_role(key, tree, old, rights)
@@ -54,7 +53,7 @@ def _check_role(key: ObjectKey, tree: JsonView, old: JsonView | None, rights: Gi
         return
     rules = [access.rule_of(rule) for rule in json_tree.objects(tree, "rules")]
     if json_tree.get(tree, "aggregationRule"):
-        # What it selects may grow later, so only those who hold everything may let it.
+        # Its selection may grow later, so the writer must hold all rights.
         rules.append(EVERYTHING)
     _check_held(key, rules, rights)
 
@@ -90,7 +89,7 @@ def _check_held(key: ObjectKey, rules: list[Rule], rights: GiverRights) -> None:
 
 
 def _questions(rule: Rule, namespace: str) -> Iterator[Question]:
-    """The rule taken apart into single rights."""
+    """Yields the single rights of a rule as questions."""
     for verb in sorted(rule.verbs):
         for path in rule.paths:
             yield Question(verb=verb, path=path)
@@ -116,7 +115,7 @@ def _may(rights: GiverRights, verb: str, resource: str, namespace: str, name: st
 
 
 def _shown(question: Question) -> str:
-    """One right as the real server writes it."""
+    """The text of one right, as the real server prints it."""
     if question.path:
         return f'{{NonResourceURLs:["{question.path}"], Verbs:["{question.verb}"]}}'
     names = f', ResourceNames:["{question.name}"]' if question.name else ""

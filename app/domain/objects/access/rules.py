@@ -1,8 +1,8 @@
-"""Who may do what: rules, what a person or group holds of them, and the answer to one question.
+"""RBAC: rules, the grants of users and groups, and decisions about single requests.
 
-The shapes are those of RBAC: a rule allows verbs on resources or on paths, a role holds rules, a
-binding gives a role to subjects, in one namespace or everywhere. Rights only add up; nothing takes
-one away. Parity: api.md 10 and 14, objects.md 5.4.
+As in RBAC, a rule allows verbs on resources or on paths, a role has rules, a binding grants a role
+to subjects, in one namespace or in all. Rights are additive; no rule denies anything. Parity:
+api.md 10 and 14, objects.md 5.4.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MASTERS = "system:masters"
-"""Members of this group may do everything, whatever the rules say."""
+"""Members of this group may do everything, regardless of rules."""
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 
@@ -26,7 +26,7 @@ _ANY = "*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One thing that somebody wants to do: a verb on a resource, or on a path.
+    """A request to authorize: a verb on a resource, or on a path.
 
     `path` is empty for resources. The namespace is empty for cluster-scoped resources and for all
     namespaces at once.
@@ -42,19 +42,20 @@ class Question:
 
     @property
     def full_resource(self) -> str:
-        """The resource as rules write it, such as `pods/log`."""
+        """The resource as in rules, such as `pods/log`."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
     @property
     def size(self) -> int:
-        """How many letters it has."""
+        """The total number of characters in its fields."""
         part = len(self.verb) + len(self.group) + len(self.resource) + len(self.subresource)
         return part + len(self.namespace) + len(self.name) + len(self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessDecision:
-    """The answer: whether it is allowed, and by what, or why the rules could not tell."""
+    """The decision: whether the request is allowed, and by which grant, or the problems of the
+    rules."""
 
     allowed: bool
     reason: str = ""
@@ -62,10 +63,10 @@ class AccessDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Verbs that are allowed on resources or on paths; `*` stands for all.
+    """The verbs that are allowed on resources or on paths; `*` stands for all.
 
-    `resources` may be `pods/log`, and `*/status` for that part of everything. `names` narrow the
-    rule to objects; none: all. A path may end in `*`.
+    A resource may be `pods/log`, or `*/status` for this subresource of all resources. `names`
+    restrict the rule to these objects; without names it applies to all. A path may end in `*`.
     """
 
     verbs: frozenset[str]
@@ -75,7 +76,7 @@ class Rule:
     paths: tuple[str, ...] = ()
 
     def allows(self, question: Question) -> bool:
-        """Whether this rule alone is enough."""
+        """Whether this rule alone allows the request."""
         if question.verb not in self.verbs and _ANY not in self.verbs:
             return False
         if question.path:
@@ -90,7 +91,7 @@ class Rule:
         return bool(question.subresource) and f"*/{question.subresource}" in resources
 
     def tree(self) -> JsonObject:
-        """The rule as a rules review shows it."""
+        """The rule in the form of a rules review."""
         shown: JsonObject = {"verbs": sorted(self.verbs)}
         if self.paths:
             return shown | {"nonResourceURLs": sorted(self.paths)}
@@ -102,14 +103,15 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A rule that somebody holds: everywhere, or in one namespace, and where it comes from."""
+    """A rule that a user holds, in all namespaces or in one, and its source."""
 
     rule: Rule
     namespace: str = ""
     source: str = ""
 
     def allows(self, question: Question) -> bool:
-        """Whether this grant alone is enough; one of a namespace never opens a path."""
+        """Whether this grant alone allows the request; a grant of a namespace never allows a
+        path."""
         if self.namespace and (question.path or question.namespace != self.namespace):
             return False
         return self.rule.allows(question)
@@ -117,20 +119,21 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grants:
-    """All that one user in their groups may do. `problems` are roles that are bound and missing."""
+    """The grants of one user with their groups. `problems` are bound roles that do not exist."""
 
     grants: tuple[Grant, ...] = ()
     problems: tuple[str, ...] = ()
 
     def decide(self, question: Question) -> AccessDecision:
-        """Yes by the first grant that is enough, else no."""
+        """Returns the decision: allowed by the first grant that allows the request, else not
+        allowed."""
         for grant in self.grants:
             if grant.allows(question):
                 return AccessDecision(allowed=True, reason=grant.source)
         return AccessDecision(allowed=False, reason=_told(self.problems))
 
     def rules(self, namespace: str) -> list[Rule]:
-        """The rules that hold in a namespace, each once."""
+        """The rules that apply in a namespace, each once."""
         held = [grant.rule for grant in self.grants if grant.namespace in ("", namespace)]
         return list(dict.fromkeys(held))
 
@@ -140,7 +143,7 @@ EVERY_PATH = Rule(verbs=frozenset((_ANY,)), paths=(_ANY,))
 
 
 def all_rights(source: str) -> Grants:
-    """The rights of somebody who may do everything."""
+    """The grants of a user who may do everything."""
     return Grants(
         grants=(
             Grant(rule=EVERYTHING, source=source),
@@ -151,7 +154,7 @@ def all_rights(source: str) -> Grants:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """Rules given to subjects: users by name, groups by name. `missing` names an unknown role."""
+    """Rules granted to subjects: users and groups by name. `missing` names an unknown role."""
 
     users: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
@@ -162,7 +165,8 @@ class Binding:
     missing: str = ""
 
     def source(self, user: str, groups: Iterable[str]) -> str:
-        """Which binding and role allow, and through which subject; empty when neither matches."""
+        """The text about binding, role and subject that allow a user; empty if no subject
+        matches."""
         subject = ""
         if user in self.users:
             subject = f'User "{user}"'
@@ -176,7 +180,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """All bindings of one place, found by subject."""
+    """All bindings, indexed by subject."""
 
     bindings: tuple[Binding, ...]
     _by_subject: Mapping[tuple[str, str], tuple[int, ...]] = field(init=False, repr=False)
@@ -192,7 +196,7 @@ class Book:
         object.__setattr__(self, "_by_subject", places)
 
     def grants(self, user: str, groups: tuple[str, ...]) -> Grants:
-        """What this user in these groups may do."""
+        """Returns the grants of a user with these groups."""
         if MASTERS in groups:
             return all_rights(f'Group "{MASTERS}" may do everything')
         indices = set(self._by_subject.get(("user", user), ()))
@@ -212,12 +216,12 @@ class Book:
         return Grants(grants=tuple(grants), problems=tuple(dict.fromkeys(problems)))
 
     def joined(self, other: "Book") -> "Book":
-        """The rights of both."""
+        """Returns a book with the bindings of both."""
         return Book((*self.bindings, *other.bindings))
 
 
 def rule_of(tree: JsonView) -> Rule:
-    """A rule as roles write it."""
+    """Reads a rule of a role."""
     return Rule(
         verbs=frozenset(json_tree.texts(tree, "verbs")),
         groups=frozenset(json_tree.texts(tree, "apiGroups")),
@@ -228,7 +232,8 @@ def rule_of(tree: JsonView) -> Rule:
 
 
 def signature(reader: ObjectsReader) -> tuple[int, ...]:
-    """Changes exactly when a role or binding does; cheap enough to ask after every event."""
+    """Returns a value that changes if and only if a role or binding does; cheap enough for every
+    event."""
     revisions: list[int] = []
     for resource in _RESOURCES:
         keys = list(reader.keys(api_groups.RBAC, resource))
@@ -240,7 +245,7 @@ def signature(reader: ObjectsReader) -> tuple[int, ...]:
 
 
 def read_book(reader: ObjectsReader, built_in: "Roles") -> Book:
-    """The bindings among the objects, with those that every cluster has."""
+    """Returns the bindings of the objects and the built-in ones."""
     roles = built_in.with_objects(reader)
     bindings = list(built_in.bindings)
     for tree in _trees(reader, "clusterrolebindings"):
@@ -253,13 +258,13 @@ def read_book(reader: ObjectsReader, built_in: "Roles") -> Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roles:
-    """Roles by namespace (empty: cluster roles) and name, and bindings that always hold."""
+    """Roles by namespace (empty for cluster roles) and name, and bindings that always apply."""
 
     rules: Mapping[tuple[str, str], tuple[Rule, ...]]
     bindings: tuple[Binding, ...] = ()
 
     def with_objects(self, reader: ObjectsReader) -> "Roles":
-        """These and the roles among the objects, which win over equal names."""
+        """Returns these roles with those of the objects, which have priority over equal names."""
         rules = dict(self.rules)
         trees = list(_trees(reader, "clusterroles"))
         for tree in trees:
@@ -271,7 +276,7 @@ class Roles:
 
 
 def forbidden(question: Question, user: str, reason: str = "") -> Forbidden:
-    """The refusal, in the words of the real server. Parity: api.md 10."""
+    """The refusal of a request, with the message of the real server. Parity: api.md 10."""
     why = f": {reason}" if reason else ""
     if question.path:
         return Forbidden(
@@ -297,7 +302,7 @@ def service_account(namespace: str, name: str) -> str:
 
 
 def split_service_account(user: str) -> tuple[str, str] | None:
-    """Namespace and name when the user is a service account."""
+    """The namespace and name of a service account; None for another user."""
     parts = user.split(":")
     if len(parts) != 4 or parts[:2] != ["system", "serviceaccount"] or not all(parts[2:]):
         return None
@@ -329,7 +334,7 @@ def _own_rules(tree: JsonView) -> tuple[Rule, ...]:
 
 
 def _aggregated(tree: JsonView, trees: list[JsonObject]) -> tuple[Rule, ...]:
-    """A cluster role's own rules and those of the roles it selects by labels."""
+    """A cluster role's own rules and those of the roles that its aggregation rule selects."""
     rules = list(_own_rules(tree))
     for wanted in json_tree.objects(tree, "aggregationRule", "clusterRoleSelectors"):
         try:
