@@ -89,8 +89,7 @@ class DeviceInput:
 
 
 def _put(domains: DefaultingMap, driver: str, key: str, value: Value) -> None:
-    """Stores a value under domain and name; a name with an explicit domain wins over one
-    without."""
+    """Stores a value by domain and name; a name with an explicit domain has priority."""
     domain, separator, name = key.partition("/")
     if not separator:
         domain, name = driver, key

@@ -195,8 +195,7 @@ def value_of(tree: Any) -> Value:
 
 
 class Session:
-    """The evaluation of one policy's expressions about one write, with a common budget and
-    variables."""
+    """The evaluation of a policy's expressions about a write, with shared budget and variables."""
 
     __slots__ = ("_left", "_scope", "_values")
 

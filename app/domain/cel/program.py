@@ -79,8 +79,7 @@ class Program:
     def evaluate(
         self, device: DeviceInput, *, cost_limit: int = COST_LIMIT, hint: bool = False
     ) -> SelectorOutcome:
-        """Returns the outcome for one device. With `hint`, errors about missing keys include
-        advice.
+        """Returns the outcome for a device. With `hint`, errors about missing keys have advice.
 
         An attribute that cannot be converted fails every expression (allocator.md 11.2).
         """
@@ -126,8 +125,7 @@ def _cause(value: Value, name: str) -> str:
 
 
 class ProgramCache:
-    """A cache of programs by expression and environment, with the least recently used dropped
-    first."""
+    """A cache of programs by expression and environment; it drops the least recently used first."""
 
     def __init__(self, entries_max: int = CACHED_PROGRAMS_MAX) -> None:
         self._programs: Bounded[tuple[str, Environment], Program] = Bounded(entries_max)

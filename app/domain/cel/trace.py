@@ -148,8 +148,7 @@ class _Recorder:
     inside: int = 0
 
     def wrap(self, node: Node, code: Code) -> Code:
-        """Returns code that also records the value of a written node, unless the node is a
-        literal."""
+        """Returns code that also records the value of a written node other than a literal."""
         if node.id not in self.program.checked.parsed.spans or isinstance(node, Literal):
             return code
         prefixes = self._prefixes(node)
@@ -205,8 +204,7 @@ class _Recorder:
         return None
 
     def falsity(self) -> Falsity:
-        """The smallest part that made the recorded expression false, and the values that it
-        read."""
+        """The smallest part that made the recorded expression false, and the values it read."""
         node = self._deciding(self.program.checked.root)
         reads: dict[str, str] = {}
         self._read_in(node, reads)

@@ -45,8 +45,7 @@ _QUALIFIED_TYPES: Final[dict[str, Type]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """The resolution of a call: its function, its arguments (a receiver first), and the
-    candidates."""
+    """The resolution of a call: function, arguments (a receiver first), and candidates."""
 
     function: str
     args: tuple[Node, ...]
@@ -246,8 +245,7 @@ class _Checker:
         *,
         is_method: bool,
     ) -> tuple[tuple[Overload, ...], Type]:
-        """Returns the candidates and the result type, which is `dyn` if the candidates' types
-        differ."""
+        """Returns the candidates and the result type, `dyn` if the candidates' types differ."""
         given = [self.types[argument.id] for argument in args]
         candidates: list[Overload] = []
         result: Type | None = None

@@ -231,8 +231,7 @@ class _Estimator:
             self.sizes[node.id] = entry[1]
 
     def _own(self, node: Call, resolution: Resolution) -> int:
-        """Returns the call's own cost, the maximum over the candidates; records the union of
-        sizes."""
+        """Returns the call's own cost, the candidates' maximum; records the union of sizes."""
         args = [self._argument(argument) for argument in resolution.args]
         own, size = 0, None
         for name in [overload.id for overload in resolution.candidates] or [""]:

@@ -171,8 +171,7 @@ def compile_equality_with_text(left: Code, text: str, *, negated: bool) -> Code:
 def compile_comparison_with_int(
     code: Implementation, native: Callable[[int, int], bool], left: Code, limit: int
 ) -> Code:
-    """Code of comparisons such as `x > 3`: directly for integers, through `code` for other
-    kinds."""
+    """Code of comparisons such as `x > 3`: native for integers, by `code` for other kinds."""
 
     def ask(ctx: Evaluation) -> Value:
         value = left(ctx)
@@ -358,8 +357,7 @@ def compile_pattern_call(
 
 
 def compile_fallback(receiver: Code, alternative: Code, *, unwrap: bool) -> Code:
-    """Code of `orValue` (with `unwrap`) and `or`: without cost; the alternative is evaluated
-    lazily."""
+    """Code of `orValue` (with `unwrap`) and `or`, without cost; the alternative is lazy."""
     refused = CelError(f"no such overload: {'orValue' if unwrap else 'or'}")
 
     def run(ctx: Evaluation) -> Value:

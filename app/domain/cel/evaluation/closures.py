@@ -49,8 +49,7 @@ class Compiler:
     folded: dict[int, Constant | None] = field(default_factory=dict)
 
     def compile(self, node: Node) -> Code:
-        """Returns the code of a node. It uses few stack frames: the tree may be `DEPTH_MAX`
-        deep."""
+        """Returns the code of a node. It uses few frames: the tree may be `DEPTH_MAX` deep."""
         constant = self.fold(node)
         if constant is not None:
             code = _constant_code(constant.value)
@@ -333,8 +332,7 @@ class Compiler:
         return paths.compile_presence(self.path(node.operand, start_charged=False), node.field)
 
     def _domain_shape(self, node: Node) -> tuple[str, str] | None:
-        """The field and the domain of a node `device.attributes["domain"]` or capacity, else
-        None."""
+        """The field and the domain of `device.attributes["domain"]` or capacity, else None."""
         if not (isinstance(node, Call) and node.function == tree.INDEX):
             return None
         held, key = self.checked.calls[node.id].args

@@ -126,8 +126,7 @@ def _is_accumulator(node: Node) -> bool:
 
 
 class _Rounds:
-    """One run of a loop: it sets the variables, evaluates the predicate, and keeps the first
-    error."""
+    """One run of a loop: sets variables, evaluates the predicate, and keeps the first error."""
 
     __slots__ = ("ctx", "failed", "loop")
 
@@ -137,8 +136,7 @@ class _Rounds:
         self.failed: CelError | None = None
 
     def enter(self, each: Value) -> bool:
-        """Begins a round; returns False if the predicate is not true, so the accumulator is
-        unchanged."""
+        """Begins a round; returns False if the predicate leaves the accumulator unchanged."""
         ctx, loop = self.ctx, self.loop
         if len(loop.variables) == 2:
             assert isinstance(each, tuple)
@@ -194,8 +192,7 @@ def _collect(loop: _Loop) -> Code:
 
 
 def _gather(loop: _Loop) -> Code:
-    """Code of loops with `cel.@mapInsert(accumulator, key, element)`; the first variable is the
-    key."""
+    """Code of `cel.@mapInsert(accumulator, key, element)`, with the first variable as key."""
 
     def run(ctx: Evaluation) -> Value:
         over = _over(loop, ctx)

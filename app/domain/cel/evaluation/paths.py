@@ -35,8 +35,7 @@ MISSING: Final = Missing()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One field or index. `key` is the code of a key that is not constant, else `constant` is the
-    key."""
+    """One field or index. `key` is the code of a computed key, `constant` a constant key."""
 
     constant: Value = None
     key: Code | None = None

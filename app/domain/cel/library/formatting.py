@@ -1,5 +1,4 @@
-"""`text.format(list)`: clauses such as `%s`, `%d`, `%.2f`, which are checked at compilation if
-possible.
+"""`text.format(list)`: clauses such as `%s`, `%d`, `%.2f`, checked at compilation if possible.
 
 Parity: allocator.md 11.3 (strings, version 2), cel.md 3 for the checks of literal texts.
 """

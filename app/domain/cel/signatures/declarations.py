@@ -93,8 +93,7 @@ def _overload(function: str, name: str, signature: str) -> Overload:
 
 
 class _Reader:
-    """A cursor over the parts of a signature. The tables are ours, so mistakes are assertion
-    errors."""
+    """A cursor over the parts of a signature. Mistakes in our tables are assertion errors."""
 
     def __init__(self, parts: list[str]) -> None:
         self.parts = parts

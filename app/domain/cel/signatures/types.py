@@ -147,8 +147,7 @@ class Unifier:
         return all(self._assignable(*pair) for pair in pairs)
 
     def _bind(self, value: Type, variable: Type) -> tuple[bool, bool]:
-        """Binds `variable` to `value`; returns whether it fits, and whether the variable was bound
-        before."""
+        """Binds `variable` to `value`; returns whether it fits, and whether it was bound before."""
         if value == variable:
             return True, True
         present = self.bound.get(variable.variable)

@@ -79,8 +79,7 @@ class Token:
 
 
 def scan(text: str, issues: list[Issue]) -> list[Token]:
-    """Returns all tokens of the text and an end token; text that is not a token becomes an
-    issue."""
+    """Returns all tokens of the text and an end token; other text becomes an issue."""
     tokens: list[Token] = []
     position = 0
     length = len(text)
@@ -106,8 +105,7 @@ def scan(text: str, issues: list[Issue]) -> list[Token]:
 
 
 def _unrecognised(text: str, position: int) -> str:
-    """The text of a token error: an unfinished string up to the end of its line, else a
-    character."""
+    """The text of a token error: an unfinished string up to its line's end, else a character."""
     if text[position] in "\"'":
         end = text.find("\n", position)
         return text[position:] if end < 0 else text[position:end]

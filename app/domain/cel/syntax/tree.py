@@ -101,8 +101,7 @@ class MapLiteral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A message literal `Name{…}`, which the checker always refuses, because no message type exists
-    here."""
+    """A message literal `Name{…}`. The checker always refuses it: no message type exists here."""
 
     id: int
     position: int
@@ -149,8 +148,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def depth(node: Node) -> int:
-    """The number of nodes on the longest path from the root to a leaf, computed without
-    recursion."""
+    """The number of nodes on the longest path from root to leaf, computed without recursion."""
     deepest = 0
     pending = [(node, 1)]
     while pending:

@@ -249,8 +249,7 @@ def _plain(significant: str, exponent: int) -> str:
 
 
 def duration_text(value: Duration) -> str:
-    """A duration in seconds, such as `3600s` or `0.5s`; computed as a double, so digits may be
-    lost."""
+    """A duration in seconds, such as `3600s` or `0.5s`, as a double that may lose digits."""
     whole, rest = divmod(abs(value.nanoseconds), 10**9)
     seconds = float(whole) + rest / 1e9
     return plain_double_text(-seconds if value.nanoseconds < 0 else seconds) + "s"

@@ -121,8 +121,7 @@ class QuantityValue:
 
 
 class DefaultingMap(dict[str, Value]):
-    """A map of domains: the look-up of a missing domain gives an empty map, but `in` gives
-    false."""
+    """A map of domains: a missing domain is an empty map in a look-up, and absent for `in`."""
 
     __slots__ = ()
 

@@ -260,8 +260,7 @@ def bindings() -> list[JsonObject]:
 
 
 def of_extension_servers() -> list[JsonObject]:
-    """The role by which extension API servers read the authentication configuration, and its
-    binding."""
+    """The role with which extension API servers read client authentication, and its binding."""
     name, namespace = "extension-apiserver-authentication-reader", "kube-system"
     rule = {
         "apiGroups": [""],

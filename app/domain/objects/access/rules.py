@@ -54,8 +54,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessDecision:
-    """The decision: whether the request is allowed, and by which grant, or the problems of the
-    rules."""
+    """The decision: whether the request is allowed, and the grant or the problems of rules."""
 
     allowed: bool
     reason: str = ""
@@ -110,8 +109,7 @@ class Grant:
     source: str = ""
 
     def allows(self, question: Question) -> bool:
-        """Whether this grant alone allows the request; a grant of a namespace never allows a
-        path."""
+        """Whether this grant alone allows the request; one of a namespace never allows a path."""
         if self.namespace and (question.path or question.namespace != self.namespace):
             return False
         return self.rule.allows(question)
@@ -125,8 +123,7 @@ class Grants:
     problems: tuple[str, ...] = ()
 
     def decide(self, question: Question) -> AccessDecision:
-        """Returns the decision: allowed by the first grant that allows the request, else not
-        allowed."""
+        """Returns the decision: allowed by the first grant that allows it, else not allowed."""
         for grant in self.grants:
             if grant.allows(question):
                 return AccessDecision(allowed=True, reason=grant.source)
@@ -165,8 +162,7 @@ class Binding:
     missing: str = ""
 
     def source(self, user: str, groups: Iterable[str]) -> str:
-        """The text about binding, role and subject that allow a user; empty if no subject
-        matches."""
+        """The text of binding, role and subject that allow a user; empty if none matches."""
         subject = ""
         if user in self.users:
             subject = f'User "{user}"'
@@ -232,8 +228,7 @@ def rule_of(tree: JsonView) -> Rule:
 
 
 def signature(reader: ObjectsReader) -> tuple[int, ...]:
-    """Returns a value that changes if and only if a role or binding does; cheap enough for every
-    event."""
+    """Returns a value that changes if and only if a role or binding does; cheap to compute."""
     revisions: list[int] = []
     for resource in _RESOURCES:
         keys = list(reader.keys(api_groups.RBAC, resource))

@@ -32,8 +32,7 @@ _TYPES = {
 def check(
     schema: JsonView, tree: JsonView, old: JsonView | None, rules: ObjectRules
 ) -> list[FieldError]:
-    """Returns the errors of the rules that the object breaks; `old` is the object before an
-    update."""
+    """Returns errors of the rules that the object breaks; `old` is the object before an update."""
     errors: list[FieldError] = []
     evaluations = 0
     for place, part, value, before in _parts(schema, tree, old, ""):

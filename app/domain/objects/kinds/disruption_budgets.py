@@ -22,8 +22,7 @@ ALWAYS_ALLOW = "AlwaysAllow"
 
 
 def selector_of(budget: JsonView) -> LabelSelector | None:
-    """The selector of a budget: an empty one selects every pod; None, for an absent one, selects
-    none."""
+    """The selector of a budget: an empty one selects every pod, an absent one (None) no pod."""
     wanted = json_tree.get(budget, "spec", "selector")
     if not isinstance(wanted, dict):
         return None
@@ -66,8 +65,7 @@ def with_condition(
     message: str = "",
     generation: int | None = None,
 ) -> JsonObject:
-    """The status with this condition; `lastTransitionTime` changes only if the condition's status
-    does.
+    """The status with this condition; `lastTransitionTime` changes only with the status.
 
     `generation` is the budget's generation that the condition is about: by default the observed
     one.

@@ -11,8 +11,7 @@ ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 
 
 def is_extended(name: str) -> bool:
-    """Whether a resource has a domain that is not Kubernetes' own, or is an implicit extended
-    resource."""
+    """Whether a resource has a domain other than Kubernetes' own, or is implicit."""
     domain, slash, _ = name.partition("/")
     if not slash:
         return False

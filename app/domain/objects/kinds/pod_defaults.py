@@ -70,8 +70,7 @@ def default_requests(spec: JsonObject) -> None:
 
 
 def default_whole_requests(spec: JsonObject) -> None:
-    """Sets missing pod-level requests of a pod with pod-level limits to the total of its
-    containers.
+    """Sets missing pod-level requests, given pod-level limits, to the containers' total.
 
     For a resource that no container requests, the request is the pod-level limit. Parity:
     objects.md 15.1; KEP-2837, the defaults of the API.
@@ -141,8 +140,7 @@ def _default_volume(volume: JsonObject) -> None:
 
 
 def _pull_policy(image: str) -> str:
-    """The default pull policy: `Always` for the tag `latest`, explicit or implicit, else
-    `IfNotPresent`.
+    """The pull policy: `Always` for the tag `latest`, also implicit, else `IfNotPresent`.
 
     An image name that cannot be parsed has no tag.
     """
@@ -150,8 +148,7 @@ def _pull_policy(image: str) -> str:
 
 
 def quality_of_service(spec: JsonView) -> str:
-    """The QoS class from cpu and memory of all containers: `Guaranteed`, `Burstable` or
-    `BestEffort`.
+    """The QoS class by cpu and memory: `Guaranteed`, `Burstable` or `BestEffort`.
 
     Pod-level resources, if set, count instead of those of the containers. Parity: objects.md 15.1;
     KEP-2837.

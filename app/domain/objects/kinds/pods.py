@@ -1,5 +1,4 @@
-"""Changes that the API server and its admission make to a pod on create. Parity: controllers.md
-5.1."""
+"""Changes that API server and admission make to a pod on create. Parity: controllers.md 5.1."""
 
 from app.domain.objects.kinds import (
     limit_ranges,

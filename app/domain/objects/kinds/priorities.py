@@ -74,8 +74,7 @@ def resolve(pod: JsonObject, reader: ObjectsReader) -> None:
 
 
 def keep(pod: JsonObject, old: JsonView) -> None:
-    """Sets priority and preemption policy from the old pod, in place, if an update leaves them
-    out."""
+    """Sets missing priority and preemption policy from the old pod, in place."""
     for field in ("priority", "preemptionPolicy"):
         held = json_tree.get(old, "spec", field)
         if held is not None:

@@ -37,8 +37,7 @@ Path: TypeAlias = tuple[str, ...]
 
 
 class SecretCipher(Protocol):
-    """The protection of values in one history's Secrets. Each protected text is bound to its
-    `place`."""
+    """The protection of values in a history's Secrets. A text is bound to its `place`."""
 
     def __hash__(self) -> int: ...
 
@@ -47,8 +46,7 @@ class SecretCipher(Protocol):
         ...
 
     def reveal(self, place: bytes, text: str) -> bytes | None:
-        """Returns the value of a text; None for a digest, the text of another place, or a missing
-        key."""
+        """Returns the value; None for a digest, another place's text, or a missing key."""
         ...
 
     def matches(self, place: bytes, plain: bytes, text: str) -> bool:
@@ -100,8 +98,7 @@ def protected(
 
 
 def protected_where_plain(key: ObjectKey, tree: JsonObject, cipher: SecretCipher) -> JsonObject:
-    """Returns a stored Secret of an old log with its plain values protected, the others
-    unchanged."""
+    """Returns a stored Secret of an old log with plain values protected, others unchanged."""
     changed = {
         path: cipher.protect(_place(key, path), canonical_json(value))
         for path, value in _values(tree)

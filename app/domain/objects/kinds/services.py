@@ -1,5 +1,4 @@
-"""Cluster IPs and node ports of services, allocated by writes and kept while the service needs
-them.
+"""Cluster IPs and node ports of services, allocated by writes and kept while needed.
 
 Free addresses follow from the existing services, and the start of the search from the uid of the
 service, so the same write gives the same address again. The event contains the address, so a replay
@@ -216,8 +215,7 @@ def _needs_health_port(spec: JsonView) -> bool:
 
 
 def _keep_ports(spec: JsonObject, before: JsonView) -> None:
-    """Keeps node ports of ports that name none, in place; removes them for types without node
-    ports."""
+    """Keeps the old node ports where none is named, or removes them if the type has none."""
     had = {port.get("name", ""): port for port in json_tree.objects(before, "ports")}
     ports = [dict(port) for port in json_tree.objects(spec, "ports")]
     if _needs_ports(spec):
@@ -340,8 +338,7 @@ def _free_address(uid: str, addresses: frozenset[str], network: Network) -> str:
 def _set_ports(
     spec: JsonObject, own: str, reader: ObjectsReader, ranges: ServiceRanges
 ) -> list[FieldError]:
-    """Allocates the requested node ports, and free ones for the others, in place; returns
-    errors."""
+    """Allocates requested node ports, and free ones for the others, in place; returns errors."""
     used_ports = _taken_ports(reader, own)
     errors: list[FieldError] = []
     ports = spec["ports"] = [dict(port) for port in json_tree.objects(spec, "ports")]

@@ -19,8 +19,7 @@ def fill_config_map(tree: JsonObject) -> None:
 
 
 def fill_secret(tree: JsonObject) -> None:
-    """Sets the type, checks `data`, moves `stringData` to it. Raises BadRequest for invalid
-    base64."""
+    """Sets the type, checks `data`, adds `stringData`. Raises BadRequest for invalid base64."""
     tree.setdefault("type", "Opaque")
     _read(tree, "data", "Secret")
     encode_secret(tree)
@@ -69,8 +68,7 @@ def _bad_place(text: str) -> int:
 
 
 def _bad_padding(text: str, place: int, inside: int) -> int:
-    """The byte at which padding fails that begins at `place`, `inside` characters into a
-    quantum."""
+    """The byte of wrong padding that begins at `place`, `inside` characters into a quantum."""
     rest = [
         (index, char) for index, char in enumerate(text) if index > place and char not in "\r\n"
     ]

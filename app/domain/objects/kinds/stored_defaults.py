@@ -18,8 +18,7 @@ _SCALING_SECONDS = 15
 
 
 def prepare_signing_request(tree: JsonObject, actor: Actor) -> None:
-    """Sets the user of a certificate request from the actor, in place; user fields sent are
-    dropped."""
+    """Replaces the user fields of a certificate request by the actor, in place."""
     spec = tree.setdefault("spec", {})
     for name in ("extra", "groups", "uid", "username"):
         spec.pop(name, None)

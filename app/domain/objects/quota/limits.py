@@ -117,8 +117,7 @@ def hard(quota: JsonView) -> dict[str, Quantity]:
 
 
 def places_of(name: str) -> frozenset[Place]:
-    """Group and plural of the objects that count for a name; empty for a name that is not
-    counted."""
+    """Group and plural of the objects that count for a name; empty if it is not counted."""
     if name.endswith(DEVICES_SUFFIX):
         return frozenset((api_resources.RESOURCE_CLAIMS,))
     if name.startswith("count/"):
@@ -164,8 +163,7 @@ def amounts_of(reader: ObjectsReader, place: Place, tree: JsonView) -> dict[str,
 
 
 def _aliases(reader: ObjectsReader, names: Iterable[str]) -> Mapping[str, list[str]]:
-    """For each name of an extended resource: the names of the claim sums that count for it as
-    well."""
+    """The names of claim sums that also count for each name of an extended resource."""
     aliases: dict[str, list[str]] = {}
     explicit = set()
     for name in names:

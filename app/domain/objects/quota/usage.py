@@ -110,8 +110,7 @@ class Tally:
         return usage[1] if usage is not None else None
 
     def keep_within(self, scopes: Scopes, pods: Iterable[JsonView]) -> "Tally":
-        """Starts to keep the sums of the pods within all scopes, with these pods as the initial
-        ones."""
+        """Starts to keep the sums of the pods within all scopes, beginning with these pods."""
         made = Tally()
         for pod in pods:
             if quota_scopes.match(scopes, pod):

@@ -87,8 +87,7 @@ class Attributes:
         return self.subresource in _OTHER_KINDS
 
     def kind_in(self, group: str, version: str) -> JsonObject:
-        """Group, version and kind of the trees in a version; for a Scale, Binding or Eviction, its
-        own."""
+        """Group, version and kind of the trees; those of Scale, Binding and Eviction are fixed."""
         other = _OTHER_KINDS.get(self.subresource)
         if other is not None:
             group, version, name = other
@@ -111,8 +110,7 @@ class Attributes:
         return tree, old
 
     def request_in(self, group: str, version: str) -> JsonObject:
-        """The AdmissionRequest without uid and objects, in the version that a webhook or policy
-        uses."""
+        """The AdmissionRequest without uid and objects, in the version of a webhook or policy."""
         request: JsonObject = {
             "kind": self.kind_in(group, version),
             "resource": {"group": group, "version": version, "resource": self.kind.plural},
@@ -144,8 +142,7 @@ class Attributes:
 
 
 def is_exempt(group: str, resource: str) -> bool:
-    """Whether a resource is exempt from review: webhook configurations, admission policies,
-    bindings."""
+    """Whether a resource is exempt from review: configurations, policies and bindings."""
     return group == api_groups.ADMISSION_REGISTRATION and resource in _EXEMPT
 
 

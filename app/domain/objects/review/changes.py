@@ -49,8 +49,7 @@ class Review:
             raise ReviewOutdated("the object has been modified while webhooks were asked")
 
     def changed(self, attributes: Attributes) -> JsonObject:
-        """Returns the object with the patches applied, in the storage version, before it is
-        defaulted.
+        """Returns the object with the patches, in the storage version, before defaulting.
 
         Raises Rejected for patches that cannot be applied, and ReviewOutdated as `check` does.
         """

@@ -72,8 +72,7 @@ class Hook:
 
     @property
     def version(self) -> str:
-        """The version of the AdmissionReview: the first supported one in the configuration, else
-        v1."""
+        """The AdmissionReview version: the first supported one of the webhook, else v1."""
         wanted = json_tree.texts(self.tree, "admissionReviewVersions")
         return next((each for each in wanted if each in _REVIEW_VERSIONS), "v1")
 

@@ -103,8 +103,7 @@ def _matches(selector: JsonView, tree: JsonView | None) -> bool:
 
 
 def _named(rules: list[_Rule], holder: JsonView, attributes: Attributes) -> GroupVersion | None:
-    """The version in which a rule matches: that of the request if possible; None if no rule
-    does."""
+    """The version in which a rule matches, preferably the request's; None if none does."""
     request_version = GroupVersion(attributes.group, attributes.version)
     if any(_is_named(rule, attributes, request_version) for rule in rules):
         return request_version

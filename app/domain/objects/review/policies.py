@@ -64,8 +64,7 @@ def are_bound(reader: ObjectsReader) -> bool:
 
 
 def check(attributes: Attributes, reader: ObjectsReader, rules: PolicyRules) -> tuple[str, ...]:
-    """Returns the warnings of all policies. Raises the refusal of the first that denies the
-    write."""
+    """Returns the warnings of all policies. Raises the first policy's refusal of the write."""
     if is_exempt(attributes.kind.group, attributes.kind.plural):
         return ()
     warnings: list[str] = []
@@ -171,8 +170,7 @@ class _Evaluation:
         self._fails = fails
 
     def failures(self) -> list[Failure]:
-        """Returns the failed validations; evaluation errors count unless failurePolicy is
-        Ignore."""
+        """Returns failed validations, and errors unless failurePolicy is Ignore."""
         is_met, error = self._conditions()
         if error:
             return [Failure(error)] if self._fails else []
@@ -194,8 +192,7 @@ class _Evaluation:
         return failures
 
     def _conditions(self) -> tuple[bool, str]:
-        """Whether all match conditions hold, and the error text of those that cannot be
-        evaluated."""
+        """Whether all match conditions are true, and the text of evaluation errors."""
         conditions = json_tree.objects(self._spec, "matchConditions")
         if not conditions:
             return True, ""

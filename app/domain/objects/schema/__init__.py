@@ -1,2 +1,1 @@
-"""Schemas of kinds, and the processing of trees by schema: decoding, pruning, defaults,
-versions."""
+"""Schemas of kinds, and processing of trees by schema: decoding, pruning, defaults, versions."""

@@ -37,8 +37,7 @@ def convert(tree: JsonView, kind: Kind, from_version: str, to_version: str) -> J
 
 
 def check_version(kind: Kind, group: str, version: str) -> None:
-    """Raises BadRequest with an explanation for a version that never served or no longer serves the
-    kind.
+    """Raises BadRequest for a version in which the kind was never or is no longer served.
 
     The profile decides which of the known versions a release serves.
     """

@@ -1,5 +1,4 @@
-"""Additions to the published schemas: our extension kind, defaults of list keys, fields always
-shown.
+"""Additions to published schemas: our extension kind, defaults of list keys, fields always shown.
 
 Names are as published; `short` names are the last three parts (`core.v1.Container`).
 """

@@ -48,8 +48,7 @@ class Decoded:
 
 
 def decode_json(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Decoded:
-    """Returns the JSON value of `text`. Raises BadRequest for other text, TooLarge beyond a
-    bound."""
+    """Returns the JSON value of `text`. Raises BadRequest if invalid, TooLarge beyond a bound."""
     _check_size(text, bounds)
     try:
         value = _decoder.decode(text)

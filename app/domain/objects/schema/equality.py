@@ -52,16 +52,14 @@ def is_unchanged(new: Any, stored: Any) -> bool:
 
 
 def _mixes_numbers(left: Any, right: Any) -> bool:
-    """Whether a boolean and a number that are equal in Python are at the same place, at any
-    depth."""
+    """Whether a boolean is compared with a number equal to it in Python, at any depth."""
     if isinstance(left, (dict, list)):
         return left is not right and _encode(left) != _encode(right)
     return isinstance(left, bool) is not isinstance(right, bool)
 
 
 def equal_json(left: Any, right: Any) -> bool:
-    """Whether the JSON values are equal, with empty parts. Unlike in Python, `true` differs from
-    1."""
+    """Whether JSON values are equal, with empty parts. Unlike in Python, `true` is not 1."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(
             equal_json(value, right[key]) for key, value in left.items()

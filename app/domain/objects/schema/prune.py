@@ -23,8 +23,7 @@ Cleaner: TypeAlias = Callable[[Any, list[str]], Any]
 
 
 class WrongType(RedraError):
-    """A value that cannot be decoded into its field. The message is that of the API server's
-    decoder.
+    """A value that cannot be decoded into its field. The message is the API server's.
 
     `fields` is the path of field names from the root, `struct` the innermost struct.
     """
@@ -58,8 +57,7 @@ def clean(node: SchemaNode, tree: JsonObject) -> tuple[JsonObject, list[str]]:
 
 
 def clean_partial(node: SchemaNode, tree: JsonObject) -> tuple[JsonObject, list[str]]:
-    """The same for an applied configuration: no fields are set, so that the apply owns none of
-    them."""
+    """The same for an applied configuration: sets no fields, so the apply owns none of them."""
     problems: list[str] = []
     kept: JsonObject = _cleaner(node, complete=False)(tree, problems)
     return kept, [f'unknown field "{path.lstrip(".")}"' for path in problems]

@@ -220,8 +220,7 @@ class Schemas:
         self.stored: dict[Kind, SchemaNode] = {}
 
     def node(self, kind: Kind, group: str, version: str) -> SchemaNode:
-        """The root of a kind in one version; loosely typed if the release does not define the
-        kind."""
+        """The root of a kind in one version; loosely typed if the release does not define it."""
         if kind.custom is not None:
             return self._custom_node(kind, version)
         node = self.find(group, version, kind.kind)
@@ -237,8 +236,7 @@ class Schemas:
         return node
 
     def find(self, group: str, version: str, kind: str) -> SchemaNode | None:
-        """The root of a published kind, including kinds that are only requests; None if there is
-        none."""
+        """The root of a published kind, including kinds that are only requests; else None."""
         key = (group, version, kind)
         if key not in self._nodes:
             name = definition_name(*key)
@@ -269,8 +267,7 @@ class Schemas:
         return sorted(set(self._published) | set(corrections.DEFINITIONS))
 
     def reachable(self, definition: str) -> list[str]:
-        """The names of the definition and of all definitions that it refers to, in order of first
-        reference."""
+        """The names of the definition and of all that it refers to, in order of first reference."""
         met: dict[str, None] = {}
         pending = [definition]
         while pending:

@@ -50,8 +50,7 @@ Update: TypeAlias = Callable[[JsonView, JsonView, str, Context], list[FieldError
 
 
 def _again(check: Create) -> Update:
-    """Returns a check of changes that checks the changed object like a new one, except its
-    status."""
+    """Returns a check of changes that checks like a create, except of the status."""
 
     def check_change(
         tree: JsonView, _old: JsonView, subresource: str, context: Context

@@ -15,8 +15,7 @@ from app.domain.objects.profile import Profile
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """The imitated release, the labels of the object's namespace, and the checks of CEL
-    expressions."""
+    """The imitated release, the labels of the namespace, and the checks of CEL expressions."""
 
     profile: Profile
     namespace_labels: Mapping[str, str] = msgspec.field(default_factory=dict)

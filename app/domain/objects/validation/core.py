@@ -124,8 +124,7 @@ def _is_same_grace(new: JsonView, stored: JsonView) -> bool:
 
 
 def _gates(new: JsonView, stored: JsonView) -> list[FieldError]:
-    """Checks changes of gates: they can only be removed, and with gates a nodeSelector can only
-    grow."""
+    """Checks changes of gates, which can only be removed; until then nodeSelector can only grow."""
     errors: list[FieldError] = []
     before = [json_tree.text(gate, "name") for gate in json_tree.objects(stored, "schedulingGates")]
     for index, gate in enumerate(json_tree.objects(new, "schedulingGates")):

@@ -1,5 +1,4 @@
-"""Validation of Jobs and CronJobs. Selector, completion mode and the template of a started Job are
-immutable.
+"""Validation of Jobs and CronJobs. The selector and a started Job's template are immutable.
 
 Parity: objects.md 15.1; the messages are upstream's; a template is printed as it was written, not
 with upstream's field names.
@@ -129,8 +128,7 @@ def _spec(spec: JsonView, path: str) -> list[FieldError]:
 
 
 def _completions_are_frozen(spec: JsonView, before: JsonView) -> bool:
-    """Whether a change of completions is refused: an Indexed Job may set them to its
-    parallelism."""
+    """Whether changed completions are refused; in an Indexed Job they may equal parallelism."""
     if spec.get("completions") == before.get("completions"):
         return False
     follows = spec.get("completions") == spec.get("parallelism")

@@ -32,8 +32,7 @@ def is_empty(selector: JsonView) -> bool:
 
 
 def matches(selector: JsonView, labels: JsonView) -> bool:
-    """Whether labels match a selector; True for a selector that cannot be read, which `check`
-    refuses."""
+    """Whether labels match a selector; True for an invalid one, which `check` refuses."""
     try:
         return selectors.label_selector_of(selector).matches(dict(labels))
     except selectors.SelectorError:

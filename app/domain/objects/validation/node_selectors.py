@@ -12,8 +12,7 @@ OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
 def node_selector(selector: Any, path: str, *, one_term: bool = False) -> list[FieldError]:
-    """Checks a selector: at least one term (exactly one with `one_term`), each with valid
-    requirements."""
+    """Checks a selector: at least one term (exactly one with `one_term`), all valid."""
     tree = selector if isinstance(selector, dict) else {}
     terms = json_tree.objects(tree, "nodeSelectorTerms")
     place = f"{path}.nodeSelectorTerms"

@@ -224,8 +224,7 @@ def request_names(names: Any, path: str, known: frozenset[str] | None) -> list[F
 
 
 def request_reference(name: Any, path: str, known: frozenset[str] | None) -> list[FieldError]:
-    """Checks a reference, `main` or `main/sub`; `known` are the valid ones, None skips that
-    check."""
+    """Checks a reference, `main` or `main/sub`; with `known`, it must be one of these."""
     text = name if isinstance(name, str) else ""
     errors: list[FieldError] = []
     parts = text.split("/")

@@ -1,5 +1,4 @@
-"""Validation of ConfigMaps and Secrets: keys, size, keys required by types of secrets,
-immutability.
+"""Validation of ConfigMaps and Secrets: keys, size, required keys, immutability.
 
 Parity: objects.md 15.1; the messages are upstream's; values of secrets are never shown.
 """
@@ -103,8 +102,7 @@ def update_secret(
 
 
 def _frozen(tree: JsonView, old: JsonView, fields: tuple[str, ...]) -> list[FieldError]:
-    """Returns errors for changes of an immutable object, including changes of `immutable`
-    itself."""
+    """Returns errors for changes of an immutable object, `immutable` itself included."""
     if not json_tree.flag(old, "immutable"):
         return []
     changed = [] if json_tree.flag(tree, "immutable") else ["immutable"]

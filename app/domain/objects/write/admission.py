@@ -55,8 +55,7 @@ def admit(
     rules: Rules,
     now: Instant,
 ) -> tuple[JsonObject, tuple[str, ...]]:
-    """Returns the stored form of `tree`, which is in `group`/`version`, and warnings for the
-    client.
+    """Returns the stored form of `tree`, which is in `group`/`version`, and warnings.
 
     Raises BadRequest for a body of another kind or version, for a value of a wrong type, and in
     strict mode for unknown or duplicate fields.
@@ -95,8 +94,7 @@ _TAKEN_FOR_STATUS = frozenset(("apiVersion", "kind", "metadata", "status"))
 
 
 def fill(kind: Kind, version: str, tree: JsonObject) -> None:
-    """Sets the defaults of a custom kind in place: those of the request's version and of
-    storage."""
+    """Sets the defaults of a custom kind in place, of the request's and the storage version."""
     if kind.custom is None:
         return
     for name in dict.fromkeys((version, kind.storage_version)):
@@ -134,8 +132,7 @@ _SLICE_LISTS = ("devices", "sharedCounters")
 def pruned(
     kind: Kind, group: str, version: str, tree: JsonObject, rules: Rules
 ) -> tuple[JsonObject, list[str]]:
-    """Returns the pruned copy of a tree, and problems. Raises BadRequest for a value of a wrong
-    type."""
+    """Returns the pruned copy of a tree, and problems. Raises BadRequest for a wrong type."""
     node = rules.schemas.node(kind, group, version)
     try:
         if kind.custom is not None:
@@ -208,8 +205,7 @@ def report(
 
 
 def check_type(kind: Kind, expected: str, tree: JsonObject) -> None:
-    """Raises BadRequest for a tree of another kind or version; absent ones default to the
-    request's."""
+    """Raises BadRequest for a tree of another kind or version; both may be absent."""
     found_version = tree.get("apiVersion") or expected
     found_kind = tree.get("kind") or kind.kind
     if found_kind == kind.kind and found_version == expected:

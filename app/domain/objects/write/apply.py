@@ -119,8 +119,7 @@ def _check_type(kind: Kind, expected: str, body: JsonObject) -> None:
 
 
 def _config(kind: Kind, command: PatchObject, rules: Rules) -> tuple[JsonObject, tuple[str, ...]]:
-    """Returns the configuration in the storage version, pruned and without defaults, and
-    warnings."""
+    """Returns the configuration, pruned, in the storage version, without defaults, and warnings."""
     body = command.body
     if not isinstance(body, dict):
         raise BadRequest("an applied configuration must be an object")

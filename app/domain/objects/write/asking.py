@@ -17,10 +17,10 @@ __all__ = ["CREATE", "DELETE", "UPDATE", "ask", "changed", "judged"]
 def ask(
     write: WriteRequest, operation: str, *, tree: JsonObject | None, old: JsonObject | None
 ) -> tuple[str, ...]:
-    """Returns the policies' warnings about a write; see `Attributes`. Raises the refusal of a
-    policy.
+    """Returns the policies' warnings about a write. Raises the refusal of a policy.
 
-    With a review, it also records the attributes for webhooks, and raises ReviewOutdated.
+    The parameters are those of `Attributes`. With a review, it also records the attributes for
+    webhooks. Raises ReviewOutdated if webhooks saw another version of the object.
     """
     options = write.options
     if options.skips_review:

@@ -109,8 +109,7 @@ def _status(pod: JsonView, now: str, rules: Rules) -> JsonObject:
 
 
 def _metadata(pod: JsonView, command: BindPod, node: JsonObject | None, rules: Rules) -> JsonObject:
-    """The pod's metadata with the node's topology labels, which do not replace the pod's own
-    labels.
+    """The pod's metadata with the node's topology labels; the pod's own labels have priority.
 
     Annotations of the command replace the pod's.
     """

@@ -138,8 +138,7 @@ class RecordDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFact:
-    """Stores an event that is not about an object: import, gap, observed request, clock,
-    restart."""
+    """Stores an event not about an object: import, gap, observed request, clock, restart."""
 
     type: str
     key: ObjectKey

@@ -49,8 +49,7 @@ NOT_READY_TAINT = {"effect": "NoSchedule", "key": well_known.NOT_READY}
 def decide_create(
     reader: ObjectsReader, command: CreateObject, stamp: Stamp, rules: Rules
 ) -> Decided:
-    """Returns the new object. Raises Rejected for an unknown namespace, an invalid object or a name
-    in use."""
+    """Returns the new object. Raises Rejected: unknown namespace, invalid object, name in use."""
     kind = admission.find_kind(reader, command.key, command.version, rules)
     tree, warnings, form = _admitted(kind, command, stamp, rules)
     write = WriteRequest(
@@ -69,8 +68,7 @@ def decide_create(
 def _admitted(
     kind: Kind, command: CreateObject, stamp: Stamp, rules: Rules
 ) -> tuple[JsonObject, tuple[str, ...], Form | FormKey | None]:
-    """Returns the admitted tree, its warnings, and the form it was made from or the key of a new
-    one."""
+    """Returns the admitted tree, warnings, and the form it was made from or a new form's key."""
     group, version, tree = command.key.group, command.version, command.tree
     options = command.options
     key = None
@@ -201,8 +199,7 @@ def _changed(write: WriteRequest, tree: JsonObject) -> JsonObject:
 
 
 def check_namespace(reader: ObjectsReader, kind: Kind, key: ObjectKey) -> None:
-    """Raises NotFound or Forbidden unless the namespace of a new object exists and is not
-    terminating."""
+    """Raises NotFound for a missing namespace of a new object, Forbidden for a terminating one."""
     namespace = reader.get(ObjectKey(api_groups.CORE, "namespaces", "", key.namespace))
     if namespace is None:
         raise rejections.not_found(_namespace_kind(), key.namespace)

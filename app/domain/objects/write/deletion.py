@@ -109,8 +109,7 @@ def _check_preconditions(
 
 
 def _steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _Steps:
-    """The steps for kinds without a grace period: removed at once, or terminating with
-    finalizers."""
+    """The steps without a grace period: removed at once, or terminating with finalizers."""
     before = metadata.of(old)
     finalizers = _finalizers(before, command.propagation)
     if not finalizers:
@@ -162,8 +161,7 @@ def _namespace_steps(old: JsonObject, stamp: Stamp) -> _Steps:
 
 
 def _definition_steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _Steps:
-    """The steps for a definition, which waits until the `definitions` controller deleted its
-    objects."""
+    """The steps for a definition; the `definitions` controller deletes its objects first."""
     before = metadata.of(old)
     if "deletionTimestamp" in before:
         return []
@@ -196,8 +194,7 @@ def _grace_seconds(pod: JsonObject, command: DeleteObject) -> int:
 
 
 def _mark_deleting(found: JsonObject, now: Instant, *, grace_seconds: int) -> None:
-    """Sets the deletion fields of metadata in place and increments the generation, if not yet
-    set."""
+    """Sets missing deletion fields of metadata in place and increments the generation."""
     if "deletionTimestamp" in found:
         return
     due = Instant(now + grace_seconds * timestamps.SECOND)

@@ -85,8 +85,7 @@ def changed_meanwhile(name: str) -> TooManyRequests:
 
 
 def disruptions_allowed(reader: ObjectsReader, budget: JsonObject) -> int:
-    """The number of disruptions that a budget allows, counted from its pods without a
-    controller."""
+    """The disruptions that a budget allows, counted from its pods without a controller."""
     healthy, needed = _count(reader, budget)
     return max(0, healthy - needed)
 
@@ -182,8 +181,7 @@ def _count(reader: ObjectsReader, budget: JsonObject) -> tuple[int, int]:
 
 
 def _selects(budget: JsonObject, pod: JsonObject) -> bool:
-    """Whether the budget selects the pod: an empty selector selects all pods, an absent one
-    none."""
+    """Whether the budget selects the pod; an empty selector selects all, an absent one none."""
     selector = disruption_budgets.selector_of(budget)
     if selector is None:
         return False

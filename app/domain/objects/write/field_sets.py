@@ -77,8 +77,7 @@ def applied(value: JsonObject, node: SchemaNode) -> FieldSet:
 
 
 def everything(value: Any, node: SchemaNode | None) -> FieldSet:
-    """The set of a new value: itself and all fields below it. The set is shared: never change
-    it."""
+    """The set of a new value: itself and all fields below it. It is shared: never change it."""
     if node is None or not node.is_granular:
         return _LEAF
     owned: FieldSet = {MEMBER: True}
@@ -120,8 +119,7 @@ def written_whole(value: Any, node: SchemaNode | None) -> JsonObject:
 
 
 def written_beyond(zero: Any, value: Any, node: SchemaNode | None) -> JsonObject | None:
-    """The `fieldsV1` of the fields changed by `changes(zero, value, node)`; None if there are
-    none."""
+    """The `fieldsV1` of the changed fields of `changes(zero, value, node)`; None if empty."""
     if zero is value or zero == value:
         return None
     if zero is None and value == []:

@@ -233,8 +233,7 @@ def begin(metadata: JsonObject, fields: JsonObject, node: SchemaNode, writer: Ma
 
 
 def _owned_at(key: str, value: object, zero: JsonView, node: SchemaNode) -> JsonObject | None:
-    """The `fieldsV1` of the part of a new object's field that its writer owns; None if it owns
-    none."""
+    """The `fieldsV1` of the owned part of a new object's field; None if it is empty."""
     child = node.fields.get(key)
     if key in zero:
         return field_sets.written_beyond(zero[key], value, child)
@@ -307,8 +306,7 @@ def _spelt(entry: JsonView, fields: FieldSet, names: Mapping[str, str]) -> Field
 
 
 def _bounded(rows: list[Manager]) -> list[Manager]:
-    """The rows, with the oldest updates merged into one if there are more than
-    UPDATE_ENTRIES_MAX."""
+    """The rows, with the oldest updates above UPDATE_ENTRIES_MAX merged into one."""
     updates = [row for row in rows if row.operation != APPLY]
     if len(updates) <= UPDATE_ENTRIES_MAX:
         return rows

@@ -29,8 +29,7 @@ def reached_by(paths: list[list[str]]) -> Touched:
 
 
 def ordered(value: Any, node: SchemaNode | None, touched: Touched | None) -> Any:
-    """A patched object with keys in the printed order: sorted along the patch's paths, else by
-    type.
+    """A patched object in printed order: keys sorted along the patch's paths, else by type.
 
     Parity: api.md 8; a JSON or merge patch decodes only the parts on its paths, and leaves the
     others as they were written.

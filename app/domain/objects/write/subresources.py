@@ -92,8 +92,7 @@ def merged(kind: Kind, old: JsonObject, tree: JsonObject, subresource: str) -> J
 
 
 def _resized(old: JsonObject, wanted: JsonView) -> JsonObject:
-    """The spec of a pod with resources and resizePolicy of the wanted containers of the same
-    names."""
+    """The spec of a pod with resources and resizePolicy of wanted containers of equal names."""
     pod = dict(old)
     for field in ("containers", "initContainers"):
         resources = {

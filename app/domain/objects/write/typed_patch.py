@@ -1,5 +1,4 @@
-"""Checks of an applied configuration against its schema: server-side apply allows no unknown
-fields.
+"""Checks of applied configurations by schema: server-side apply allows no unknown fields.
 
 Other writes drop unknown fields; an apply would then own fields that do not exist, so it is
 refused. Lists with duplicate keys or with an item without keys are refused too. Parity: api.md 9;

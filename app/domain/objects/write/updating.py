@@ -234,8 +234,7 @@ def _successor(
     subresource: str,
     rules: Rules,
 ) -> tuple[JsonObject, tuple[str, ...]]:
-    """Returns the object after the write, with the parts that it does not write from `old`, and
-    warnings."""
+    """Returns the object after the write, with all other parts from `old`, and warnings."""
     new = subresources.merged(kind, old, tree, subresource)
     if subresource == "status":
         new["metadata"] = dict(new["metadata"])
@@ -444,8 +443,7 @@ def _count_generation(
 
 
 def _is_finished(kind: Kind, tree: JsonObject) -> bool:
-    """Whether a terminating object can be removed: it has no finalizers and no grace period
-    left."""
+    """Whether a terminating object has neither finalizers nor a grace period left."""
     own_metadata = metadata.of(tree)
     if "deletionTimestamp" not in own_metadata or own_metadata.get("finalizers"):
         return False

@@ -1,5 +1,4 @@
-"""Validation of the status of ResourceClaims. Parity: objects.md 5.4 and 5.5, controllers.md
-6.2."""
+"""Validation of ResourceClaims' status. Parity: objects.md 5.4 and 5.5, controllers.md 6.2."""
 
 import ipaddress
 from typing import Any

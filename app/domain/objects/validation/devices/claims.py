@@ -91,8 +91,7 @@ def update(tree: JsonView, old: JsonView, subresource: str, context: Context) ->
 
 
 def create_template(tree: JsonView, context: Context) -> list[FieldError]:
-    """Checks a new ResourceClaimTemplate. Errors of admin access have no second `spec` in the
-    path."""
+    """Checks a new ResourceClaimTemplate. Admin access errors have one `spec` in the path."""
     spec = json_tree.mapping(tree, "spec", "spec")
     errors = _template_metadata(json_tree.mapping(tree, "spec", "metadata"))
     return errors + check_spec(spec, "spec.spec", context) + _admin_access(spec, context)

@@ -1,5 +1,4 @@
-"""Validation of attributes, capacities and request policies of devices. Parity: objects.md 7.3 and
-7.4."""
+"""Validation of devices' attributes, capacities and policies. Parity: objects.md 7.3 and 7.4."""
 
 import itertools
 from collections.abc import Callable

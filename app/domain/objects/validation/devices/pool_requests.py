@@ -23,8 +23,7 @@ def create(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def update(tree: JsonView, old: JsonView, _subresource: str, _context: Context) -> list[FieldError]:
-    """Checks a changed ResourcePoolStatusRequest: the spec and a status that was set are
-    immutable."""
+    """Checks a changed ResourcePoolStatusRequest: spec and an existing status are immutable."""
     errors = conditions.check(json_tree.get(tree, "status", "conditions"), "status.conditions")
     if tree.get("spec") != old.get("spec"):
         errors.append(immutable("spec", tree.get("spec")))

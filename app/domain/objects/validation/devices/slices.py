@@ -126,8 +126,7 @@ def _limits_of(context: Context) -> SliceLimits:
 
 
 def _counters_in_all(spec: JsonView) -> list[FieldError]:
-    """Checks counters up to 1.34: totals over the slice, and that devices use sets of their
-    slice."""
+    """Checks counters up to 1.34: totals of the slice, and references to sets of the slice."""
     sets = dict(_by_set(spec.get("sharedCounters"), "name"))
     errors: list[FieldError] = []
     in_all = 0

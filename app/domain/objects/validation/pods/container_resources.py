@@ -102,8 +102,7 @@ def _name(name: str, path: str) -> list[FieldError]:
 
 
 def _beside_limit(name: str, amount: Any, limits: JsonView, path: str) -> list[FieldError]:
-    """Checks a request against its limit: at most the limit, or equal if it cannot be
-    overcommitted."""
+    """Checks a request: at most its limit, or equal to it if it cannot be overcommitted."""
     is_exact = not is_native(name) or name.startswith(PAGES)
     if name not in limits:
         detail = "Limit must be set for non overcommitable resources"

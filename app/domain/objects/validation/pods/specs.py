@@ -37,16 +37,14 @@ _RESTARTS = ("Always", "OnFailure", "Never")
 def check_template(
     template: JsonView, path: str, *, volumes: Iterable[str] = ()
 ) -> list[FieldError]:
-    """Checks labels and spec of a pod template; `volumes` are names in addition to those of the
-    spec."""
+    """Checks labels and spec of a pod template; `volumes` are additional names of volumes."""
     errors = shared.labels(json_tree.get(template, "metadata", "labels"), f"{path}.metadata.labels")
     spec = meta.spec(template)
     return errors + check_pod(spec, f"{path}.spec", volumes=volumes)
 
 
 def check_pod(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list[FieldError]:
-    """Checks the spec of a pod or template; `volumes` are names in addition to those of the
-    spec."""
+    """Checks the spec of a pod or template; `volumes` are additional names of volumes."""
     errors: list[FieldError] = []
     if spec.get("resourceClaims"):
         errors += pod_claims.check(spec, path)

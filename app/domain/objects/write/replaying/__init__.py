@@ -1,2 +1,4 @@
-"""Replay of recorded events in a history to which clients write: `deciding` decides the result of
-an event, `rebasing` merges it with changes of clients."""
+"""Replay of recorded events beside writes of clients.
+
+`deciding` decides the result of an event, `rebasing` merges it with changes of clients.
+"""

@@ -1,5 +1,4 @@
-"""Replay of a recorded event in a history to which clients write: a paced replay
-(`service/pacing`).
+"""Replay of a recorded event beside writes of clients: a paced replay (`service/pacing`).
 
 Changes of clients have priority over the recording. An event that cannot be replayed as it was
 recorded is followed by `ConflictObserved`, which states what was not replayed and why.
