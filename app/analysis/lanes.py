@@ -31,8 +31,7 @@ class LaneBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanesRequest:
-    """The lanes wanted: of one namespace, of objects with `name` in their name; empty values match
-    all.
+    """The lanes wanted: of a namespace, of objects with `name` in their name; empty: all.
 
     Only lanes with a state between `since` and `until` are shown; None: from the first to the last.
     Nothing after the moment shown is included.

@@ -50,8 +50,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
-    """One write of the object: who wrote, with which program, the causing revision, and the
-    changes.
+    """One write of the object: the user, the program, the causing revision, and the changes.
 
     `changes` are relative to the previous version; `omitted` counts those that are not listed. The
     very first version has none.

@@ -132,9 +132,7 @@ def of(
     name: str = "",
     bounds: PaceBounds = PaceBounds(),
 ) -> StartPace:
-    """The start durations of pods of a namespace whose name contains `name`; empty values match
-    all.
-    """
+    """The start durations of pods of a namespace, with `name` in their name; empty: all."""
     begun = chronicle.spans.count_begun(api_resources.PODS, until)
     keys = chronicle.spans.began.get(api_resources.PODS, ())[:begun]
     if namespace or name:

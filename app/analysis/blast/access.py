@@ -51,8 +51,9 @@ def _moved(
 def _selected(
     before: Side, after: Side, touched: frozenset[str], both: Mapping[DeviceId, Device]
 ) -> tuple[int, int, int]:
-    """The numbers of devices that no class selects any more, that a class now selects, and that a
-    changed class lost while another class selects them.
+    """The numbers of devices lost by all classes, won by a class, and moved between classes.
+
+    Moved are devices that a changed class lost while another class selects them.
     """
     if not touched:
         return 0, 0, 0

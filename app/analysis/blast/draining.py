@@ -24,9 +24,7 @@ NAMES_MAX = 3
 
 
 def drain(world: World, node: str) -> tuple[str, ...]:
-    """Evicts the pods of a node on the hypothetical cluster; returns warnings about kubectl's
-    options.
-    """
+    """Evicts the pods of a node on the hypothetical cluster; returns warnings about kubectl."""
     drained: list[tuple[str, JsonView]] = []
     daemons: list[str] = []
     for key in sorted(world.objects.keys(*api_resources.PODS)):

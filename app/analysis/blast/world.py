@@ -112,9 +112,11 @@ class Side:
 
 @dataclass(slots=True, kw_only=True)
 class Touched:
-    """The objects that a change touches: pools by slices, classes by selectors; pods that it ends,
-    with their fates; pods that a drain cannot evict, with the refusal; claims that it deletes, in
-    their state before.
+    """The objects that a change touches.
+
+    Pools are touched by slices, classes by selectors. `pods` are those that it ends, with their
+    fates; `kept` those that a drain cannot evict, with the refusal; `claims` those that it deletes,
+    in their state before.
     """
 
     pools: set[PoolId] = field(default_factory=set)

@@ -79,8 +79,7 @@ def fit_all(
     bounds: FitBounds = FitBounds(),
     goes_on: GoesOn = _always,
 ) -> tuple[Fit, ...]:
-    """Finds how many copies of each subject fit; of fewer subjects when the bounds are reached
-    before.
+    """Finds how many copies of each subject fit; leaves subjects out when a bound is reached.
 
     A refused subject does not keep the others from being tried. Raises InputError when an
     accompanying object is refused, where no scheduler runs, and when the caller no longer waits.
@@ -259,9 +258,7 @@ def _copy(pod: JsonObject, name: str) -> JsonObject:
 
 
 class _Placing:
-    """The copies placed so far, which later ones see. A context manager: it leaves the state
-    unchanged.
-    """
+    """The copies placed so far, which later ones see. On exit the state is as it was."""
 
     def __init__(self, world: World, rules: SchedulerRules) -> None:
         self._world = world

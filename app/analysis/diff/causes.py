@@ -321,9 +321,7 @@ def _end(difference: Difference) -> Root:
 
 
 def _fallback(known: Known) -> Root:
-    """The root if nothing was found: different switches, since they may affect anything, else
-    unknown.
-    """
+    """The root if nothing was found: different switches if any, else unknown."""
     if known.switches:
         return settings_root(known.switches)
     return Root(kind=RootKind.UNKNOWN, name="unknown", text="no cause was found")

@@ -54,9 +54,7 @@ class Border:
     within: int
 
     def extended(self, side: Side) -> Side:
-        """The longer side, extended by the events that count as the instant at which the other
-        ended.
-        """
+        """The longer side, extended by the events at the instant of the other's end."""
         more = [each for each in side.beyond if self._is_near(side, each)]
         return replace(side, events=[*side.events, *more])
 
@@ -99,9 +97,7 @@ class Border:
 
 
 def border_of(a: Side, b: Side, within: int) -> Border | None:
-    """The border where the shorter of two recordings ends; None if neither continues after the
-    other.
-    """
+    """The border where the shorter of two recordings ends; None if neither is longer."""
     for name, side in (("a", a), ("b", b)):
         if side.beyond:
             return Border(longer=name, end=side.instant(side.until), within=within)

@@ -75,9 +75,7 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """One write: its effect as text, which is equal for equal writes, and the object that it
-    created.
-    """
+    """One write: its effect as text, equal for equal writes, and the object that it created."""
 
     at: Moment
     what: str

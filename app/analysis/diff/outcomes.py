@@ -170,9 +170,7 @@ def _late_pods(side: Side, border: Border, differing: Sequence[Pair]) -> Steps[s
 
 
 def _near(side: Side, border: Border) -> Mapping[ObjectKey, Sequence[JsonObject | None]]:
-    """The states that objects of the longer side had near the end of the other one, if they changed
-    then.
-    """
+    """The states near the other side's end of objects that changed then on the longer side."""
     before, near = border.near(side)
     trees = _kept(replace(side, events=before))
     states: dict[ObjectKey, list[JsonObject | None]] = {}

@@ -117,9 +117,7 @@ class DiffReport:
 
 
 def head_json(a: Side, b: Side, after_end: AfterEnd | None, listed_max: int) -> JsonObject:
-    """The two histories, their last revisions, their common revision, and what only one of them
-    has.
-    """
+    """The two histories, their last and common revisions, and what only one of them has."""
     after = {} if after_end is None else {"afterEnd": after_end.to_json(listed_max)}
     return {
         "a": _side(a),

@@ -1,5 +1,4 @@
-"""The testimony of one side about a pod at one moment: its nodes' reasons, and the facts behind
-them.
+"""The testimony of one side about a pod at one moment: its nodes' reasons, and the facts.
 
 Questions are answered in the order of their revisions while the side's events are folded once. The
 functions are generators that yield after each step.
@@ -84,8 +83,7 @@ class PoolFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFacts:
-    """A claim of a pod: whether it exists, its spec, and the pods for which it is already
-    allocated.
+    """A claim of a pod: whether it exists, its spec, and the pods that already use it.
 
     `template` names the ResourceClaimTemplate from which it was made, if any.
     """

@@ -49,9 +49,7 @@ def head_of(report: DiffReport | EndReport) -> str:
 
 
 def reasons_of(report: DiffReport) -> list[Reason]:
-    """Root causes, each followed by its consequences; then settings and changes without
-    consequences.
-    """
+    """Root causes, each followed by its consequences; then changes without consequences."""
     reasons = [_root(root, below, report) for root, below in report.roots()]
     texts = [
         Reason(

@@ -14,9 +14,7 @@ from app.domain.values.timestamps import Instant
 
 
 def ranks(claim: JsonView, chosen: Sequence[str]) -> dict[str, int]:
-    """The position of each chosen alternative in its list. `chosen` has `REQUEST/ALTERNATIVE`
-    names.
-    """
+    """The position of each chosen alternative in its list; names are `REQUEST/ALTERNATIVE`."""
     places: dict[str, int] = {}
     for request in dra.requests(claim):
         for place, wish in enumerate(request.first_available):

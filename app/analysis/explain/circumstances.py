@@ -281,9 +281,7 @@ def without_devices(nodes: Sequence[NodeReason]) -> list[str]:
 
 
 def _nowhere_at_all(views: LiveViews) -> Iterator[tuple[Slice, str]]:
-    """The newest slices with devices for nodes that do not exist, and a text that names those
-    nodes.
-    """
+    """The newest slices with devices for nodes that do not exist, and text naming the nodes."""
     known = [
         Node(name=key.name, labels=meta.labels(views.objects.get(key) or {}))
         for key in views.objects.keys(*api_resources.NODES)

@@ -31,9 +31,7 @@ def state_of(
     quirks: ControllerQuirks,
     now: Instant,
 ) -> Iterator[Reason]:
-    """Reasons about the claim's deletion, devices, other holders, constraints, taints and
-    consumers.
-    """
+    """Reasons: the claim's deletion, devices, other holders, constraints, taints, consumers."""
     results = dra.results(tree)
     if meta.is_deleting(tree):
         yield from _ending(views, events, tree)
@@ -57,9 +55,7 @@ def state_of(
 
 
 def users_of(views: LiveViews, key: ObjectKey, tree: JsonView) -> list[str]:
-    """The pods that want the claim: its consumers, else its owner, else the first pod that names
-    it.
-    """
+    """The pods that want the claim: its consumers, else its owner, else a pod that names it."""
     owners = [owner.name for owner in meta.owners(tree)[:1]]
     return consumers_of(tree) or owners or _naming(views, key)
 

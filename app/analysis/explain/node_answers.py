@@ -1,5 +1,4 @@
-"""The answer of each node to a pod: the first filter that refuses it, or the allocator's full
-answer.
+"""The answer of each node to a pod: the first filter that refuses it, or the allocator's answer.
 
 Computed on request, from the views of any revision; a normal scheduling attempt stops earlier.
 """
@@ -70,8 +69,7 @@ class NodeAnswer:
         changes_max: int = counterfactual.CHANGES_MAX,
         tries_max: int = counterfactual.TRIES_MAX,
     ) -> Generator[None, None, list[Help]]:
-        """Searches for the smallest proven changes that make the claims fit here; yields after each
-        try.
+        """Searches for the smallest proven changes that make the claims fit here, try by try.
 
         A closed node is opened first; this is one of the changes.
         """
@@ -93,9 +91,7 @@ class NodeAnswer:
 
     @property
     def is_helpable(self) -> bool:
-        """Whether the allocator was asked and refused, on the node or on the node as if it were
-        open.
-        """
+        """Whether the allocator was asked and refused, on the node as it is or as if open."""
         opened = self.opened
         return bool(self.text) and (
             self.answer is not None
@@ -210,9 +206,7 @@ def ask_nodes(
 
 
 def _opened(cycle: Cycle, info: NodeInfo) -> OpenNode:
-    """The answer of a node without its cordon, or without the taints that the pod does not
-    tolerate.
-    """
+    """The answer of a node without its cordon, or without the taints that are not tolerated."""
     if info.is_unschedulable and not filters.is_tolerated(cycle.pod, filters.UNSCHEDULABLE_TAINT):
         change = f"uncordon node {info.name}"
         taints = tuple(taint for taint in info.taints if taint.get("key") != _CORDON)

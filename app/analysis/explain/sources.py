@@ -35,9 +35,7 @@ def creation(events: Sequence[Event]) -> Event | None:
 
 
 def by(event: Event) -> str:
-    """The author and time, `by alice at 2026-01-02T03:04:05Z`, or that the state predates the
-    recording.
-    """
+    """`by alice at 2026-01-02T03:04:05Z`, or that the state predates the recording."""
     if event.stamp.verb == BASELINE_VERB:
         return "before it was first recorded"
     author = event.stamp.actor.user

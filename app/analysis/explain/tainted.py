@@ -49,9 +49,7 @@ class TaintVerdict:
 
 
 def device_of(views: LiveViews, place: DeviceId) -> tuple[str, Device] | None:
-    """The effective device in the newest generation of its pool, with the key of its slice before
-    it.
-    """
+    """The effective device in its pool's newest generation, after the key of its slice."""
     for resource_slice in pools.newest(views.inventory.slices_of(place[:2])):
         for device in resource_slice.devices:
             if device.id == place:

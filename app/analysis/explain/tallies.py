@@ -89,9 +89,7 @@ class CauseTally:
         return f"{texts[0]} ({len(texts) - 1} others alike)"
 
     def _allocated_to(self) -> str:
-        """Each holder once, and how many of the devices would not be selected even if they were
-        free.
-        """
+        """Each holder once, and how many devices would not be selected if they were free."""
         holders = [
             text.removeprefix(_ALLOCATED_TO).removesuffix(f" {NOT_SELECTED}") for text in self.texts
         ]
@@ -175,9 +173,7 @@ def common_prefix(names: Iterable[str]) -> str:
 
 
 def grouped(groups: Sequence[Alike]) -> list[JsonObject]:
-    """All devices of one node grouped by equal reasons, with names by pool: complete, no
-    repetition.
-    """
+    """All devices of one node grouped by equal reasons, with names by pool, each once."""
     pools_of: dict[tuple[Key, str], dict[str, list[str]]] = {}
     for group in groups:
         pools = pools_of.setdefault((key_of(group.reason), said_of(group.reason)), {})

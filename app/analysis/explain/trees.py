@@ -62,9 +62,7 @@ class NodeReason:
 
     @property
     def is_combination(self) -> bool:
-        """True when each request could be satisfied alone, so that only a search explains the
-        refusal.
-        """
+        """True when each request could be satisfied alone, so that only a search explains it."""
         requests = self.requests()
         return bool(requests) and all(one.suitable >= one.needs for _, one in requests)
 

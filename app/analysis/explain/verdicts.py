@@ -28,9 +28,7 @@ _FAILED = "FailedScheduling"
 
 @dataclass(frozen=True, slots=True)
 class SchedulerMessage:
-    """A message of the recorded scheduler, the place where it was found, and the event that brought
-    it.
-    """
+    """A message of the recorded scheduler, where it was found, and the event that brought it."""
 
     message: str
     place: str

@@ -230,9 +230,7 @@ def _text_of(literal: re.Match[str]) -> str:
 
 
 def _is_name(expression: str, literal: re.Match[str]) -> bool:
-    """Whether a string literal of a selector is compared with texts; keys, versions and quantities
-    are not.
-    """
+    """Whether a selector's literal is compared with texts; keys, versions, quantities are not."""
     before, after = expression[: literal.start()], expression[literal.end() :]
     is_key = bool(_INDEXED.search(before)) and not _LISTED.search(before)
     return not (is_key or _LOOKED_UP.match(after) or _READ.search(before))

@@ -1,6 +1,4 @@
-"""The devices that selectors choose, and rules about selectors that choose none, fail or are
-costly.
-"""
+"""The devices that selectors choose, and rules about selectors: no match, failure, high cost."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -85,9 +83,7 @@ class _Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The devices that a list of selectors chooses; `emptied` is the selector that left none, if
-    any.
-    """
+    """The devices that a list of selectors chooses; `emptied` is the selector that left none."""
 
     devices: tuple[Device, ...]
     emptied: int | None = None

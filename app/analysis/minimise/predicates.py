@@ -154,9 +154,7 @@ class PodCondition:
         return f"{self.word} {self.pod}".strip() + reason
 
     def sightings(self, trial: Trial) -> list[Sighting]:
-        """The matches of each pod; before the causes are settled, pods that wait to the end come
-        first.
-        """
+        """The matches of each pod; before settling, pods that wait to the end come first."""
         chosen = self._chosen(trial.events)
         return [
             Sighting(objects=(event.key,), at=event.stamp.time, text=f"{event.key}: {message}")
@@ -443,8 +441,7 @@ def _is_of_scheduler(decision: Event) -> bool:
 
 
 def _causes(message: str) -> Iterator[str]:
-    """The kinds of causes in a message, without numbers, quoted names and the part about
-    preemption.
+    """The kinds of causes in a message, without numbers, quoted names and preemption.
 
     Example: `0/3 nodes are available: 2 cannot allocate all claims, 1 node(s) were unschedulable`
     has `cannot allocate all claims` and `node(s) were unschedulable`.

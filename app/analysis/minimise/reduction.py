@@ -264,8 +264,7 @@ class Reduction:
         parts: Sequence[_Part],
         remove: Callable[[Candidate, Collection[_Part]], Candidate],
     ) -> Tries:
-        """Leaves out as many parts as possible: first all together, then halves, down to single
-        parts.
+        """Leaves out as many parts as possible: first all, then halves, down to single parts.
 
         A part that needs another is left out with it, and does not count as a part any more.
         """

@@ -323,8 +323,7 @@ class FidelityCollector:
         )
 
     def _judged(self) -> _Kind:
-        """The kinds that the verdicts use: those that take part in allocation, or all if there are
-        none.
+        """The kinds that the verdicts use: those that take part in allocation, else all.
 
         A Secret that was left out, or an undecodable kind of another group, does not affect a
         history of devices.

@@ -197,9 +197,7 @@ def _is_over_limit(cause: Cause) -> bool:
 def dropped_by(
     rules: Rules, kind: Kind, tree: JsonObject, old: JsonObject | None
 ) -> tuple[tuple[str, ...], JsonObject]:
-    """The fields that a release drops from a tree because of disabled gates, and a copy without
-    them.
-    """
+    """The fields that a release drops because of disabled gates, and a copy without them."""
     copied: JsonObject = msgspec.json.decode(msgspec.json.encode(tree))
     return gates.drop_disabled(kind, copied, old, rules.profile), copied
 

@@ -1,5 +1,4 @@
-"""Fields that would begin to be kept: they were applied and dropped, and the other release keeps
-them.
+"""Fields that would begin to be kept: applied, dropped so far, and kept by the other release.
 
 A recorded object lacks what its release dropped. But `kubectl apply` leaves the whole configuration
 in an annotation, which shows what was intended.

@@ -66,8 +66,7 @@ class Rehearsal:
 
     @property
     def changes_texts_only(self) -> bool:
-        """Whether at most texts change: every pod has the same outcome, every write is accepted
-        unchanged.
+        """Whether at most texts change: all pods have the same outcome, all writes are accepted.
 
         An input that does not apply only in B is a change. So is a pod with a different outcome
         there, even if that is unsure.

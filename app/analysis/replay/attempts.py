@@ -52,9 +52,7 @@ class PodTries:
         return self.seen[report] if report < len(self.seen) else 0
 
     def is_later(self, report: int, refusal: int) -> bool:
-        """Whether a report is of a later attempt than a condition: its pod version includes the
-        condition.
-        """
+        """Whether a report's attempt is later than a condition: it saw the condition."""
         return refusal < len(self.written) and (0 < self.written[refusal] <= self.seen_by(report))
 
 
@@ -197,9 +195,7 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
 
 
 def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant]]:
-    """Pairs of the instant at which a condition was sent and that of an attempt with the same
-    message.
-    """
+    """Pairs of instants: a condition was sent, and an attempt with the same message was made."""
     for number, (sent, message) in enumerate(tries.refusals):
         note = messages.note(message)
         for index, (instant, said) in enumerate(tries.failures):

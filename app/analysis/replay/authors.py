@@ -149,8 +149,7 @@ class Authors:
         self._placed: set[str] = set()
 
     def of(self, event: Event, before: JsonView | None) -> str:
-        """The user name of the author: of a controller, the recorded one, or `UNNAMED` for
-        outsiders.
+        """The author's user name: of a controller, the recorded one, or `UNNAMED` for outsiders.
 
         `before` is the object before the event; None when it did not exist.
         """
@@ -241,8 +240,9 @@ class Authors:
         return ""
 
     def _claim_ender(self, event: Event, owners: list[str]) -> str:
-        """The deleter of a claim made for a pod: the claim controller once it ended, else the
-        collector.
+        """The deleter of a claim made for a pod: the claim controller, or the collector.
+
+        The claim controller deletes it when the pod has ended, the collector when the pod is gone.
         """
         for owner in owners:
             is_at_work = self._at_work.get(owner)

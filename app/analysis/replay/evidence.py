@@ -19,8 +19,7 @@ class Switched:
 
 
 def possible(others: Iterable[Switched], shown: Set[str]) -> Iterator[Switched]:
-    """Yields the switches that are possible for a control plane whose objects show these gates to
-    be on.
+    """Yields the switches that are possible where objects show these gates to be on.
 
     A switch that turns one of them off is not possible. A release in which one is off by default
     had it switched on.

@@ -69,8 +69,7 @@ class _PodPace:
     left_since: Instant | None = None
 
     def begun(self, tried: Tried, now: Instant) -> Try:
-        """The recorded attempt that this one corresponds to: the next, or a later one with the same
-        outcome.
+        """The recorded attempt that this one is: the next, or a later one with the same outcome.
 
         Recorded attempts that have no cause here are skipped.
         """
@@ -84,9 +83,7 @@ class _PodPace:
         return self.tries[self.number]
 
     def leave(self, now: Instant) -> Instant | None:
-        """The instant until which a placement that the recording lacks is deferred; None: no
-        longer.
-        """
+        """The instant until which a placement not in the recording is deferred; None: no longer."""
         if any(each.placing is not None for each in self.tries[: self.number]):
             # In the recording it has a place by now.
             return None
@@ -117,8 +114,7 @@ class RecordedPace:
         names: Mapping[str, Sequence[str]],
         removed: Mapping[str, Instant],
     ) -> None:
-        """Learns the acts of controllers; `names` maps a user name to the controllers that write
-        under it.
+        """Learns the acts of controllers; `names` maps user names to controllers.
 
         `removed` has the instants at which pods were deleted: an attempt whose claims were written
         afterwards was made before.
@@ -151,9 +147,7 @@ class RecordedPace:
             instants.sort()
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
-        """The instant of the next recorded act for the key; without one, a little after the first
-        call.
-        """
+        """The instant of the next recorded act for the key, else a little after the first call."""
         place = (queue, key)
         if queue == QUEUE:
             due = self._try_not_before(key[0], now)
@@ -224,8 +218,7 @@ class RecordedPace:
     def put_off(
         self, pod: str, tried: Tried, now: Instant, *, is_patient: bool = True
     ) -> Instant | None:
-        """The instant until which the result of an attempt is deferred; None when the result
-        counts.
+        """The instant until which an attempt's result is deferred; None when the result counts.
 
         It counts if it equals the recorded outcome or the time is up, which is at once unless
         `is_patient`. This only finds the order among attempts at about the same instant. The
@@ -254,8 +247,7 @@ class RecordedPace:
         return None
 
     def version_seen(self, pod: str, now: Instant) -> str:
-        """The pod version in the report of the recorded attempt; empty where the recording has
-        none.
+        """The pod version in the report of the recorded attempt; empty if there is none.
 
         It decides which reports become a series, and that decides when late writes were done.
         """

@@ -192,8 +192,7 @@ class Prover:
     # steps
 
     async def _explain_nodes(self) -> None:
-        """Settles the differences of nodes that are only in the status, which is derived from
-        Leases.
+        """Settles the differences of nodes in their status alone, which comes from Leases.
 
         A node with other differences is unexplained, and taken as recorded with what follows.
         """
@@ -381,8 +380,7 @@ class Prover:
     async def _try_together(
         self, chosen: Mapping[DifferenceKey, Hypothesis]
     ) -> Collection[DifferenceKey]:
-        """Keeps these hypotheses if they change nothing else; returns those to be replaced by
-        others.
+        """Keeps these hypotheses if they change nothing else; returns those that failed.
 
         Hypotheses that do not hold are left out of the next run, which tries the others again.
         """

@@ -37,8 +37,9 @@ _UNREAD = frozenset(("leases", "secrets", "configmaps", "serviceaccounts"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportTime:
-    """When an Event object of the scheduler was written, and whether its pod had been reported as
-    marked for deletion by then.
+    """When the scheduler wrote an Event object, and whether its pod had been marked by then.
+
+    Marked means reported as marked for deletion.
     """
 
     at: Instant
@@ -133,8 +134,9 @@ class Recording:
         return self._gates.found
 
     def violations(self, pace: RecordedPace | None) -> dict[str, bool]:
-        """The uids of claims that were allocated despite a taint, with whether the taint came from
-        a rule that existed when the attempt was made. The attempt's writes may have waited long for
+        """The uids of claims allocated despite a taint, each with whether a rule is to blame.
+
+        It is if the rule existed when the attempt was made, whose writes may have waited long for
         their limit.
         """
         violating: dict[str, bool] = {}

@@ -85,9 +85,7 @@ class SteeredPace:
         return self._recorded.version_seen(pod, now)
 
     def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
-        """The recorded deferral; in a changed world, only if the unchanged world deferred the
-        result, too.
-        """
+        """The recorded deferral; in a changed world, only if the unchanged one deferred, too."""
         is_let_through = self._control is not None and self._let_through == pod
         if self._strayed.pop(pod, None) == now or is_let_through:
             self._recorded.stray(pod)

@@ -83,9 +83,7 @@ class Writers:
 
 
 def is_announcement(event: Event, before: JsonView | None) -> bool:
-    """Whether this is the first of the two revisions of a pod's removal: only deletion fields
-    changed.
-    """
+    """Whether this is the first of the two revisions of a pod's removal, a deletion mark only."""
     if before is None or event.key.resource != "pods":
         return False
     if event.type is not EventType.OBJECT_UPDATED:

@@ -57,9 +57,7 @@ RACE = 1 * SECOND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedScheduler:
-    """The scheduler of a history: its rules, its profile, and the maximum number of repeated
-    attempts.
-    """
+    """The scheduler of a history: its rules, its profile, and how many attempts may be repeated."""
 
     rules: SchedulerRules
     profile: Profile

@@ -143,9 +143,7 @@ class Traces:
             self._evicted_for(event, claim)
 
     def _evicted_for(self, event: Event, claim: ObjectKey) -> None:
-        """Adds the incidents that a pod's eviction shows, by the taints and tolerations of its
-        devices.
-        """
+        """Adds the incidents of a pod's eviction, by its devices' taints and tolerations."""
         for result in dra.results(self._claims[claim]):
             tolerations = [taints.toleration_of(tree) for tree in result.tolerations]
             evicting = list(self._evicting(result.id))

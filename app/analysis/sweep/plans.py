@@ -62,8 +62,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One run. `base` is the number of the cell for comparison: the same history and seed, and the
-    first of everything else.
+    """One run. `base` is the number of the cell with which it is compared.
+
+    That cell has the same history and seed, and the first of everything else.
     """
 
     number: int

@@ -204,9 +204,7 @@ class PartVerifier:
         self._unfoldable = ""
 
     def expect(self, decision: Event) -> None:
-        """Adds a decision to be made again at the revision that it observed, which is still to
-        come.
-        """
+        """Adds a decision to be made again at the revision, still to come, that it observed."""
         observed = Revision(decision.stamp.observed)
         self._observers[observed] = [*self._observers.get(observed, ()), decision]
 

@@ -93,9 +93,7 @@ class DecisionChecker:
         self._plans = {place: plan for place, plan in self._plans.items() if place > revision}
 
     def expects(self, event: Event) -> bool:
-        """Whether the event is an effect of a decision that was made again; call it before
-        `before`.
-        """
+        """Whether the event is an effect of a repeated decision; call it before `before`."""
         return self._decision is not None and belongs(event, self._decision)
 
     def before(self, event: Event) -> None:
@@ -222,9 +220,7 @@ class DecisionChecker:
         self._forget()
 
     def _end_effects(self) -> None:
-        """Ends the effects of the current decision: events that its commands would still produce
-        are missing.
-        """
+        """Ends the effects of the decision: events still to be produced are missing."""
         decision = self._decision
         if decision is None:
             return

@@ -162,9 +162,7 @@ def _condition(reason: str, message: str) -> Reason:
 
 
 def _selects(selector: object, place: DeviceId) -> bool:
-    """Whether the selector matches, as eviction reads it: an absent one selects nothing
-    (controllers.md C1).
-    """
+    """Whether the selector matches, for eviction: an absent one never does (controllers.md C1)."""
     if not isinstance(selector, dict):
         return False
     wanted = zip(("driver", "pool", "device"), place, strict=True)

@@ -30,9 +30,7 @@ class Impossible:
         lacking: frozenset[str],
         never_seen: Iterable[str],
     ) -> None:
-        """`lacking` has the form of `uncertainty.lacking`; `never_seen` are kinds without any
-        object.
-        """
+        """`lacking` is as in `uncertainty.lacking`; `never_seen` are kinds without objects."""
         self._watch = InvariantWatch(switches, lacking)
         self._index = AllocationIndex()
         self._views = LiveViews(deciders.rules.profile)

@@ -14,8 +14,7 @@ from app.domain.values.timestamps import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubting:
-    """Explains why a difference between the recording and a run cannot be judged; empty when it
-    can.
+    """Explains why a difference between recording and run cannot be judged; empty when it can.
 
     `impossible` maps pods and claims to recorded facts that no missing record and no wrong clock
     can explain: differences about these are never undecided. The recording ends at `end`.

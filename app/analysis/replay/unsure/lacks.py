@@ -127,8 +127,7 @@ class Lacks:
         return f"of it or of what it is about: {why}" if why else ""
 
     def was_unseen(self, key: ObjectKey, instant: Instant) -> bool:
-        """Whether the state of an object at an instant may have been different from its known
-        state.
+        """Whether an object may have been different at an instant from its known state.
 
         Where its kind, or everything, was unrecorded for a while, this is so until the object is
         written; so call this for the present instant.
@@ -161,9 +160,7 @@ class Lacks:
 
 
 def _is_undated(event: Event) -> bool:
-    """Whether a missing write is only known from a later one, so that it happened any time before
-    that.
-    """
+    """Whether a missing write is only known from a later one: it happened any time before."""
     origin = event.stamp.origin
     return bool(event.key.name) and origin is not None and origin.losses == (Loss.GAP.value,)
 

@@ -72,9 +72,7 @@ class OveruseAudit:
     def _problems(
         self, results: Sequence[DeviceResult]
     ) -> Iterator[tuple[str, Sequence[str], bool]]:
-        """The overused resources, the claims that use them, and whether each of these is to be
-        named.
-        """
+        """The overused resources, the claims that use them, and whether to name these."""
         allocated = self._views.allocated
         pools: set[tuple[str, str]] = set()
         for result in results:

@@ -17,9 +17,7 @@ Broken = Iterator[tuple[Place, Finding]]
 
 
 def judge(cluster: Cluster, cell: Cell, *, is_listed: bool) -> Mapping[Place, Finding]:
-    """The broken rules of the cell. `is_listed` tells that the cell's state comes from the initial
-    list.
-    """
+    """The broken rules of the cell. `is_listed` tells that its state is from the initial list."""
     if isinstance(cell, KnownPod):
         return _pod(cluster, cell, is_listed=is_listed)
     if isinstance(cell, KnownClaim):

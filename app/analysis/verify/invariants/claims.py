@@ -270,9 +270,7 @@ def _added(before: Sequence[Consumer], after: Sequence[Consumer]) -> Sequence[Co
 def _note_strangers(
     cluster: Cluster, event: Event, known: KnownClaim, before: Sequence[Consumer]
 ) -> None:
-    """Records the pods for which the claim was reserved although they were long gone, or never
-    existed.
-    """
+    """Records the pods of reservations that were long gone, or never existed."""
     key, now = event.key, event.stamp.time
     for consumer in _added(before, known.reserved):
         if consumer.resource != "pods" or consumer.api_group:
@@ -305,9 +303,7 @@ def _is_odd(known: KnownClaim) -> bool:
 def _follow(
     cluster: Cluster, known: KnownClaim, before: Allocation | None, now: Allocation | None
 ) -> None:
-    """Updates what depends on an allocation that changed, or on a claim that appeared or
-    disappeared.
-    """
+    """Updates what depends on a changed allocation, or on a claim that appeared or went."""
     if cluster.open and known in cluster.open:
         cluster.dirty.add(known)
     for pod in known.users:

@@ -31,9 +31,7 @@ name), or the writes of an object (`OBJECT` and its key)."""
 
 
 class Gone(msgspec.Struct, frozen=True, gc=False):
-    """A deleted pod: when it went, its claims, and whether its version places that event
-    (`is_placed`).
-    """
+    """A deleted pod: when it went, its claims, and whether its version places it (`is_placed`)."""
 
     time: Instant
     claims: tuple[ObjectKey, ...]
@@ -87,9 +85,7 @@ class Cluster:
         return pod
 
     def drop(self, known: KnownClaim | KnownPod) -> None:
-        """Forgets a claim or a pod that does not exist and that nothing names; a dirty one is
-        judged first.
-        """
+        """Forgets a claim or pod that does not exist and is not named; judges a dirty one first."""
         if known.is_there:
             return
         if known in self.dirty or (self.open and known in self.open):
@@ -107,9 +103,7 @@ class Cluster:
             self.drop(known)
 
     def hold(self, claim: KnownClaim, results: Iterable[Result]) -> None:
-        """Adds devices to a claim, and marks those to be judged that have other holders or do not
-        exist.
-        """
+        """Adds devices to a claim; marks those that are shared or do not exist to be judged."""
         for result in results:
             if result.admin_access:
                 continue
@@ -144,9 +138,7 @@ class Cluster:
                 self.dirty.add(pool)
 
     def _note_counters(self, pool: Pool, device: str) -> None:
-        """Marks cells to be judged whose counters are overdrawn or which are open, after a hold or
-        release.
-        """
+        """Marks open cells and overdrawn counters to be judged, after a hold or release."""
         if pool.limits and pool.is_overdrawn(device):
             self.dirty.add(pool)
         if self.open:
@@ -202,8 +194,7 @@ class Cluster:
             self.dirty.add((OBJECT, key))
 
     def note_gone(self, pod: KnownPod, event: Event) -> None:
-        """Remembers a deleted pod for a while, because other writers may not have seen the deletion
-        yet.
+        """Remembers a deleted pod for a while: other writers may not have seen the deletion.
 
         Where durations are unknown, each deleted pod is remembered for good.
         """

@@ -129,9 +129,7 @@ def _taints(
 
 
 def _tolerated(tolerations: list[JsonObject], taint: Taint) -> int | None:
-    """The tolerated time in seconds; None for ever. Parity: controllers.md 1.3, with C2: it evicts
-    more.
-    """
+    """The tolerated seconds; None for ever. Parity: controllers.md 1.3, with C2: it evicts more."""
     shortest: int | None = None
     for each in tolerations:
         if reading.text(each, "effect") != NO_EXECUTE or not _matches(each, taint):

@@ -72,9 +72,7 @@ def take_given(
 def take_back(
     cluster: Cluster, event: Event, known: KnownClaim, claim: RawClaim, *, is_protected: bool
 ) -> bool:
-    """Applies the deallocation of a claim's only device; the pod that used it, if any, is not
-    bound.
-    """
+    """Applies the deallocation of a claim's only device, which no bound pod needs."""
     metadata, held = claim.metadata, known.allocation
     if held is None or known.strangers or claim.spec != known.asked.raw:
         return False

@@ -53,9 +53,7 @@ class Switches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A written allocation: the claim, its requests, its creation time, its results, the write's
-    time.
-    """
+    """A written allocation: the claim, its requests, creation time and results, and the time."""
 
     claim: ObjectKey
     asked: Asked

@@ -83,9 +83,7 @@ def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) ->
 def _take_change(
     cluster: Cluster, event: Event, known: KnownPod, pod: RawPod, *, is_whole: bool
 ) -> None:
-    """Applies a write of a known pod. Most writes change nothing that a rule reads: this is a hot
-    path.
-    """
+    """Applies a write of a known pod. Most writes change nothing that matters: a hot path."""
     uid, spec, status = event.uid, pod.spec, pod.status
     node_name = spec.node_name
     node = "" if status.phase in FINISHED else node_name

@@ -10,9 +10,7 @@ _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 
 
 def take_slice(cluster: Cluster, event: Event, _: None) -> None:
-    """Applies a write or deletion of a ResourceSlice. Parity: objects.md 7, what of it is
-    immutable.
-    """
+    """Applies a write of a ResourceSlice. Parity: objects.md 7, what of it is immutable."""
     is_whole = cluster.unseen.note_write(event)
     key, now, stock = event.key, event.stamp.time, cluster.stock
     if event.type is _DELETED:

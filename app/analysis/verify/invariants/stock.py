@@ -50,9 +50,7 @@ class TaintRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
-    """A ResourceSlicePatch; `is_certain` when the devices that it names depend on no CEL
-    expression.
-    """
+    """A ResourceSlicePatch; `is_certain` when no CEL expression decides about its devices."""
 
     uid: str
     rank: tuple[int, str, Revision, str]

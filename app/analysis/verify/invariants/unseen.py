@@ -76,9 +76,7 @@ class Unseen:
                 self.gaps[key.resource, key.namespace] = revision
 
     def note_whole(self, event: Event) -> None:
-        """Handles a recorder's report of the kinds of which it knows all objects in their current
-        state.
-        """
+        """Handles a recorder's report of the kinds whose objects it knows completely."""
         whole = {resource for group, resource in doubts.whole_kinds(event)}
         for scope in [each for each in self.gaps if each[0] in whole]:
             del self.gaps[scope]

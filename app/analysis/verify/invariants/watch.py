@@ -92,9 +92,7 @@ class InvariantWatch:
     def __init__(
         self, switches: Switches = Switches(), lacking: frozenset[str] = frozenset()
     ) -> None:
-        """`lacking` has the form of `uncertainty.lacking`: resources, and whether times can be
-        right.
-        """
+        """`lacking` is as in `uncertainty.lacking`: resources, and whether times can be right."""
         self._cluster = Cluster(switches, lacking)
         self._open: dict[Cell, dict[Place, _Open]] = {}
         self._cluster.open = self._open
@@ -163,8 +161,7 @@ class InvariantWatch:
                 self._doubt_since(claim.key, claim.written)
 
     def _doubt_since(self, key: ObjectKey, revision: Revision) -> None:
-        """Marks violations doubtful that began after a revision and concern an object written
-        unseen since.
+        """Marks later violations about an object that was written unseen since a revision.
 
         Violations that began before keep their judgement.
         """
