@@ -1,6 +1,6 @@
-"""Amounts of resources that pods ask for and nodes have, as integers.
+"""Amounts of resources that pods request and nodes have, as integers.
 
-CPU counts in thousandths, everything else in its own unit, rounded up. Parity: controllers.md 4.5;
+CPU is in thousandths, every other resource in its own unit, rounded up. Parity: controllers.md 4.5;
 the resource helpers of the scheduler; defaults for the scores are 100m of CPU and 200 MiB of memory
 per container.
 """
@@ -28,7 +28,7 @@ Amounts = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodAmounts:
-    """What a pod asks for, and what the scores take for granted when it does not say."""
+    """The requests of a pod, and its CPU and memory for the scores, with defaults filled in."""
 
     requests: Amounts
     scored_cpu: int
@@ -36,7 +36,7 @@ class PodAmounts:
 
 
 def of_tree(tree: JsonView) -> dict[str, int]:
-    """A resource list; entries that are no quantities count as nothing."""
+    """Reads a resource list; entries that are not quantities are left out."""
     amounts: dict[str, int] = {}
     for name, value in tree.items():
         amount = _amount(name, value)
@@ -48,9 +48,9 @@ def of_tree(tree: JsonView) -> dict[str, int]:
 def of_pod(spec: JsonView) -> PodAmounts:
     """The effective requests of a pod.
 
-    Regular containers and sidecars add up; an init container needs its own plus the sidecars before
-    it; the larger of both counts, then the overhead is added. Requests of the pod as a whole
-    (`spec.resources`) replace the sums.
+    Regular containers and sidecars are summed. An init container needs its own requests plus those
+    of the sidecars before it. The larger of both counts. Requests of the pod as a whole
+    (`spec.resources`) replace the sums, and then the overhead is added.
     """
     containers = json_tree.objects(spec, "containers")
     inits = json_tree.objects(spec, "initContainers") if "initContainers" in spec else []

@@ -1,8 +1,8 @@
-"""The framework's filters that decide before devices are looked at, in upstream's order.
+"""The framework's filters that run before the devices are checked, in upstream's order.
 
-A node stops at its first failing filter; only that one's reasons are counted. Whether evicting pods
-could ever help (`resolvable`) decides the pre-emption part of the message. Parity: controllers.md
-4.2 and 4.3. Left out: volumes.
+The check of a node stops at the first failing filter; only the reasons of that filter are counted.
+`resolvable` says whether evicting pods could help; it decides the pre-emption part of the message.
+Parity: controllers.md 4.2 and 4.3. Volumes are left out.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ HARD_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRejection:
-    """Why a node is out for a pod."""
+    """The reasons of one plug-in that exclude a node for a pod."""
 
     plugin: str
     reasons: tuple[str, ...]
@@ -48,10 +48,10 @@ UNSCHEDULABLE_TAINT = {"key": well_known.UNSCHEDULABLE, "effect": "NoSchedule"}
 def check_node(
     pod: PodSpec, info: NodeInfo, served_by_devices: frozenset[str] = frozenset()
 ) -> NodeRejection | None:
-    """The first reason against the node, None when the framework has none.
+    """Checks a node and returns the first rejection, or None when all filters pass.
 
     `served_by_devices` are extended resources that devices provide on this node; they are not
-    counted against what the node itself has.
+    compared with the node's own resources.
     """
     for check in _CHECKS:
         refusal = check(pod, info)
@@ -66,7 +66,7 @@ def is_tolerated(pod: PodSpec, taint: JsonView) -> bool:
 
 
 def _check_named(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
-    # Parity: controllers.md 4.2; an affinity to nodes by name, as DaemonSets set it, is looked at
+    # Parity: controllers.md 4.2; an affinity to nodes by name, as DaemonSets set it, is checked
     # before all filters.
     is_out = pod.only_nodes is not None and info.name not in pod.only_nodes
     return NOT_NAMED if is_out else None
@@ -123,8 +123,8 @@ def _check_room(
         room = info.has(name)
         if amount > room - info.requested.get(name, 0):
             reasons.append(f"Insufficient {name}")
-            # Parity: controllers.md 4.2; what exceeds the whole node is not cured by evicting
-            # others.
+            # Parity: controllers.md 4.2; evictions do not help when the request exceeds the whole
+            # node.
             resolvable = resolvable and amount <= room
     if not reasons:
         return None

@@ -1,8 +1,8 @@
-"""Which nodes have the images of a pod already (ImageLocality as a score).
+"""The score ImageLocality: prefers nodes that already have the images of a pod.
 
-An image counts with its size times the share of all nodes that have it, so that one that is common
-already draws more pods than one that would gather them all on a single node. The sum over the pod's
-images is cut off at 23 MiB below and at 1000 MiB per image above, and spread over 0 to 100.
+An image counts with its size times the share of all nodes that have it, so that a common image
+attracts more pods than one that would gather them all on a single node. The sum over the pod's
+images is bounded by 23 MiB below and 1000 MiB per image above, and scaled to 0 to 100.
 
 Example: ten nodes, an image of 500 MiB on four of them: 500 * 0.4 = 200 MiB, and for a pod of one
 container 100 * (200 - 23) / (1000 - 23) = 18.
@@ -26,19 +26,19 @@ SUM_MIN = 23 * MEBIBYTE
 SUM_MAX_PER_IMAGE = 1000 * MEBIBYTE
 
 KNOWN_MAX = 32
-"""For how many sets of images the scores are remembered."""
+"""The number of sets of images whose scores are cached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedImages:
-    """The images of a pod, by their full names; `count` of them bound the sum of their sizes."""
+    """The full names of a pod's images, and the number of images that sets the upper bound."""
 
     names: tuple[str, ...]
     count: int
 
 
 class ImageIndex:
-    """The images of all nodes, as far as they are reported."""
+    """The images that the nodes report, by image name."""
 
     def __init__(self) -> None:
         self._sizes: dict[str, dict[str, int]] = {}
@@ -49,7 +49,7 @@ class ImageIndex:
         return bool(self._reported)
 
     def put(self, node: str, reported: Sequence[JsonObject]) -> None:
-        """Take over `status.images` of a node."""
+        """Replaces the images of a node; `reported` is its `status.images`."""
         if self._reported.get(node, ()) == reported:
             return
         self.remove(node)
@@ -62,7 +62,7 @@ class ImageIndex:
                 sizes[node] = max(sizes.get(node, 0), json_tree.integer(image, "sizeBytes") or 0)
 
     def remove(self, node: str) -> None:
-        """Forget the images of a node."""
+        """Removes the images of a node."""
         for image in self._reported.pop(node, ()):
             for name in json_tree.texts(image, "names"):
                 sizes = self._sizes.get(name, {})
@@ -72,7 +72,7 @@ class ImageIndex:
         self._known.clear()
 
     def scores(self, wanted: WantedImages, nodes: int) -> Mapping[str, int]:
-        """The scores of the nodes that have some of the images; `nodes` is how many there are."""
+        """The scores by node that has one of the images; `nodes` is the number of all nodes."""
         known = self._known.get((wanted, nodes))
         if known is None:
             known = self._known[wanted, nodes] = self._count(wanted, nodes)
@@ -90,7 +90,7 @@ class ImageIndex:
 
 
 def score(total: int, count: int) -> int:
-    """The score of a sum of sizes in bytes for so many images."""
+    """The score for a sum of sizes in bytes of `count` images."""
     most = SUM_MAX_PER_IMAGE * count
     bounded = min(max(total, SUM_MIN), most)
     return SCORE_MAX * (bounded - SUM_MIN) // (most - SUM_MIN)

@@ -1,4 +1,4 @@
-"""What the scheduler needs to know of a pod, read once when the pod appears or changes."""
+"""The fields of a pod that the scheduler needs, read once when the pod appears or changes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,16 +19,17 @@ from app.domain.values.selectors import LabelSelector, NodeSelector, SelectorErr
 DEFAULT_SCHEDULER = "default-scheduler"
 
 HARD_AFFINITY_WEIGHT = 1
-"""What a required affinity of a running pod weighs for others; upstream's hardPodAffinityWeight."""
+"""The weight of a running pod's required affinity in scores; upstream's hardPodAffinityWeight."""
 
 _NAME_FIELD = "metadata.name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AffinityTerm:
-    """One term of pod affinity or anti-affinity. `selector` is None when nothing is selected.
+    """One term of pod affinity or anti-affinity. `selector` is None when the term selects no pod.
 
-    `namespaces` is empty for the pod's own. A namespace selector is kept as a selector of labels.
+    `namespaces` is the pod's own namespace when the term has neither namespaces nor a selector of
+    namespaces. `namespace_selector` selects namespaces by their labels.
     """
 
     topology_key: str
@@ -57,7 +58,8 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One pod, ready for filters and scores.
 
     `only_nodes` are the nodes that its node affinity names, when every term of it names some.
-    `shape` is equal for pods that no filter or score of the framework can tell apart, claims aside.
+    `shape` is equal for pods that are the same to the filters and scores of the framework, apart
+    from their claims.
     """
 
     facts: PodFacts
@@ -125,10 +127,10 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
 
 
 def read_again(event: Event, before: PodSpec) -> PodSpec:
-    """Read a waiting pod after the change of an event; what cannot have changed is taken over.
+    """Reads a waiting pod after an event; fields that cannot have changed are taken from `before`.
 
-    Labels, scheduling gates and tolerations can. While a pod has gates its node selector and
-    affinity can too; they are read when the gates go.
+    Labels, scheduling gates, tolerations and claim entries can change. While a pod has gates, its
+    node selector and affinity can change too; they are read when the gates are removed.
     """
     tree, facts = event.object, pods.facts_of(event)
     spec = meta.spec(tree)
@@ -151,7 +153,7 @@ def is_ours(tree: JsonView) -> bool:
 
 
 def anti_affinity_of(tree: JsonView) -> tuple[AffinityTerm, ...]:
-    """The required anti-affinity of a pod that runs already; it keeps others away too."""
+    """The required anti-affinity terms of a bound pod, which also exclude nodes for other pods."""
     affinity = json_tree.get(tree, "spec", "affinity")
     if not isinstance(affinity, dict):
         return ()
@@ -159,7 +161,7 @@ def anti_affinity_of(tree: JsonView) -> tuple[AffinityTerm, ...]:
 
 
 def wishes_of(tree: JsonView) -> tuple[Wish, ...]:
-    """What a pod that runs already would like of others: preferred terms and required affinity."""
+    """The wishes of a bound pod about other pods: preferred terms and required affinity."""
     affinity = json_tree.get(tree, "spec", "affinity")
     if not isinstance(affinity, dict):
         return ()
@@ -170,7 +172,10 @@ def wishes_of(tree: JsonView) -> tuple[Wish, ...]:
 
 
 def _named_nodes(affinity: JsonView) -> frozenset[str] | None:
-    """The nodes named by every term; None when some term names none. Names may contradict."""
+    """The nodes that the terms name; None when there are no terms or one of them names no node.
+
+    The result is empty when the names within each term contradict each other.
+    """
     names: set[str] = set()
     terms = json_tree.objects(
         affinity,
@@ -237,8 +242,8 @@ def _wishes(affinity: JsonView, namespace: str) -> Iterator[Wish]:
 def _term(tree: JsonView, namespace: str) -> AffinityTerm | None:
     """One term; None when its selectors cannot be read.
 
-    Without a selector nothing is selected, with an empty one everything. The selector holds what
-    `matchLabelKeys` ask for since the pod was created.
+    A missing selector selects nothing, an empty one everything. The selector contains the
+    requirements of `matchLabelKeys` since the pod was created.
     """
     names = frozenset(json_tree.texts(tree, "namespaces"))
     labels, namespaces = tree.get("labelSelector"), tree.get("namespaceSelector")
@@ -260,9 +265,9 @@ def _term(tree: JsonView, namespace: str) -> AffinityTerm | None:
 
 
 def host_ports(spec: JsonView) -> tuple[tuple[str, str, int], ...]:
-    """Address, protocol and number of every port that the pod takes on its node.
+    """Address, protocol and number of every host port of the pod.
 
-    Ports of sidecars count, those of other init containers do not.
+    Ports of sidecars count; ports of other init containers do not.
     """
     ports: list[tuple[str, str, int]] = []
     for container in (*_sidecars(spec), *json_tree.objects(spec, "containers")):

@@ -1,4 +1,4 @@
-"""A pod as far as it takes room on a node, and how the pods of all nodes rank."""
+"""Pods that use resources on a node, and the priorities of the pods on all nodes."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ PodPlace = tuple[str, str]
 
 
 class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that takes room on a node. `wishes` are what it would like of others."""
+    """A pod that uses resources on a node. `wishes` are its terms that score other pods."""
 
     place: PodPlace
     uid: str
@@ -33,7 +33,7 @@ class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bound_pod(tree: JsonView) -> BoundPod:
-    """A pod with a node, as far as its room is concerned."""
+    """Reads the fields of a bound pod that matter to other pods on its node."""
     spec = meta.spec(tree)
     wanted = amounts.of_pod(spec)
     return BoundPod(
@@ -54,20 +54,20 @@ def bound_pod(tree: JsonView) -> BoundPod:
 
 
 class Priorities:
-    """How many pods on nodes have which priority; the lowest is known without a search."""
+    """The number of pods on nodes by priority, and the lowest of these priorities."""
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
         self.lowest: int | None = None
 
     def add(self, priority: int) -> None:
-        """One more pod."""
+        """Counts one more pod with this priority."""
         self._counts[priority] = self._counts.get(priority, 0) + 1
         if self.lowest is None or priority < self.lowest:
             self.lowest = priority
 
     def remove(self, priority: int) -> None:
-        """One pod less."""
+        """Counts one pod less with this priority."""
         left = self._counts[priority] - 1
         if left:
             self._counts[priority] = left

@@ -1,8 +1,8 @@
 """Scores of the framework and the choice among the best. Parity: controllers.md 3.6 and 4.5.
 
 All numbers are integers, as upstream's. A node's total is the sum of weight times normalised score.
-Here are the scores for which a node is enough; those that look at other pods and nodes too are
-`spreading`, `attraction` and `images`.
+This module has the scores that depend on the pod and the node alone. The scores that depend on
+other pods or nodes too are `pod_topology_spread`, `inter_pod_affinity_score` and `image_locality`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,14 +25,14 @@ IMAGES_WEIGHT = 1
 def room_score(pod: PodSpec, info: NodeInfo, *, leaves: bool = False) -> int:
     """NodeResourcesFit (LeastAllocated) plus NodeResourcesBalancedAllocation, weight 1 each.
 
-    With `leaves` the balance counts that the pod would leave, as before 1.36 (r5), otherwise what
-    the pod changes of it.
+    With `leaves` the balance that the pod would leave counts, as before 1.36 (r5), otherwise the
+    change of the balance by the pod.
     """
     return _least_allocated(pod, info) + _balanced(pod, info, leaves=leaves)
 
 
 def soft_taints(pod: PodSpec, info: NodeInfo) -> int:
-    """How many PreferNoSchedule taints the pod does not tolerate."""
+    """The number of PreferNoSchedule taints that the pod does not tolerate."""
     return sum(
         taint.get("effect") == "PreferNoSchedule" and not is_tolerated(pod, taint)
         for taint in info.taints
@@ -61,7 +61,7 @@ def totals(
 
 
 def add(found: list[int], scores: Sequence[int], weight: int) -> None:
-    """Add the normalised scores of a plug-in, in place; none are no difference."""
+    """Adds the weighted normalised scores of a plug-in to `found`, in place."""
     for place, score in enumerate(scores):
         found[place] += weight * score
 
@@ -69,13 +69,14 @@ def add(found: list[int], scores: Sequence[int], weight: int) -> None:
 def winner(scores: Sequence[int]) -> int:
     """The position of the root of upstream's heap over the totals (C17).
 
-    Built bottom-up; a child replaces its parent only when strictly greater, the right child is
-    preferred over the left only when strictly greater. Example: [50, 50, 100, 100] gives 3, because
-    the sift at 1 lifts it there first and the root prefers the left of two equal children.
+    The heap is built bottom-up. A child replaces its parent only when it is strictly greater; the
+    right child is preferred over the left only when it is strictly greater. Example: [50, 50, 100,
+    100] gives 3, because the sift at 1 lifts it there first, and the root prefers the left of two
+    equal children.
     """
     best = list(range(len(scores)))
     for place in range(len(best) // 2 - 1, -1, -1):
-        # Only the roots of subtrees matter: what a sift moves below them is never looked at again.
+        # Only the roots of subtrees matter; nothing below them is read again.
         child = best[2 * place + 1]
         right = 2 * place + 2
         if right < len(best) and scores[best[right]] > scores[child]:
@@ -110,7 +111,7 @@ def _least_allocated(pod: PodSpec, info: NodeInfo) -> int:
 
 
 def _balanced(pod: PodSpec, info: NodeInfo, *, leaves: bool) -> int:
-    # Parity: controllers.md 4.5; pods that ask for nothing are not scored by this plug-in.
+    # Parity: controllers.md 4.5; this plug-in does not score pods without CPU and memory requests.
     requests = pod.amounts.requests
     if not requests.get(CPU) and not requests.get(MEMORY):
         return 0
@@ -118,14 +119,14 @@ def _balanced(pod: PodSpec, info: NodeInfo, *, leaves: bool) -> int:
     if leaves:
         return after
     before = _balance(info, {})
-    # Recorded: 1.36. What counts is how much the pod changes the balance of the node, not the
-    # balance that it leaves: 0..100 around 75, halved towards zero as upstream's integers are.
+    # Recorded: 1.36. The score is the change of the node's balance by the pod, not the balance
+    # that the pod leaves: 0..100 around 75, halved towards zero as upstream's integers are.
     half = SCORE_MAX // 2
     return half + int((half + after - before) / 2)
 
 
 def _balance(info: NodeInfo, requests: Mapping[str, int]) -> int:
-    """100 when cpu and memory of the node are equally used, less the more they differ."""
+    """100 when equal shares of the node's CPU and memory are requested, less when they differ."""
     fractions: list[float] = []
     for name in (CPU, MEMORY):
         room = info.has(name)

@@ -1,7 +1,7 @@
-"""Which of several equally good nodes is taken, when it is not the order of upstream's heap.
+"""The choice among equally good nodes by the pod's uid, in place of upstream's heap order.
 
-Parity: controllers.md 4.5 and C17. Later releases are to draw at random; here the draw follows from
-the pod's uid, which is in the log, so that it can be repeated.
+Parity: controllers.md 4.5 and C17. Later releases are to draw at random; here the choice derives
+from the pod's uid, which is in the log, so that it can be repeated.
 """
 
 import hashlib
@@ -9,6 +9,6 @@ from collections.abc import Sequence
 
 
 def drawn(pod_uid: str, names: Sequence[str]) -> str:
-    """One of the names, each as likely as the others; the same for the same pod and names."""
+    """Chooses one of the names with equal probability; equal arguments give the same name."""
     digest = hashlib.sha256(pod_uid.encode()).digest()
     return names[int.from_bytes(digest[:8]) % len(names)]
