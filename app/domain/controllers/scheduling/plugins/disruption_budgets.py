@@ -1,8 +1,8 @@
-"""Disruption budgets as far as pre-emption respects them: it would rather not, but does.
+"""Disruption budgets for pre-emption, which avoids violating them but may do so.
 
-A budget whose status a disruption controller has filled is believed, as upstream believes it.
-Without its numbers those of the moment are counted from the pods: in a history whose controller is
-off, or that is from before there was one.
+When a disruption controller has filled the status of a budget, the numbers in it are used, as
+upstream uses them. Otherwise the current numbers are counted from the pods: in a history whose
+disruption controller is off, or that is older than that controller.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,10 +20,10 @@ from app.domain.values.selectors import LabelSelector, SelectorError
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """How many pods of a kind may be disturbed; `counted` are names that it has counted already.
+    """A disruption budget; `counted` are the names of pods in its `disruptedPods`.
 
-    Without a number from a disruption controller `allowed` is counted from the pods, when a pod
-    that the budget selects is about to go, and then once.
+    `count` computes the number of allowed disruptions. It is called once, when `allowed` is first
+    read.
     """
 
     namespace: str
@@ -34,14 +34,14 @@ class Budget:
 
     @property
     def allowed(self) -> int:
-        """How many pods may be disturbed now."""
+        """The number of pods that may be disrupted now."""
         if self._allowed is None:
             self._allowed = self.count()
         return self._allowed
 
 
 def read(objects: ObjectsReader) -> tuple[Budget, ...]:
-    """All budgets that protect anybody from pre-emption."""
+    """Reads all budgets that can protect pods from pre-emption."""
     budgets: list[Budget] = []
     for key in objects.keys(api_groups.POLICY, "poddisruptionbudgets"):
         tree = objects.get(key)
@@ -53,8 +53,7 @@ def read(objects: ObjectsReader) -> tuple[Budget, ...]:
         except SelectorError:
             continue
         if not selector.requirements:
-            # Parity: controllers.md 3.5; the scheduler takes an empty selector for one that selects
-            # nothing.
+            # Parity: controllers.md 3.5; for the scheduler an empty selector selects nothing.
             continue
         status = meta.status(tree)
         is_filled = "observedGeneration" in status
@@ -74,9 +73,10 @@ def read(objects: ObjectsReader) -> tuple[Budget, ...]:
 def split(
     pods: Iterable[BoundPod], protected: Sequence[Budget]
 ) -> tuple[list[BoundPod], list[BoundPod]]:
-    """The pods whose eviction would violate a budget, and the others; both in the given order.
+    """Splits pods into those whose eviction would violate a budget and the others, in given order.
 
-    Each pod uses up one disruption of every budget that selects it, so the first ones are free.
+    Each pod uses one disruption of every budget that selects it and has not counted it yet. A pod
+    violates a budget when more disruptions are used than the budget allows.
     """
     used = [0] * len(protected)
     guarded: list[BoundPod] = []

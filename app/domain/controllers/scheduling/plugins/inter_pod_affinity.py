@@ -1,7 +1,7 @@
-"""Pods that must or must not share a topology domain (the filter InterPodAffinity).
+"""The filter InterPodAffinity: pods that must or must not share a topology domain.
 
-Computed once per attempt as sets of (topology key, value), then asked per node. Parity:
-controllers.md 4.2 for order and texts. What pods would like only is `attraction`.
+The domains are computed once per attempt as (topology key, value), then checked for each node.
+Parity: controllers.md 4.2 for order and texts. Preferred terms are in `inter_pod_affinity_score`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,9 +30,9 @@ Domain = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """Domains that are wanted, avoided, and closed by pods that run there.
+    """The domains that the pod wants, avoids, and is kept out of by the pods that run there.
 
-    Each domain has the number of reasons for it, so that single pods can be taken out and put in.
+    Each domain has the number of reasons for it, so that single pods can be removed and added.
     """
 
     pod: PodSpec
@@ -42,7 +42,7 @@ class Neighbourhood:
     closed_domains: dict[Domain, int] = field(default_factory=dict)
 
     def check_node(self, info: NodeInfo) -> NodeRejection | None:
-        """The first reason against the node."""
+        """Checks a node and returns the first rejection, or None."""
         labels = info.labels
         if self.pod.affinity and not self._is_wanted(labels):
             return NO_AFFINITY
@@ -58,7 +58,7 @@ class Neighbourhood:
     def changed(
         self, info: NodeInfo, gone: Iterable[BoundPod], come: Iterable[BoundPod]
     ) -> "Neighbourhood":
-        """The same without some pods of a node and with others there."""
+        """A copy that does not count the pods `gone` of the node, and counts the pods `come`."""
         made = replace(
             self,
             wanted_domains=dict(self.wanted_domains),
@@ -72,13 +72,13 @@ class Neighbourhood:
         return made
 
     def note(self, bound: BoundPod, labels: Labels, by: int) -> None:
-        """Count a pod on a node with these labels (`by` 1), or stop counting it (-1)."""
+        """Counts a pod on a node with these labels (`by` 1), or stops counting it (-1)."""
         self.note_wishes(bound, labels, by)
         if bound.anti_affinity:
             self.note_closing(bound, labels, by)
 
     def note_wishes(self, bound: BoundPod, labels: Labels, by: int) -> None:
-        """Count a pod as far as the rules of the incoming one are concerned."""
+        """Counts a pod for the affinity and anti-affinity terms of the incoming pod."""
         pod, namespace = self.pod, bound.place[0]
         if pod.affinity and all(
             selects(term, namespace, bound.labels, self.namespace_labels) for term in pod.affinity
@@ -89,7 +89,7 @@ class Neighbourhood:
                 _count(self.avoided_domains, (term,), labels, by)
 
     def note_closing(self, bound: BoundPod, labels: Labels, by: int) -> None:
-        """Count a pod as far as its own rules are concerned."""
+        """Counts a pod for its own anti-affinity terms against the incoming pod."""
         pod = self.pod
         for term in bound.anti_affinity:
             if selects(term, pod.facts.namespace, pod.labels, self.namespace_labels):
@@ -102,7 +102,7 @@ class Neighbourhood:
         return self._may_be_first() or all(domain in self.wanted_domains for domain in domains)
 
     def _may_be_first(self) -> bool:
-        """True when nobody anywhere is wanted and the pod itself is what it wants."""
+        """True when no pod matches the pod's affinity, and the pod matches its own affinity."""
         pod = self.pod
         return not self.wanted_domains and all(
             selects(term, pod.facts.namespace, pod.labels, self.namespace_labels)
@@ -113,7 +113,7 @@ class Neighbourhood:
 def survey(
     pod: PodSpec, nodes: NodeIndex, namespace_labels: NamespaceLabels
 ) -> Neighbourhood | None:
-    """What neighbours mean for this pod; None when neither it nor others ask anything of it."""
+    """The domains for a pod; None when neither its own terms nor those of other pods affect it."""
     asks = bool(pod.affinity or pod.anti_affinity)
     if not (asks or nodes.keeping_away):
         return None
@@ -135,7 +135,7 @@ def survey(
 def selects(
     term: AffinityTerm, namespace: str, labels: Labels, namespace_labels: NamespaceLabels
 ) -> bool:
-    """Whether a term means a pod with these labels in this namespace."""
+    """True when a term selects a pod with these labels in this namespace."""
     if term.selector is None:
         return False
     here = namespace in term.namespaces or (

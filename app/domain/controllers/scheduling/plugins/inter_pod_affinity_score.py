@@ -1,9 +1,9 @@
-"""Where pods would like to have others near or far (InterPodAffinity as a score).
+"""The score InterPodAffinity: prefers domains near or far from other pods.
 
-Each preferred term adds its weight to the domain of a pod that it selects, or takes it away when it
-is of an anti-affinity. It counts both ways: terms of the incoming pod about running pods, and terms
-of running pods about the incoming one; of those required affinity counts too, with the weight 1.
-Pods that terminate count. Parity: controllers.md 4.5; the normalisation is upstream's.
+Each preferred term adds its weight to the domain of a pod that it selects, or subtracts it when the
+term is one of anti-affinity. Terms of the incoming pod about running pods count, and terms of
+running pods about the incoming one. The required affinity of running pods counts too, with the
+weight 1. Pods that terminate count. Parity: controllers.md 4.5; the normalisation is upstream's.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ def scores(
     feasible: Sequence[NodeInfo],
     namespace_labels: NamespaceLabels,
 ) -> list[int]:
-    """The normalised scores of the feasible nodes; empty when nobody has a wish that matters."""
+    """The normalised scores of the feasible nodes; empty when no term applies."""
     if not (pod.wishes or nodes.wishing):
         return []
     weights = _weigh(pod, nodes, namespace_labels)
@@ -33,7 +33,7 @@ def scores(
 
 
 def normalised(raw: Sequence[int]) -> list[int]:
-    """From 0 for the least to 100 for the most liked; all 0 when there is no difference."""
+    """Scales scores from 0 for the lowest to 100 for the highest; all 0 when they are equal."""
     least, most = min(raw), max(raw)
     if least == most:
         return [0] * len(raw)
@@ -64,7 +64,7 @@ def _add(
     node_labels: Labels,
     namespace_labels: NamespaceLabels,
 ) -> None:
-    """Weigh the node's domains by the wishes that mean a pod with these labels."""
+    """Adds the weights of the wishes that select a pod with these labels to the node's domains."""
     for wish in wishes:
         key = wish.term.topology_key
         value = node_labels.get(key)

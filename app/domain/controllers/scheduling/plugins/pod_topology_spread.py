@@ -1,6 +1,6 @@
-"""PodTopologySpread: pods of one kind spread over topology domains.
+"""The plug-in PodTopologySpread: spreads pods of one kind over topology domains.
 
-Hard constraints (`DoNotSchedule`) refuse nodes, soft ones score them. A pod without constraints of
+Hard constraints (`DoNotSchedule`) reject nodes, soft ones score them. A pod without constraints of
 its own gets two soft ones when a service, replica set or stateful set selects it: hostname with a
 skew of 3, zone with 5. Parity: the plug-in's counting, its logarithmic weights and its rounding;
 controllers.md 4.2 for the place in the order.
@@ -45,10 +45,10 @@ _OWNERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
-    """One constraint. Without a selector it counts nobody, not even the pod itself.
+    """One spread constraint. Without a selector it counts no pod, not even the incoming one.
 
     `honours_affinity` leaves out nodes that the pod's node affinity excludes, `honours_taints`
-    those with a taint that it does not tolerate.
+    those with a taint that the pod does not tolerate.
     """
 
     key: str
@@ -59,28 +59,28 @@ class Constraint:
     honours_taints: bool = False
 
     def selects(self, labels: Mapping[str, str]) -> bool:
-        """Whether a pod with these labels is of the kind that is spread."""
+        """True when the constraint selects a pod with these labels."""
         return self.selector is not None and self.selector.matches(labels)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Counts:
-    """Matching pods by domain, and the smallest count of all eligible domains."""
+    """The number of matching pods by domain, and the smallest number of all eligible domains."""
 
     by_domain: dict[str, int] = field(default_factory=dict)
     smallest: int = 0
 
     def settle(self, constraint: Constraint) -> None:
-        """Find the smallest count; with too few domains it is 0."""
+        """Computes the smallest count; it stays 0 with fewer domains than `min_domains`."""
         if len(self.by_domain) >= constraint.min_domains:
             self.smallest = min(self.by_domain.values(), default=0)
 
 
 @dataclass(slots=True, kw_only=True)
 class Spread:
-    """The constraints of one pod and what is counted for the hard ones.
+    """The spread constraints of one pod, and the counts for the hard ones.
 
-    Without `counts_empty` constraints with an empty selector count no pod (r6).
+    Without `counts_empty`, constraints with an empty selector count no pod (r6).
     """
 
     pod: PodSpec
@@ -92,7 +92,7 @@ class Spread:
     counts: tuple[_Counts, ...] = ()
 
     def check_node(self, info: NodeInfo) -> NodeRejection | None:
-        """Whether putting the pod there would exceed a hard constraint's skew."""
+        """Rejects a node that lacks a topology label or would exceed a hard constraint's skew."""
         for constraint, counts in zip(self.hard, self.counts, strict=True):
             domain = info.labels.get(constraint.key)
             if domain is None:
@@ -140,8 +140,7 @@ class Spread:
             for info in judged:
                 if constraint.key in info.labels:
                     totals[info.name] += counts[info.name] * weight + (constraint.max_skew - 1)
-        # Parity: controllers.md 4.5; rounded half away from zero, as Go does; all totals are
-        # positive.
+        # Parity: controllers.md 4.5; rounds half away from zero, as Go does; no total is negative.
         return {name: math.floor(total + 0.5) for name, total in totals.items()}
 
     def _eligible(self, constraint: Constraint) -> Iterable[NodeInfo]:
@@ -166,7 +165,7 @@ class Spread:
         )
 
     def count_hard(self) -> None:
-        """Count matching pods by domain for each hard constraint."""
+        """Counts matching pods by domain for each hard constraint."""
         all_counts: list[_Counts] = []
         for constraint in self.hard:
             counts = _Counts()
@@ -181,7 +180,7 @@ class Spread:
     def changed(
         self, info: NodeInfo, gone: Iterable[BoundPod], come: Iterable[BoundPod]
     ) -> "Spread":
-        """The same without some pods of a node and with others there, for `check_node` only."""
+        """A copy without the pods `gone` of a node and with the pods `come`, for `check_node`."""
         gone, come = tuple(gone), tuple(come)
         all_counts: list[_Counts] = []
         for constraint, counts in zip(self.hard, self.counts, strict=True):
@@ -195,11 +194,11 @@ class Spread:
         return replace(self, counts=tuple(all_counts))
 
     def _is_counted(self, info: NodeInfo, constraint: Constraint) -> bool:
-        """Whether pods of the node count for a hard constraint."""
+        """True when the pods of the node count for a hard constraint."""
         return _has_keys(info, self.hard) and self._includes(info, constraint)
 
     def _includes(self, info: NodeInfo, constraint: Constraint) -> bool:
-        """The policies of inclusion: by default affinity counts and taints do not."""
+        """True when the inclusion policies keep the node; by default only affinity excludes it."""
         if constraint.honours_affinity and not _affinity_allows(self.pod, info):
             return False
         return not constraint.honours_taints or all(
@@ -274,7 +273,10 @@ def _selector(item: JsonObject, pod: PodSpec) -> LabelSelector | None:
 
 
 def _default_selector(objects: ObjectsReader, pod: PodSpec, tree: JsonView) -> LabelSelector | None:
-    """Which pods count as of the same kind: those of its services and of its owner."""
+    """The selector of the default constraints: that of the pod's services and of its owner.
+
+    None when no service selects the pod and its owner has no selector.
+    """
     requirements: list[Requirement] = []
     namespace = pod.facts.namespace
     merged: dict[str, str] = {}

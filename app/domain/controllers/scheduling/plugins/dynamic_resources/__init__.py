@@ -1,1 +1,1 @@
-"""The plug-in DynamicResources: claims of pods, devices on nodes, bindings that take time."""
+"""The plug-in DynamicResources: claims of pods, devices on nodes, and binding conditions."""

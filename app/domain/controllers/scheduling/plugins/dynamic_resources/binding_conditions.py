@@ -1,7 +1,7 @@
-"""Binding conditions: does a claim's status say that its devices are ready for the pod?
+"""Binding conditions: whether the status of a claim says that its devices are ready for the pod.
 
-Parity: controllers.md 3.8. Claims and results are looked at in order; the first that is not ready
-ends the look, so a failure behind it is not seen yet.
+Parity: controllers.md 3.8. Claims and results are checked in order. The first that is not ready
+ends the check, so a failure of a later one is not seen yet.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
 TIMEOUT = 600 * SECOND
-"""How long devices may take to be ready, where a history does not say otherwise."""
+"""The default time in microseconds that devices may take to become ready."""
 
 POLL = 5 * SECOND
 
 
 class Readiness(Enum):
-    """What a look at one claim found."""
+    """The readiness of the devices of one claim."""
 
     READY = auto()
     WAITING = auto()
@@ -31,7 +31,7 @@ class Readiness(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One look; `text` is upstream's for a failure or time-out."""
+    """The result of checking one claim; `text` is upstream's message for a failure or time-out."""
 
     readiness: Readiness
     text: str = ""
@@ -41,12 +41,12 @@ READY = Look(readiness=Readiness.READY)
 
 
 def has_conditions(allocation: JsonView) -> bool:
-    """True when some allocated device has to be made ready before the pod is bound."""
+    """True when an allocated device has binding conditions, which the pod waits for."""
     return any(result.binding_conditions for result in dra.results_of(allocation))
 
 
 def look(claim: JsonView, allocation: JsonView, now: Instant, timeout: int) -> Look:
-    """The state of one allocated claim, whose devices may take `timeout` microseconds."""
+    """Checks one allocated claim, whose devices may take `timeout` microseconds."""
     name = meta.name(claim)
     devices = dra.device_statuses(claim)
     for result in dra.results_of(allocation):
@@ -71,7 +71,7 @@ def look(claim: JsonView, allocation: JsonView, now: Instant, timeout: int) -> L
 
 
 def conditions_of(claim: JsonView, result: DeviceResult) -> dict[str, Condition]:
-    """What the driver has said of one allocated device, by type; nothing yet is empty."""
+    """The conditions of one allocated device by type; empty when its driver has reported none."""
     return _conditions_of(dra.device_statuses(claim), result) or {}
 
 

@@ -1,7 +1,7 @@
-"""Which nodes see which pool, and which pools an allocated claim uses.
+"""The nodes that see each pool, and the pools that each allocated claim uses.
 
-Only as much as is needed to say whose verdicts are out of date after an event. A pool with a slice
-that is not bound to one node may be seen from anywhere, so a change of it concerns all nodes.
+The map has only the fields that tell which nodes an event changes. A pool with a slice that is not
+bound to one node may be visible from every node, so a change of the pool concerns all nodes.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ Place = tuple[str, str]
 
 
 class AllocationChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What an event on a claim did to its allocation."""
+    """The change of a claim's allocation by an event: whether it was set before, and is set now."""
 
     was_set: bool
     is_set: bool
@@ -30,7 +30,7 @@ class AllocationChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeviceMap:
-    """Folds slices and claims; touches the nodes concerned."""
+    """Folds slices and claims, and marks the nodes that they concern as changed."""
 
     def __init__(self, nodes: NodeIndex) -> None:
         self._nodes = nodes
@@ -39,7 +39,7 @@ class DeviceMap:
         self._claims: dict[Place, tuple[str, tuple[Pool, ...]]] = {}
 
     def fold_slice(self, event: Event) -> None:
-        """A slice came, changed or went."""
+        """Folds an event on a slice."""
         name = event.key.name
         before = self._slices.pop(name, None)
         if before is not None:
@@ -56,7 +56,7 @@ class DeviceMap:
         self._touch((pool,))
 
     def fold_claim(self, event: Event) -> AllocationChange:
-        """A claim came, changed or went."""
+        """Folds an event on a claim and returns the change of its allocation."""
         place = (event.key.namespace, event.key.name)
         before = self._claims.get(place)
         tree = event.object
@@ -74,7 +74,7 @@ class DeviceMap:
         return AllocationChange(was_set=before is not None, is_set=is_set)
 
     def touch_pools_of(self, allocation: JsonView) -> None:
-        """Its devices are taken or given back: what nodes said of their pools is out of date."""
+        """Marks the nodes that see the pools of an allocation as changed."""
         self._touch(dict.fromkeys(_pools_of(allocation)))
 
     def _touch(self, pools: Iterable[Pool]) -> None:

@@ -1,8 +1,8 @@
-"""Extended resources that devices provide: from container requests to the claim of a pod.
+"""Extended resources that devices provide: builds a pod's claim from its container requests.
 
 A resource name belongs to a class by `spec.extendedResourceName`, or implicitly as
-`deviceclass.resource.kubernetes.io/<class>`. Which of them devices serve depends on the node, so
-the claim is made per set of served resources. Parity: controllers.md 3.10.
+`deviceclass.resource.kubernetes.io/<class>`. Devices serve different resources on different nodes,
+so one claim is built for each set of served resources. Parity: controllers.md 3.10.
 """
 
 import hashlib
@@ -28,7 +28,10 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtendedRequests:
-    """The extended resources of a pod: amount by name, and the class of those that have one."""
+    """The extended resources of a pod: the amounts by name, and the classes by name.
+
+    `classes` has only the resources with a class. `leftover` is a claim of an earlier attempt.
+    """
 
     amounts: Mapping[str, int]
     classes: Mapping[str, str]
@@ -37,7 +40,7 @@ class ExtendedRequests:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExtendedClaim:
-    """The claim for one set of served resources, and which container gets which request."""
+    """The claim for one set of served resources, and the mappings of containers to requests."""
 
     tree: JsonObject
     mappings: tuple[JsonObject, ...]
@@ -46,7 +49,7 @@ class ExtendedClaim:
 def wanted_by(
     objects: ObjectsReader, pod: PodFacts, requests: Mapping[str, int]
 ) -> ExtendedRequests | None:
-    """What the pod asks for beyond node resources; None when it asks for nothing of the kind."""
+    """The extended resources that the pod requests; None when it requests none."""
     amounts = {
         name: count
         for name, count in requests.items()
@@ -59,7 +62,7 @@ def wanted_by(
 
 
 def classes_of(objects: ObjectsReader, names: Iterable[str]) -> dict[str, str]:
-    """Resource name to class; of two with one name the newest counts, then the lower name."""
+    """The class by resource name: of several classes the newest, then the one with lower name."""
     wanted = set(names)
     newest: dict[str, tuple[str, str]] = {}
     for key in objects.keys(*api_resources.DEVICE_CLASSES):
@@ -78,7 +81,7 @@ def classes_of(objects: ObjectsReader, names: Iterable[str]) -> dict[str, str]:
 
 
 def claim_for(pod: JsonView, classes: Mapping[str, str]) -> ExtendedClaim:
-    """The claim of the pod for the served resources (those with a class here)."""
+    """Builds the claim of the pod for the served resources, which are the keys of `classes`."""
     requests: list[JsonObject] = []
     mappings: list[JsonObject] = []
     containers = _containers(pod)
@@ -99,7 +102,7 @@ def claim_for(pod: JsonView, classes: Mapping[str, str]) -> ExtendedClaim:
 
 
 def claim_to_create(pod: JsonView, claim: ExtendedClaim, attempt: int) -> JsonObject:
-    """The claim as it is written. Its name suffix derives from the pod and the attempt."""
+    """Builds the claim to write. Its name suffix derives from the pod and the attempt."""
     name, uid = meta.name(pod), meta.uid(pod)
     base = f"{name}-extended-resources-"
     return {
@@ -133,7 +136,7 @@ class _Container:
 
 
 def _containers(pod: JsonView) -> list[_Container]:
-    """Init containers, then regular ones; numbered through."""
+    """The init containers, then the regular ones, with consecutive numbers."""
     inits = core.init_containers(pod)
     containers: list[_Container] = []
     for index, tree in enumerate((*inits, *core.containers(pod))):
@@ -155,7 +158,7 @@ def _add_resource(
     requests: list[JsonObject],
     mappings: list[JsonObject],
 ) -> None:
-    """The requests for one resource: long-lived containers add up, short-lived ones share."""
+    """Adds the requests for one resource: long-lived containers add up, short-lived ones share."""
     long: list[tuple[_Container, str, int]] = []
     for container in containers:
         count = _count(container, resource)

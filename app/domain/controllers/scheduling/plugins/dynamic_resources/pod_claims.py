@@ -17,7 +17,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import NodeSelector, SelectorError
 
 NOTHING_WRITTEN: Mapping[ObjectKey, JsonObject] = {}
-"""Of who looks at claims as the log has them."""
+"""The default for `written`: all claims are read from the log."""
 
 
 class ClaimsNotReady(Exception):
@@ -26,7 +26,7 @@ class ClaimsNotReady(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PodClaim:
-    """One claim of a pod. `allocation` is None while it has none."""
+    """One claim of a pod. `allocation` is None while the claim is not allocated."""
 
     entry: str
     key: ObjectKey
@@ -35,11 +35,11 @@ class PodClaim:
 
     @property
     def name(self) -> str:
-        """Namespace and name as texts show them."""
+        """Namespace and name as in messages."""
         return f"{self.key.namespace}/{self.key.name}"
 
     def node_selector(self) -> NodeSelector | None:
-        """Where the allocated devices can be reached; None means everywhere.
+        """The nodes from which the allocated devices can be used; None means all nodes.
 
         Raises SelectorError for a selector that cannot be parsed.
         """
@@ -52,9 +52,9 @@ def resolve(
     pod: PodFacts,
     written: Mapping[ObjectKey, JsonObject] = NOTHING_WRITTEN,
 ) -> tuple[PodClaim, ...]:
-    """The pod's claims in order; those in `written` are not yet in the log as they stand there.
+    """Reads the pod's claims in order; a claim in `written` replaces the one in the log.
 
-    Raises ClaimsNotReady for the first that cannot be used.
+    Raises ClaimsNotReady for the first claim that cannot be used.
     """
     resolved: list[PodClaim] = []
     for entry in pod.entries:
@@ -85,7 +85,7 @@ def resolve(
 
 
 def are_there(objects: ObjectsReader, pod: PodFacts) -> bool:
-    """Whether every claim of the pod can be used (controllers.md 3.1 and 3.2)."""
+    """True when every claim of the pod can be used (controllers.md 3.1 and 3.2)."""
     try:
         resolve(objects, pod)
     except ClaimsNotReady:
@@ -94,7 +94,7 @@ def are_there(objects: ObjectsReader, pod: PodFacts) -> bool:
 
 
 def resolve_all(objects: ObjectsReader, pod: PodFacts) -> tuple[PodClaim, ...]:
-    """The pod's claims, the one for its extended resources last. Raises as `resolve` does."""
+    """Reads the pod's claims, with the one for extended resources last. Raises like `resolve`."""
     claims = resolve(objects, pod)
     if not pod.extended_claim:
         return claims
@@ -113,8 +113,10 @@ def check_fresh(
     gates: Gates,
     is_in_flight: Callable[[JsonView], bool],
 ) -> None:
-    """Raise ClaimsNotReady when an unallocated claim asks for something that cannot be given, or
-    another attempt is about to allocate it. Parity: controllers.md 3.3.
+    """Checks the unallocated claims. Parity: controllers.md 3.3.
+
+    Raises ClaimsNotReady when a request of a claim cannot be served, or when another attempt is
+    about to allocate the claim.
     """
     for claim in claims:
         if claim.allocation is not None:
@@ -127,7 +129,7 @@ def check_fresh(
 
 
 def rank_score(claims: tuple[PodClaim, ...], allocations: list[JsonObject]) -> int:
-    """The score of a node: eight minus the place of each alternative that was taken, summed up.
+    """The score of a node: the sum of eight minus the position of each chosen alternative.
 
     `allocations` are those found on the node, in the order of the unallocated claims. Parity:
     controllers.md 3.6.
@@ -150,7 +152,7 @@ def has_alternatives(claims: tuple[PodClaim, ...]) -> bool:
 
 
 def reaches(claim: PodClaim, node_name: str, labels: Mapping[str, str]) -> bool:
-    """True when the devices of an allocated claim can be reached from the node."""
+    """True when the devices of an allocated claim can be used from the node."""
     try:
         selector = claim.node_selector()
     except SelectorError:

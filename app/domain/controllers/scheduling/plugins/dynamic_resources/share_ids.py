@@ -1,6 +1,6 @@
-"""Ids of shares of devices: they look random and come again for the same pod and claims.
+"""Ids of device shares, derived from the pod and its claims.
 
-Upstream draws them at random; derived ones let a decision be made again to the last byte.
+Upstream draws them at random; with derived ids, a repeated decision is equal byte for byte.
 """
 
 import hashlib
