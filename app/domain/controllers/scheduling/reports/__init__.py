@@ -1,1 +1,1 @@
-"""The reports of the scheduler: texts of conditions, and Event objects."""
+"""The reports of the scheduler: messages of conditions, and Event objects."""

@@ -1,9 +1,9 @@
-"""Event objects of the scheduler: one per attempt, repeated ones become a series.
+"""Event objects of the scheduler: one per attempt; repeated ones become a series.
 
 Two reports are one event when action, reason and the reference to the pod are equal; the reference
-holds the pod's resourceVersion as the scheduler saw it. The first report creates the object, the
-second patches `series` into it, later ones only count in memory, which nobody can see. Parity:
-controllers.md 4.3 and 11.1.
+contains the pod's resourceVersion as the scheduler saw it. The first report creates the object, the
+second patches `series` into it. Later reports are counted in the scheduler's memory only and write
+nothing. Parity: controllers.md 4.3 and 11.1.
 """
 
 from app.domain.controllers.event_objects import fresh_key, reference
@@ -35,15 +35,15 @@ _Fact = tuple[str, str, str]
 
 
 class ReportSeries:
-    """Which failures have been reported, folded from the Event objects."""
+    """The failures that have been reported, folded from the Event objects."""
 
     def __init__(self, pace: Pace | None = None) -> None:
-        """`pace` tells which version of a pod an attempt saw, in a replay."""
+        """In a replay, `pace` returns the version of a pod that an attempt saw."""
         self._pace = pace
         self._said: Bounded[_Fact, tuple[ObjectKey, bool]] = Bounded(REMEMBERED_MAX)
 
     def fold(self, event: Event) -> None:
-        """Take note of the scheduler's Event objects about failures."""
+        """Folds the scheduler's Event objects about failed attempts."""
         if not is_of(event.key, api_resources.EVENTS):
             return
         tree = event.object
@@ -59,7 +59,7 @@ class ReportSeries:
     def failure(
         self, objects: ObjectsReader, pod: JsonView, text: str, now: Instant
     ) -> Command | None:
-        """The command that reports a failed attempt; None when it only counts in memory."""
+        """The command that reports a failed attempt; None when the series has been written."""
         subject = reference(pod, kind="Pod", with_revision=True)
         if self._pace is not None:
             seen = self._pace.version_seen(subject["uid"], now)
@@ -83,7 +83,7 @@ class ReportSeries:
 
 
 def repetition(key: ObjectKey, now: Instant) -> PatchObject:
-    """The command that makes a report of a failed attempt a series."""
+    """The command that turns the report of a failed attempt into a series."""
     return PatchObject(
         key=_said_as(key),
         version="v1",
@@ -94,7 +94,7 @@ def repetition(key: ObjectKey, now: Instant) -> PatchObject:
 
 
 def scheduled(objects: ObjectsReader, pod: JsonView, node: str, now: Instant) -> Command:
-    """The report of a bound pod."""
+    """The Event about a pod that was bound to a node."""
     subject = reference(pod, kind="Pod", with_revision=True)
     return _create(
         objects,
@@ -108,7 +108,7 @@ def scheduled(objects: ObjectsReader, pod: JsonView, node: str, now: Instant) ->
 
 
 def waiting(objects: ObjectsReader, pod: JsonView, node: str, now: Instant) -> Command:
-    """The report of a pod whose devices have to be made ready first."""
+    """The Event about a pod that waits for the binding conditions of its devices."""
     subject = reference(pod, kind="Pod", with_revision=True)
     return _create(
         objects,
@@ -124,7 +124,7 @@ def waiting(objects: ObjectsReader, pod: JsonView, node: str, now: Instant) -> C
 def preempted(
     objects: ObjectsReader, victim: JsonView, pod: JsonView, node: str, now: Instant
 ) -> Command:
-    """The report of a pod that was evicted to make room for another one (`pod`)."""
+    """The Event about a pod (`victim`) that was evicted to make room for another one (`pod`)."""
     return _create(
         objects,
         reference(victim, kind="Pod", with_revision=True),
@@ -148,8 +148,8 @@ def _create(
     note: str,
     related: JsonObject | None = None,
 ) -> CreateObject:
-    # Parity: the scheduler speaks events.k8s.io/v1, which its entry in managedFields tells; what is
-    # stored, and read by `ReportSeries`, has the names of core/v1 (controllers.md 11.1).
+    # Parity: the scheduler writes events.k8s.io/v1, as its entry in managedFields shows. The stored
+    # object, which `ReportSeries` reads, has the names of core/v1 (controllers.md 11.1).
     key = fresh_key(objects, subject, now)
     return CreateObject(
         key=_said_as(key),

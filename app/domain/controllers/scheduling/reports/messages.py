@@ -1,4 +1,4 @@
-"""The sentences of failed attempts. Parity: controllers.md 4.3."""
+"""The messages of attempts, as upstream writes them. Parity: controllers.md 4.3."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,16 +14,16 @@ AWAITS_VICTIMS = "not eligible due to a terminating pod on the nominated node."
 PREEMPTED = "preempting to accommodate a higher priority pod"
 
 MOVED = "the object has been modified"
-"""Part of the text of a version conflict: the attempt is repeated at once."""
+"""Part of the message of a version conflict, after which the attempt is repeated at once."""
 
 SKIPPED = "skip schedule deleting pod"
-"""How the note about a pod that was found terminating begins."""
+"""The beginning of the note about a pod that terminates."""
 
 BEING_ALLOCATED = "is in the process of being allocated"
-"""Part of the message of an attempt that met a claim in flight."""
+"""Part of the message of an attempt that found a claim in flight."""
 
 NOTE_MAX = 1024
-"""Characters of an Event's note; longer ones end in ` ...`."""
+"""The most characters of an Event's note; longer ones are cut and end in ` ...`."""
 
 
 def counted(reasons: Mapping[str, int]) -> str:
@@ -32,26 +32,26 @@ def counted(reasons: Mapping[str, int]) -> str:
 
 
 def unfit(nodes: int, detail: str, after: Iterable[str]) -> str:
-    """The message when no node fits: what was in the way, then what the post filters say."""
+    """The message when no node fits: `detail` has the reasons, `after` the post filters' texts."""
     text = f"0/{nodes} nodes are available: {detail}."
     rest = ", ".join(part for part in after if part)
     return f"{text} {rest}" if rest else text
 
 
 def nothing_done(quirks: ControllerQuirks, *, has_claims: bool) -> str:
-    """What the post filter of DynamicResources says when it has no claim to free (r8)."""
+    """The text of DynamicResources' post filter when it has no claim to free (r8)."""
     if not quirks.r8:
         return ""
     return "still not schedulable" if has_claims else "no new claims to deallocate"
 
 
 def preemption(nodes: int, reasons: Mapping[str, int]) -> str:
-    """What DefaultPreemption says when it evicts nobody, with the nodes by what it met there."""
+    """The text of DefaultPreemption when it evicts no pod, with the number of nodes by reason."""
     return f"preemption: 0/{nodes} nodes are available: {counted(reasons)}."
 
 
 def preempting(node: str, victims: int) -> str:
-    """What DefaultPreemption says when it evicts somebody; there is no singular and no dot."""
+    """The text of DefaultPreemption when it evicts pods, without a singular form or a full stop."""
     return (
         f"preemption: found a potential placement for pod on node {node}, "
         f"preempting {victims} victims"
@@ -59,24 +59,24 @@ def preempting(node: str, victims: int) -> str:
 
 
 def preempted_by(uid: str, node: str) -> str:
-    """The note about a pod that was evicted for another one, named by its uid alone."""
+    """The note about an evicted pod; the pod that it was evicted for is named by its uid only."""
     return f"Preempted by pod {uid} on node {node}"
 
 
 def note(text: str) -> str:
-    """The text as an Event carries it."""
+    """The text as the note of an Event, cut at `NOTE_MAX` characters."""
     return text if len(text) <= NOTE_MAX else f"{text[: NOTE_MAX - 4]} ..."
 
 
 def filter_error(text: str) -> str:
-    """The message of an attempt that an error of a node's filter has ended."""
+    """The message of an attempt that ended with an error of a node's filter."""
     return f'running "DynamicResources" filter plugin: {text}'
 
 
 def score_error(allocations: int) -> str:
-    """The message of an attempt that r2 has ended: too few allocations were found on a node.
+    """The message of an attempt that r2 ended: a node has fewer allocations than claims.
 
-    Parity: controllers.md 10. A report about 1.36.0 has it without the last two words.
+    Parity: controllers.md 10. A report about 1.36.0 shows it without the last two words.
     """
     return (
         'running Score plugins: plugin "DynamicResources" failed with: '
@@ -85,7 +85,7 @@ def score_error(allocations: int) -> str:
 
 
 def skipped(namespace: str, name: str) -> str:
-    """The note about a pod that was found terminating."""
+    """The note about a pod that is not scheduled because it terminates."""
     return f"{SKIPPED}: {namespace}/{name}"
 
 
@@ -97,8 +97,9 @@ def assigned(namespace: str, name: str, node: str) -> str:
 def prebind_error(summary: JsonView, problem: str) -> str:
     """The message of an attempt whose claims could not be written, from its decision's summary.
 
-    The refusal names its object in quotes, so the prefix is that of the claim whose write failed;
-    a refusal that names none is put on the first claim. Parity: controllers.md 3.7.
+    `problem` is the refusal of the API, which names its object in quotes; the message is about the
+    claim with that name. A refusal that names no claim is reported for the first claim. Parity:
+    controllers.md 3.7.
     """
     written = _written(summary)
     claim_name = refused_claim(summary, problem) or (written[0] if written else {})
@@ -106,7 +107,7 @@ def prebind_error(summary: JsonView, problem: str) -> str:
 
 
 def refused_claim(summary: JsonView, problem: str) -> JsonView | None:
-    """The claim that a refusal names, from the summary of its decision."""
+    """The claim in a decision's summary that the refusal `problem` names, or None."""
     for claim in _written(summary):
         _, _, name = json_tree.text(claim, "claim").partition("/")
         if f'"{name}"' in problem:
@@ -115,7 +116,7 @@ def refused_claim(summary: JsonView, problem: str) -> JsonView | None:
 
 
 def claim_error(claim: JsonView, problem: str) -> str:
-    """What could not be done to a claim of a summary."""
+    """The text about the write that failed for a claim of a summary."""
     name = json_tree.text(claim, "claim")
     what = "add reservation to"
     if json_tree.flag(claim, "fresh"):
