@@ -1,9 +1,9 @@
-"""Pods that are placed in this step and not yet in the log.
+"""Assumed pods, which are placed in this step and not yet in the log.
 
-Later pods of the same step are decided as if the earlier ones had been bound already: their room on
-the node and their devices count, and the claims that they reserve are as they leave them. The same
-holds for claims in flight, when bindings take time. The views are left as they were found; what is
-assumed is put in for the time of a decision and taken out again.
+Later pods of the same step are decided as if the earlier ones had been bound already: their
+resources on the node and their devices count, and the claims that they reserve are in the state
+that they write. The same holds for claims in flight, when bindings take time. The assumptions are
+put into the views for the time of a decision and are removed afterwards.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,8 +27,8 @@ Place = tuple[str, str]
 
 
 class Assumption(msgspec.Struct, frozen=True, kw_only=True):
-    """One placed pod with the claims that get an allocation by it, and all claims that it writes
-    as it leaves them.
+    """One placed pod, the claims that it allocates with their allocations, and the claims that it
+    writes.
     """
 
     pod: BoundPod
@@ -37,9 +37,9 @@ class Assumption(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Assumptions:
-    """What the plans of one step have placed, in order.
+    """The pods that the plans of one step have placed, in order.
 
-    `written` are the claims as the plans that are in force leave them; empty outside `in_force`.
+    `written` are the claims as the plans in force write them; it is empty when none is in force.
     """
 
     def __init__(self, nodes: NodeIndex, devices: DeviceMap) -> None:
@@ -57,18 +57,20 @@ class Assumptions:
         return len(self._held)
 
     def clear(self) -> None:
-        """Begin a new step."""
+        """Begins a new step: removes the assumptions of the last one."""
         self.rest()
         self._held.clear()
         self._touched.clear()
 
     def note(self, keys: Iterable[ObjectKey]) -> None:
-        """A plan of this step changes these objects, and how they come out is not assumed."""
+        """Notes that a plan of this step changes these objects, with a result that is not known."""
         self._touched.update(keys)
 
     def allows(self, claims: Iterable[ObjectKey]) -> bool:
-        """Whether it is known, as far as plans of this step change these claims, how they leave
-        them, with room for one more reservation.
+        """True when the plans of this step permit one more pod with these claims.
+
+        Each claim that these plans change must be known in its new state, and have room for one
+        more reservation.
         """
         written = self.written
         return all(
@@ -78,7 +80,7 @@ class Assumptions:
 
     @contextmanager
     def in_force(self, allocated: AllocatedState, first: int | None = None) -> Iterator[None]:
-        """Everything assumed so far (or the first so many) counts inside, nothing of it outside."""
+        """Inside, the assumptions count: all, or the `first` ones. Outside, none of them does."""
         if self._into is None:
             self._into = allocated
             for claims in self._in_flight.values():
@@ -93,10 +95,10 @@ class Assumptions:
 
     @contextmanager
     def staying(self) -> Iterator[None]:
-        """Inside, what is in force for one decision stays so until the next one wants it otherwise.
+        """Inside, assumptions stay in force from one decision to the next.
 
-        For decisions that are made one after the other while nothing is folded; each would put in
-        again what those before it had.
+        This saves work for consecutive decisions between which nothing is folded: each of them
+        would otherwise put the same assumptions into the views again.
         """
         self._stays = True
         try:
@@ -106,7 +108,7 @@ class Assumptions:
             self.rest()
 
     def rest(self) -> None:
-        """Nothing that is assumed counts any more."""
+        """Removes all assumptions and claims in flight from the views."""
         allocated = self._into
         if allocated is None:
             return
@@ -117,7 +119,7 @@ class Assumptions:
         self._into = None
 
     def _count_first(self, allocated: AllocatedState, wanted: int) -> None:
-        """Put in or take out, so that the first `wanted` of what is held count."""
+        """Adds or removes assumptions, so that the first `wanted` ones count."""
         wanted = min(wanted, len(self._held))
         if self._put_in > wanted:
             for assumption in reversed(self._held[wanted : self._put_in]):
@@ -133,14 +135,14 @@ class Assumptions:
         self._put_in = wanted
 
     def hold(self, place: Place, claims: list[tuple[JsonObject, JsonObject]]) -> None:
-        """A decision is in the log and its claims are still to be written: they are in flight."""
+        """Adds the claims in flight of a pod: its decision is in the log, its claims are not."""
         if claims:
             self._in_flight[place] = claims
             for _, allocation in claims:
                 self._devices.touch_pools_of(allocation)
 
     def let_go(self, place: Place) -> None:
-        """Its claims are written, or never will be."""
+        """Removes the claims in flight of a pod, which are written or given up."""
         for _, allocation in self._in_flight.pop(place, ()):
             self._devices.touch_pools_of(allocation)
 
@@ -151,7 +153,7 @@ class Assumptions:
         allocated: AllocatedState,
         commands: Iterable[Command] = (),
     ) -> None:
-        """Assume one more pod, and what `commands` write; call it inside `in_force`."""
+        """Assumes one more pod, and the writes of `commands`; call it inside `in_force`."""
         fresh = [claim.tree for claim in result.claims if claim.allocation is None]
         if result.extended is not None:
             fresh.append(result.extended.tree)
@@ -170,12 +172,12 @@ class Assumptions:
         self.written.update(found.written)
         for claim, allocation in found.claims:
             allocated.add_in_flight(claim, allocation)
-            # Devices of the network are seen from other nodes than the pod's as well.
+            # Devices attached to the network are visible from other nodes too.
             self._devices.touch_pools_of(allocation)
 
 
 def _written(commands: Iterable[Command]) -> dict[ObjectKey, JsonObject]:
-    """The claims as the last of the commands leaves each, without the version that it will get."""
+    """The claims as the commands leave them, without resourceVersion, which is not known yet."""
     trees: dict[ObjectKey, JsonObject] = {}
     for command in commands:
         if isinstance(command, UpdateObject) and is_of(command.key, api_resources.RESOURCE_CLAIMS):

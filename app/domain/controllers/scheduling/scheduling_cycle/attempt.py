@@ -1,7 +1,7 @@
 """One attempt to find a node for one pod: filters, devices, scores, post filter. Pure.
 
-The attempt reads the views and the node index as they are and returns what it would do; writing it
-is `writes`. Parity: controllers.md 3.3 to 3.7 and 4.2 to 4.5.
+The attempt reads the views and the node index and returns its result; `writes` turns the result
+into commands. Parity: controllers.md 3.3 to 3.7 and 4.2 to 4.5.
 """
 
 from collections.abc import Mapping
@@ -67,19 +67,19 @@ CONTRADICTORY = filters.NodeRejection(
 )
 
 FEASIBLE_MIN = 100
-"""At least so many feasible nodes are looked for, or all when there are fewer nodes."""
+"""The least number of feasible nodes to search for; with fewer nodes all are checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What an attempt came to.
+    """The result of an attempt.
 
     `outcome` is Scheduled, Unschedulable or Error. `allocations` are for the unallocated claims, in
     order, followed by that of `extended`, the claim for extended resources. `plugins` rejected the
     pod. `deallocate` is a claim that the post filter frees, `delete_claim` one for extended
-    resources that an earlier attempt left. `preemption` is what came of looking for victims.
-    `next_start` is where the next attempt begins to look.
-    `causes` counts the devices' reasons while the views are as they were.
+    resources that an earlier attempt left. `preemption` is the result of the search for victims.
+    `next_start` is the place in the node order at which the next attempt begins. `causes` counts
+    the devices' reasons; call it before the views change.
     """
 
     outcome: str
@@ -100,13 +100,13 @@ class Attempt:
 
     @property
     def moves_others(self) -> bool:
-        """True when a failed attempt changes what later ones of the same step would see."""
+        """True when a failed attempt changes objects that later ones of the same step read."""
         return self.deallocate is not None or self.preemption.chosen is not None
 
 
 @dataclass(slots=True, kw_only=True)
 class _Tally:
-    """What the nodes said."""
+    """The rejections of all nodes, counted by reason."""
 
     reasons: dict[str, int] = field(default_factory=dict)
     plugins: set[str] = field(default_factory=set)
@@ -136,8 +136,8 @@ def attempt(
     nominated: str = "",
     written: Mapping[ObjectKey, JsonObject] = pod_claims.NOTHING_WRITTEN,
 ) -> Attempt:
-    """Find a node for the pod. `start` is the place in the node order to begin at; `written` are
-    claims as plans before this one leave them.
+    """Finds a node for the pod. `start` is the place in the node order to begin at; `written` are
+    claims as earlier plans of the same step write them.
     """
     if not len(nodes):
         return Attempt(outcome="Unschedulable", message=messages.NO_NODES, next_start=start)
@@ -162,7 +162,7 @@ def attempt(
 
 
 def nodes_to_find(count: int) -> int:
-    """After how many feasible nodes the search stops (controllers.md 4.4)."""
+    """The number of feasible nodes after which the search stops (controllers.md 4.4)."""
     if count < FEASIBLE_MIN:
         return count
     percentage = max(50 - count // 125, 5)
@@ -218,7 +218,10 @@ def _search(cycle: Cycle, start: int) -> Attempt:
 
 
 def _named(cycle: Cycle) -> list[NodeInfo] | None:
-    """The nodes that the pod's node affinity names: no other is asked, or counted as asked."""
+    """The nodes that the pod's node affinity names; the search checks and counts no other node.
+
+    None when the affinity does not name nodes.
+    """
     names = cycle.pod.only_nodes
     if names is None:
         return None
@@ -227,7 +230,7 @@ def _named(cycle: Cycle) -> list[NodeInfo] | None:
 
 
 def _walk_one_by_one(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[list[NodeInfo], int]:
-    """Ask node after node until enough fit; returns them and how many were asked."""
+    """Checks node after node until enough fit; returns them and the number of checked nodes."""
     wanted = nodes_to_find(len(order))
     feasible: list[NodeInfo] = []
     for looked_at, info in enumerate((*order[first:], *order[:first]), start=1):
@@ -239,10 +242,11 @@ def _walk_one_by_one(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[l
 
 
 def _walk_in_runs(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[list[NodeInfo], int]:
-    """The same, where nothing but a node itself decides about it: known nodes are not asked again.
+    """Like `_walk_one_by_one`, when no other pod affects a node; does not check known nodes again.
 
-    Example: with the states F F ? R F and two nodes wanted, the first two are taken without a look
-    at the third; with three wanted the third is asked, and depending on it the fifth is needed.
+    Example: with the states F F ? R F and two nodes wanted, the first two are chosen and the third
+    is not checked. With three wanted the third is checked, and the fifth is needed if it is
+    rejected.
     """
     count = len(order)
     wanted = nodes_to_find(count)
@@ -266,11 +270,11 @@ def _walk_in_runs(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[list
 
 
 _FITTING = bytes(state == FITS for state in range(256))
-"""Makes 1 of the state of a node that fits, 0 of all others."""
+"""A translation table: the state of a node that fits becomes 1, every other state 0."""
 
 
 def _fits(cycle: Cycle, info: NodeInfo, looked_at: int) -> bool:
-    """Ask one node; raises Aborted with the number of nodes asked so far."""
+    """Checks one node; raises Aborted with the number of nodes checked so far."""
     try:
         return cycle.check(info, cycle.verdict(info)) is None
     except Aborted as abort:
@@ -278,7 +282,7 @@ def _fits(cycle: Cycle, info: NodeInfo, looked_at: int) -> bool:
 
 
 def _tally(cycle: Cycle, order: list[NodeInfo]) -> _Tally:
-    """What all nodes said; every one of them has been asked."""
+    """Counts the rejections of all nodes; each of them has been checked."""
     tally = _Tally()
     for info in order:
         verdict = cycle.verdict(info)
@@ -307,7 +311,7 @@ def _choose(cycle: Cycle, feasible: list[NodeInfo]) -> int:
 
 
 def scores(cycle: Cycle, feasible: list[NodeInfo]) -> list[int]:
-    """The total of each node that has been asked and fits; the highest one wins."""
+    """The total score of each feasible node; the highest wins."""
     known = cycle.kind.by_node
     verdicts = [known[info.name] for info in feasible]
     devices: list[int] = []
@@ -396,7 +400,7 @@ def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:
 
 
 def _to_deallocate(cycle: Cycle, tally: _Tally) -> PodClaim | None:
-    """The unavailable claim with the lowest number that nobody else uses."""
+    """The unavailable claim with the lowest index that no other consumer has reserved."""
     uid = cycle.pod.facts.uid
     for index in sorted(tally.unavailable):
         claim = cycle.claims[index]

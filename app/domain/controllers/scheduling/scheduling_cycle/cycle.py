@@ -1,7 +1,7 @@
-"""One attempt in progress: what is asked of each node, and what is remembered of the answers.
+"""One attempt in progress: the checks of each node, and the cache of their results.
 
-The cycle holds the pod with its claims resolved, the allocator built once, and the verdicts on
-pods of its kind. Parity: controllers.md 3.4, 3.10 and 4.2.
+The cycle holds the pod with its claims resolved, the allocator, which is built once, and the
+verdicts on pods of its kind. Parity: controllers.md 3.4, 3.10 and 4.2.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -77,21 +77,23 @@ NOT_AVAILABLE = filters.NodeRejection(
 )
 
 TieBreak: TypeAlias = Callable[[str, Sequence[str]], str]
-"""Given a pod's uid and the names of several best nodes: which of them, or empty for the first.
+"""Chooses by a pod's uid among the names of the best nodes; an empty result means the first.
 
-Upstream's order of equal nodes is arbitrary; a replay takes the node that was recorded.
+Upstream's order of equal nodes is arbitrary; a replay chooses the recorded node.
 """
 
 BindDelay: TypeAlias = Callable[[str, Instant], tuple[Instant, Instant]]
-"""Given a pod's uid and the instant of the decision: when its claims are written, when it is bound.
+"""Returns, from a pod's uid and the instant of the decision, the instants of two writes.
+
+At the first its claims are written, at the second it is bound.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerRules:
-    """What does not change during the life of a scheduler.
+    """The rules that do not change during the life of a scheduler.
 
-    Without a `bind_delay` claims are written and the pod is bound together with the decision.
+    Without a `bind_delay`, the claims are written and the pod is bound together with the decision.
     Devices with binding conditions may take `binding_timeout` microseconds.
     """
 
@@ -110,7 +112,7 @@ class SchedulerRules:
 class Aborted(Exception):
     """An allocator error of one node that ends the attempt (C16).
 
-    `looked_at` is how many nodes had been asked, this one included.
+    `looked_at` is the number of nodes that were checked, this one included.
     """
 
     def __init__(self, text: str, looked_at: int = 0) -> None:
@@ -120,7 +122,7 @@ class Aborted(Exception):
 
 
 class Classes(Mapping[str, JsonView]):
-    """Device classes by name, as the allocator asks for them."""
+    """The device classes by name, as the allocator reads them."""
 
     def __init__(self, objects: ObjectsReader) -> None:
         self._objects = objects
@@ -140,7 +142,7 @@ class Classes(Mapping[str, JsonView]):
 
 @dataclass(slots=True, kw_only=True)
 class Cycle:
-    """One attempt in progress. `nominated` are pods not yet bound that count on their nodes."""
+    """One attempt in progress. `nominated` are the nominated pods that count on their nodes."""
 
     rules: SchedulerRules
     views: DeviceViews
@@ -163,15 +165,16 @@ class Cycle:
 
     @property
     def depends_on_others(self) -> bool:
-        """True when pods elsewhere decide about a node: then no verdict is final."""
+        """True when other pods affect the check of a node, so that its verdict is not final."""
         if self.hood is not None or self.nominated:
             return True
         return self.spread is not None and bool(self.spread.hard)
 
     @property
     def claim_keys(self) -> tuple[ObjectKey, ...]:
-        """The claims that texts of the allocator may name; the pod's own key stands for its claim
-        for extended resources.
+        """The claims that the allocator's messages may name.
+
+        A key of the pods resource stands for the pod's claim for extended resources.
         """
         own = () if self.wanted is None else (pod_key(self.pod.facts.namespace, ""),)
         return (*(claim.key for claim in self.claims), *own)
@@ -187,7 +190,7 @@ class Cycle:
         return self.extended[served]
 
     def verdict(self, info: NodeInfo) -> NodeVerdict:
-        """The framework's part, remembered or found out."""
+        """The framework's verdict on a node, from the cache or computed."""
         known = self.kind.by_node.get(info.name)
         if known is not None and known.version == info.version:
             return known
@@ -201,7 +204,7 @@ class Cycle:
         return made
 
     def add_scores(self, totals: list[int], feasible: Sequence[NodeInfo]) -> None:
-        """Add the scores that depend on other pods and nodes, in place."""
+        """Adds the scores that depend on other pods and nodes to `totals`, in place."""
         if self.spread is not None:
             scoring.add(totals, self.spread.scores(feasible), scoring.SPREAD_WEIGHT)
         labels = _namespace_labels(self.views.objects)
@@ -215,7 +218,7 @@ class Cycle:
                 scoring.add(totals, there, scoring.IMAGES_WEIGHT)
 
     def check(self, info: NodeInfo, verdict: NodeVerdict) -> filters.NodeRejection | None:
-        """The first reason against the node; raises Aborted for an error of the allocator."""
+        """The first rejection of the node, or None. Raises Aborted for an allocator's error."""
         if self.nominated and (refusal := self.check_rivals(info)) is not None:
             return refusal
         if verdict.refusal is not None:
@@ -238,10 +241,10 @@ class Cycle:
         return devices.refusal
 
     def check_rivals(self, info: NodeInfo) -> filters.NodeRejection | None:
-        """What the framework says when the pods nominated for the node are there already.
+        """The framework's rejection when the pods nominated for the node count as bound, or None.
 
-        The node has to do with them and without them. Devices make no difference: what nominated
-        pods will get is not known.
+        The pod must fit both with them and without them. Devices are not checked here: the devices
+        that nominated pods will get are not known.
         """
         rivals = self.nominated.get(info.name, ())
         if not rivals:
@@ -256,7 +259,10 @@ class Cycle:
         gone: Collection[BoundPod] = (),
         come: Collection[BoundPod] = (),
     ) -> filters.NodeRejection | None:
-        """The framework's part for a node `changed` by pods that are gone and that came."""
+        """The framework's rejection of a node without the pods `gone` and with the pods `come`.
+
+        `changed` is the node with these changes.
+        """
         refusal = filters.check_node(self.pod, changed, self._served(info))
         if refusal is None and self.spread is not None:
             refusal = self.spread.changed(info, gone, come).check_node(info)
@@ -271,7 +277,7 @@ class Cycle:
         return hood.changed(info, gone, come).check_node(info)
 
     def check_devices(self, info: NodeInfo) -> filters.NodeRejection | None:
-        """What devices say of a node, asked anew and not remembered; raises Aborted."""
+        """The devices' rejection of a node, computed anew and not cached; raises Aborted."""
         if not self.claims and self.wanted is None:
             return None
         devices = self._devices(info)
@@ -309,7 +315,7 @@ class Cycle:
             made.refusal = filters.NodeRejection(plugin=DEVICES, reasons=(made.error,))
             made.error = ""
         if made.refusal is not None or made.error:
-            # Parity: controllers.md C12, the unavailable claims of such a node are not remembered.
+            # Parity: controllers.md C12, the unavailable claims of such a node are not recorded.
             if not self.rules.quirks.c12:
                 made.unavailable = unavailable
             return made
@@ -322,9 +328,9 @@ class Cycle:
         return made
 
     def claims_on(self, info: NodeInfo, made: DeviceVerdict) -> tuple[JsonObject, ...]:
-        """The claims to be allocated on a node; the one for extended resources is the last.
+        """The claims to allocate on a node; the one for extended resources is the last.
 
-        Puts into the verdict which of these devices serve, or why the node is out.
+        Sets `served` or `refusal` of the verdict `made`.
         """
         if self.wanted is None:
             return self.fresh
@@ -339,7 +345,7 @@ class Cycle:
         return frozenset(name for name in self.wanted.classes if info.has(name) == 0)
 
     def _extend(self, info: NodeInfo, made: DeviceVerdict) -> filters.NodeRejection | None:
-        """Put the extended resources of devices into the verdict, or say why the node is out."""
+        """Sets the extended resources that devices serve in the verdict, or returns a rejection."""
         assert self.wanted is not None, "called for pods with extended resources"
         for name in self.wanted.amounts:
             if name not in self.wanted.classes and info.has(name) == 0:
@@ -376,7 +382,7 @@ def begin(
     claims: tuple[PodClaim, ...],
     now: Instant,
 ) -> Cycle:
-    """The state of one attempt: claims resolved, the allocator built, nothing asked yet."""
+    """Begins an attempt: resolves its inputs and builds the allocator; checks no node yet."""
     fresh = tuple(claim.tree for claim in claims if claim.allocation is None)
     tree = views.objects.get(pod_key(pod.facts.namespace, pod.facts.name)) or {}
     wanted = _wanted(rules, views.objects, pod)
@@ -425,8 +431,7 @@ def _wanted(rules: SchedulerRules, objects: ObjectsReader, pod: PodSpec) -> Exte
     if not rules.gates.enabled("DRAExtendedResource"):
         return None
     wanted = extended.wanted_by(objects, pod.facts, pod.amounts.requests)
-    # Parity: controllers.md 3.10; a pod none of whose resources has a class is none of this
-    # plug-in's business.
+    # Parity: controllers.md 3.10; this plug-in ignores a pod none of whose resources has a class.
     return wanted if wanted is not None and wanted.classes else None
 
 

@@ -1,15 +1,15 @@
-"""Whom to evict so that a pod of higher priority finds a node (DefaultPreemption). Pure.
+"""DefaultPreemption: chooses the pods to evict so that a pod of higher priority fits. Pure.
 
-Asked when no node fits. On each node where evictions may help at all, every pod of lower priority
-is taken away in thought; when the pod fits then, as many as possible are put back, those first that
-a disruption budget protects, then the more important ones. Of the nodes with victims the one that
-costs least is taken. Nothing is written here; `preempting` does that.
+It runs when no node fits. On each node where evictions may help, it removes all pods of lower
+priority from a copy of the node. When the incoming pod fits then, it puts back as many as possible:
+first those that a disruption budget protects, then the more important ones. Of the nodes with
+victims it chooses the one with the lowest cost. `preemption_writes` writes the result.
 
-Parity: the documentation of pod priority and preemption; controllers.md 4.3 for the texts: devices
-are never freed by it, because a refusal by DynamicResources counts as one that evictions cannot
-cure. Free choices: the search begins at the place in the node order at which the attempt began
-(upstream: at a random one), pods that start together rank in the order of their bindings, of equal
-nodes the first is taken (upstream: any).
+Parity: the documentation of pod priority and preemption; controllers.md 4.3 for the texts:
+pre-emption never frees devices, because evictions cannot cure a refusal by DynamicResources. Free
+choices: the search begins at the place in the node order at which the attempt began (upstream: at a
+random one), pods that start together rank in the order of their bindings, and of equal nodes the
+first is chosen (upstream: any).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ CONDITION_REASON = "PreemptionByScheduler"
 
 CANDIDATES_MIN = 100
 CANDIDATES_PERCENT = 10
-"""How many nodes with victims are compared: a tenth of those where it may help, at least 100."""
+"""The number of nodes with victims to compare: a tenth of those where it may help, at least 100."""
 
 _NOBODY = NodeRejection(plugin=NAME, reasons=(messages.NO_VICTIMS,))
 _PRIORITY_SPAN = 1 << 31
@@ -45,8 +45,8 @@ _PRIORITY_SPAN = 1 << 31
 class Candidate:
     """A node and its victims, the most important first.
 
-    `violations` of them are protected by disruption budgets. `started` is when the first of those
-    with the highest priority began.
+    `violations` is the number of victims whose eviction violates a disruption budget. `started` is
+    the earliest start of the victims with the highest priority.
     """
 
     node: str
@@ -56,7 +56,7 @@ class Candidate:
 
     @property
     def cost(self) -> tuple[int, int, int, int, int]:
-        """What is compared, in this order; less is better."""
+        """The numbers by which candidates are compared, in this order; lower is better."""
         return (
             self.violations,
             self.victims[0].priority,
@@ -68,11 +68,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preemption:
-    """What the post filter came to.
+    """The result of the post filter.
 
-    With `chosen` the pod gets its node, and `displaced` pods lose theirs. `text` goes into the
-    message; `is_alone` when those of the other post filters fall away. `keeps_nomination` when a
-    node that was named before stays. `candidates` is how many nodes were compared.
+    With `chosen` the pod is nominated for its node, and `displaced` pods lose their nomination.
+    `text` goes into the message; with `is_alone` it replaces the texts of the other post filters.
+    With `keeps_nomination` the pod keeps its nominated node. `candidates` is the number of nodes
+    that were compared.
     """
 
     text: str = ""
@@ -88,16 +89,16 @@ WAITS = Preemption(text=f"preemption: {messages.AWAITS_VICTIMS}", keeps_nominati
 
 
 def helpless(count: int, *, never: bool) -> Preemption:
-    """The answer when nothing that a node says can be cured by evictions."""
+    """The result when evictions cannot help on any node."""
     return NEVER if never else _in_vain(count, {messages.NOT_HELPFUL: count})
 
 
 def find(
     cycle: Cycle, hopeful: Sequence[NodeInfo], *, start: int, known: dict[int, Preemption]
 ) -> Preemption:
-    """Whom to evict. `hopeful` are the nodes whose refusal evictions may cure.
+    """Chooses a node and its victims. `hopeful` are the nodes whose refusal evictions may cure.
 
-    `known` keeps answers in vain by priority, for other pods that meet the same nodes.
+    `known` caches results without a chosen node by priority, for other pods with equal refusals.
     """
     pod = cycle.pod
     if pod.never_preempts:
@@ -122,7 +123,7 @@ def find(
 def awaits_victims(cycle: Cycle) -> bool:
     """True when the pod has a node on which victims of a pre-emption are still terminating.
 
-    A node that no eviction would make fit any more is not waited for.
+    The pod does not wait for a node whose refusal evictions cannot cure.
     """
     name = core.nominated_node_name(cycle.tree)
     info = cycle.nodes.get(name) if name else None
@@ -138,7 +139,7 @@ def awaits_victims(cycle: Cycle) -> bool:
 
 
 def is_victim(objects: ObjectsReader, place: PodPlace) -> bool:
-    """True for a pod that terminates because of a pre-emption."""
+    """True when a pod terminates because of a pre-emption."""
     tree = objects.get(pod_key(*place))
     if tree is None or "deletionTimestamp" not in tree["metadata"]:
         return False
@@ -150,12 +151,12 @@ def is_victim(objects: ObjectsReader, place: PodPlace) -> bool:
 
 
 def candidates_wanted(hopeful: int) -> int:
-    """After how many nodes with victims the search may end."""
+    """The number of nodes with victims after which the search may end."""
     return min(max(hopeful * CANDIDATES_PERCENT // 100, CANDIDATES_MIN), hopeful)
 
 
 def choose(cycle: Cycle, candidates: Sequence[Candidate]) -> Candidate:
-    """The one that costs least; of several the first, or the one that a recording names."""
+    """The candidate with the lowest cost; of several the `tie_break`'s choice, else the first."""
     least = min(candidate.cost for candidate in candidates)
     best = [candidate for candidate in candidates if candidate.cost == least]
     if len(best) == 1 or cycle.rules.tie_break is None:
@@ -210,7 +211,7 @@ def _in_vain(nodes: int, reasons: Mapping[str, int]) -> Preemption:
 
 
 def _displaced(cycle: Cycle, node: str) -> Iterator[PodPlace]:
-    """Nominated pods of lower priority: they may not fit there any more."""
+    """The pods of lower priority nominated for the node, which may not fit there any more."""
     for other in cycle.nodes.nominations.on(node):
         if other.priority < cycle.pod.priority and not cycle.nodes.holds(other.place):
             yield other.place
@@ -226,7 +227,7 @@ class _Trial:
         self._node = info.changed(gone, ())
 
     def refusal(self) -> NodeRejection | None:
-        """What the framework says; nominated pods count as in every attempt."""
+        """The framework's rejection, or None; nominated pods count as in every attempt."""
         cycle, gone = self._cycle, tuple(self._gone.values())
         if rivals := cycle.nominated.get(self._info.name, ()):
             crowded = self._node.changed((), rivals)
@@ -236,7 +237,7 @@ class _Trial:
         return cycle.check_changed(self._info, self._node, gone=gone)
 
     def reprieve(self, pod: BoundPod) -> bool:
-        """Put the pod back if the other one fits all the same."""
+        """Puts the pod back if the incoming pod still fits, and returns whether it does."""
         del self._gone[pod.place]
         take(self._node, pod)
         if self.refusal() is None:
@@ -249,7 +250,7 @@ class _Trial:
 def _try_node(
     cycle: Cycle, info: NodeInfo, protected: Sequence[Budget]
 ) -> Candidate | NodeRejection:
-    """The victims on one node, or what is against it. Raises Aborted for an allocator's error."""
+    """The victims on one node, or its rejection. Raises Aborted for an error of the allocator."""
     lower = [pod for pod in info.pods.values() if pod.priority < cycle.pod.priority]
     if not lower:
         return _NOBODY
@@ -263,7 +264,7 @@ def _try_node(
     spared = {pod.place for pod in (*guarded, *free) if trial.reprieve(pod)}
     victims = tuple(pod for pod in lower if pod.place not in spared)
     if not victims:
-        # What refused the node is gone without any eviction: nothing is known against it.
+        # The pod fits without any eviction, so there is no other reason to give.
         return _NOBODY
     highest = victims[0].priority
     return Candidate(
@@ -275,7 +276,7 @@ def _try_node(
 
 
 def _started(cycle: Cycle, pod: BoundPod) -> Instant:
-    """When the pod began; one that has not begun counts as beginning now."""
+    """The start time of the pod; a pod that has not started counts as starting now."""
     tree: JsonView = cycle.views.objects.get(pod_key(*pod.place)) or {}
     try:
         return timestamps.parse(json_tree.text(tree, "status", "startTime"))

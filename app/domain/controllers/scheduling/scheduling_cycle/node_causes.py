@@ -1,8 +1,8 @@
-"""The causes behind "cannot allocate all claims", counted over nodes when a decision is written.
+"""The causes of "cannot allocate all claims", counted over nodes when a decision is written.
 
-The plain attempt stops at a node's refusal. What each node says down to the device is counted
-afterwards, for decisions that are written only, and kept with the verdict on the node: it holds as
-long as that. Nodes are asked in their order on books of their own, so that deciding again counts
+An attempt stops at a node's refusal. The reasons per device are counted afterwards, only for
+decisions that are written, and are kept with the verdict on the node, which is valid equally long.
+The nodes are checked in their order by an allocator of its own, so that a repeated decision counts
 the same.
 """
 
@@ -18,7 +18,10 @@ from app.domain.devices.nodes import NodeSelectionError
 
 
 def count(cycle: Cycle, refusing: Sequence[NodeInfo], bounds: SummaryBounds) -> Summary:
-    """What the nodes say that were refused for their devices; beyond the bound they are counted."""
+    """Counts the causes on nodes refused for their devices; `left_out` counts those over the bound.
+
+    At most `bounds.nodes_max` nodes are checked.
+    """
     together = Summary()
     if cycle.allocator is None:
         return together
@@ -43,7 +46,7 @@ def _add(cycle: Cycle, info: NodeInfo, allocator: Allocator, found: Summary) -> 
         try:
             said = summary.causes_of(allocator.case_of(info.node, claims).problem)
         except (AttemptAborted, NodeSelectionError):
-            return  # an error rather than a refusal, whose text is in the message
+            return  # an error, not a refusal; its text is in the message
         if said.may_be_kept:
             devices.causes = said
     found.add(info.name, said)

@@ -1,9 +1,9 @@
-"""What was found out about kinds of pods on nodes, kept as long as the nodes stay as they are.
+"""Cached verdicts about kinds of pods on nodes, valid while the nodes do not change.
 
-Two pods are of one kind when no filter or score can tell them apart: equal shape, equal claims. The
-verdict of a kind on a node is reused while the node's version is the same, so the second of two
-equal pods costs one comparison per node. Nothing here changes an answer: a verdict is a function of
-the pod's kind and of what the node's version stands for.
+Two pods are of one kind when they are the same to all filters and scores: equal shape, equal
+claims. The verdict of a kind on a node is reused while the node's version is the same, so the
+second of two equal pods costs one comparison per node. The cache never changes a result: a verdict
+depends only on the kind of pod and on the state that the node's version identifies.
 """
 
 from dataclasses import dataclass, field
@@ -16,18 +16,18 @@ from app.domain.log import ObjectKey
 from app.domain.values.bounded import Bounded
 
 KINDS_MAX = 32
-"""How many kinds of pods are remembered; the one not seen for longest is forgotten first."""
+"""The number of kinds of pods that are cached; the least recently used is removed first."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class DeviceVerdict:
-    """What the DynamicResources filter says of a node.
+    """The result of the DynamicResources filter for a node.
 
     `served` are the extended resources that devices serve on the node. `causes` are the devices'
     reasons, counted when a decision is written. `error` ends the attempt. `claims` are set when the
-    refusal or error names one of them: it is told to nobody else. `unavailable` are the numbers of
-    allocated claims that cannot be used from the node. `allocation` is set when unallocated claims
-    fit.
+    refusal or error may name one of them; the verdict is then valid only for pods with these
+    claims. `unavailable` are the indexes of allocated claims that cannot be used from the node.
+    `allocation` is set when unallocated claims fit.
     """
 
     refusal: NodeRejection | None = None
@@ -42,7 +42,7 @@ class DeviceVerdict:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class NodeVerdict:
-    """A kind of pod on one node, at one version of the node."""
+    """The verdict about a kind of pod on one node, at one version of the node."""
 
     version: int
     refusal: NodeRejection | None
@@ -53,16 +53,16 @@ class NodeVerdict:
 
 
 UNKNOWN, FITS, REFUSED = 0, 1, 2
-"""What is known of a node for a kind of pod, as bytes in the order of the nodes."""
+"""The states of a node for a kind of pod, as bytes in the order of the nodes."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class KindOfPod:
     """The verdicts of one kind, by node name.
 
-    `states` has a byte per node in the order of nodes, so that a run of nodes is looked through at
-    once; `era` and `cursor` tell up to which change of nodes they hold. `hopeless_at` is the
-    version of all nodes at which the last attempt found no node, with what it found.
+    `states` has a byte per node in the order of nodes, so that many nodes are searched at once;
+    `era` and `cursor` identify the last change of nodes that the states include. `hopeless_at` is
+    the version of all nodes at which the last attempt found no node, `hopeless` its tally.
     """
 
     by_node: dict[str, NodeVerdict] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class KindOfPod:
     hopeless: object = None
 
     def refresh(self, nodes: NodeIndex) -> bytearray:
-        """The states of all nodes now; those that changed are unknown."""
+        """Updates and returns the states: nodes that have changed become unknown."""
         if self.era != nodes.era:
             self.states = bytearray(len(nodes))
             self.era = nodes.era
@@ -86,18 +86,18 @@ class KindOfPod:
 
 
 class Verdicts:
-    """Kinds of pods, least recently used first."""
+    """The cached kinds of pods, least recently used first."""
 
     def __init__(self) -> None:
         self._kinds: Bounded[bytes, KindOfPod] = Bounded(KINDS_MAX)
 
     def of(self, kind: bytes) -> KindOfPod:
-        """The verdicts of a kind; empty ones when it is new."""
+        """The verdicts of a kind; they are empty for a new kind."""
         known = self._kinds.recent(kind)
         if known is None:
             known = self._kinds[kind] = KindOfPod()
         return known
 
     def clear(self) -> None:
-        """Forget everything: something changed that versions do not cover."""
+        """Removes all verdicts, after a change that the versions of nodes do not cover."""
         self._kinds.clear()
