@@ -1,1 +1,1 @@
-"""The binding cycle: the writes of a successful attempt, at once or when drivers are ready."""
+"""The binding cycle: the writes of a successful attempt, at once or when devices are ready."""

@@ -1,16 +1,16 @@
-"""A binding that takes its time: the decision now, its claims later, the binding after them.
+"""A delayed binding: the decision is written first, then the claims, then the binding.
 
 In the real scheduler an attempt ends with a node and devices in memory; the writes follow in the
-background while other pods are tried. Between them the claim is in flight: its devices count as
-used, and a second pod that shares it is told so. With a delay this is imitated:
+background while other pods are tried. Until then the claim is in flight: its devices count as used,
+and the attempt of a second pod that shares it fails. A bind delay reproduces this:
 
     decision        writes                                  the log says
     Assumed         nominated node                          pod, node, allocations, both instants
     Reserved        finalizer, allocation and reservation   claims are written
     Scheduled       binding, Event                          the pod has its node
 
-Each row is one append. A process that ends between two rows folds the log and goes on with the
-next; claims that are written and a pod that is not bound are found as they are and used again.
+Each row is one append. After a process ends between two rows, the next process folds the log and
+continues with the next row; it uses the claims that are already written.
 Parity: controllers.md 3.7, 4.6 and 4.7.
 """
 
@@ -34,32 +34,31 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 WRITES_CLAIMS = "writesClaims"
-"""The input of a decision by which it is known to be about writing claims."""
+"""The input that marks a decision about writing claims."""
 
 REFUSED = "refusedClaim"
-"""The input that says which claim the API has refused, and with which words."""
+"""The input with the claim that the API has refused, and the message."""
 
 
 class FixedBindDelay:
-    """Every binding takes equally long: claims are written at half time."""
+    """A bind delay of equal length for all pods; claims are written after half of it."""
 
     def __init__(self, micros: int) -> None:
         self._micros = micros
 
     def __call__(self, _pod: str, now: Instant) -> tuple[Instant, Instant]:
-        """When claims are written and when the pod is bound."""
+        """The instants at which the claims are written and the pod is bound."""
         return Instant(now + self._micros // 2), Instant(now + self._micros)
 
 
 def write_claims(
     rules: SchedulerRules, views: DeviceViews, series: events.ReportSeries, held: Wait, now: Instant
 ) -> Plan:
-    """Write the claims of a placed pod, or give up at the first that is not as it was.
+    """Writes the claims of a placed pod, or gives up at the first claim that has changed.
 
-    Claims before that one are written all the same: they stay allocated, and only their
-    reservations are taken back (controllers.md 3.7). A pod that is gone meanwhile changes nothing
-    here, as upstream; its reservations are taken back at once, because its binding will not be
-    answered.
+    Claims before that one are still written: they stay allocated, and only their reservations are
+    removed (controllers.md 3.7). When the pod has been deleted meanwhile, its claims are written
+    too, as upstream does; their reservations are removed at once, because no binding will follow.
     """
     assumed = held.assumed
     assert assumed is not None, "called while claims are to be written"
@@ -109,9 +108,9 @@ def write_claims(
 def refuse(
     waits: BindingWaits, place: Place, summary: JsonView, problem: str, now: Instant
 ) -> bool:
-    """After a refusal: the act is made again at once, without the claim that was refused.
+    """Repeats the writes at once after a refusal, without the claim that was refused.
 
-    False when the refusal names no claim of the pod, or only says that one has moved.
+    False when the refusal names no claim of the pod, or is a version conflict.
     """
     held = waits.get(place)
     claim = messages.refused_claim(summary, problem)
@@ -125,7 +124,7 @@ def refuse(
 
 
 def held_then(waits: BindingWaits, place: Place, inputs: JsonView) -> Wait | None:
-    """The wait that a recorded decision (`inputs`) about writing claims was about."""
+    """The wait of a pod as it was for a recorded decision about writing claims with `inputs`."""
     held = waits.get(place)
     refused = json_tree.texts(inputs, REFUSED)
     if held is None or not refused:
@@ -136,7 +135,7 @@ def held_then(waits: BindingWaits, place: Place, inputs: JsonView) -> Wait | Non
 def _as_chosen(
     views: DeviceViews, namespace: str, assumed: Assumed, refused: tuple[str, str] | None
 ) -> tuple[tuple[PodClaim, ...], str]:
-    """The claims up to the first that is not as it was, and what is the matter with that one."""
+    """The claims before the first one that has changed or was refused, and the problem of that."""
     claims: list[PodClaim] = []
     for name, uid, is_fresh in assumed.claims:
         if refused is not None and refused[0] == name:
@@ -156,7 +155,7 @@ def _of_fresh(claims: tuple[PodClaim, ...], assumed: Assumed) -> tuple[JsonObjec
 def _find(
     views: DeviceViews, namespace: str, name: str, uid: str, is_fresh: bool
 ) -> tuple[PodClaim | None, str]:
-    """The claim as it is now, or why it cannot be written."""
+    """The claim in its current state, or None and the reason why it cannot be written."""
     key = claim_key(namespace, name)
     tree = views.objects.get(key)
     if tree is None or "deletionTimestamp" in tree["metadata"] or meta.uid(tree) != uid:

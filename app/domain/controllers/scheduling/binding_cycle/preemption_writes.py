@@ -1,9 +1,10 @@
-"""The writes of a pre-emption: who loses a nomination, who is evicted.
+"""The writes of a pre-emption: pods that lose their nomination, and victims.
 
-First the nominated pods of lower priority lose the node, then each victim gets its condition, is
-deleted with its own grace period, and is told. Victims that terminate already are left alone. The
-pod itself gets the node with the report of its failed attempt (`writes`). Upstream does the same in
-the background of the next attempts; here all is one append, so nothing is left half done.
+First the nominated pods of lower priority lose the node. Then each victim gets its condition, is
+deleted with its own grace period, and gets an Event. Victims that already terminate are skipped.
+The pod itself is nominated together with the report of its failed attempt (`writes`). Upstream does
+the same in the background of the next attempts; here all writes are one append, so that no state is
+incomplete.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ VICTIMS_SHOWN_MAX = 8
 def commands(
     objects: ObjectsReader, preemption: Preemption, pod: JsonObject, now: Instant
 ) -> Iterator[Command]:
-    """What is written about other pods."""
+    """The commands about other pods: displaced pods and victims."""
     chosen = preemption.chosen
     if chosen is None:
         return
@@ -56,7 +57,7 @@ def commands(
 
 
 def summary_of(preemption: Preemption) -> JsonObject:
-    """What a decision says about its victims; examples are cut, counts are not."""
+    """The victims in a decision's summary; the list of names is cut, the counts are complete."""
     chosen = preemption.chosen
     assert chosen is not None, "called when there are victims"
     return {

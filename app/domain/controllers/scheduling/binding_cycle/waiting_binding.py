@@ -1,7 +1,8 @@
-"""Pods whose devices have to be made ready before the binding, and the looks at them.
+"""Pods that wait for the binding conditions of their devices, and the checks of these conditions.
 
-A look follows at once and then every five seconds; nothing else wakes it. Parity: controllers.md
-3.8. The wait begins with a decision in the log and ends with the next one about the pod.
+A check follows at once and then every five seconds; no event starts one earlier. Parity:
+controllers.md 3.8. The wait begins with a decision in the log and ends with the next one about the
+pod.
 """
 
 import heapq
@@ -187,9 +188,9 @@ def give_up(
     extra: JsonObject | None = None,
     before: tuple[Command, ...] = (),
 ) -> Plan:
-    """Take the reservations back and say why; `extra` is as for `plan`.
+    """Removes the pod's reservations and reports the failure; `extra` is as for `plan`.
 
-    `before` are writes that reserve all `claims` and that come first.
+    `before` are writes that come first and reserve all `claims`.
     """
     message = messages.prebind_failure(text)
     own = pods.facts(tree).extended_claim
@@ -217,7 +218,7 @@ def plan(
     now: Instant,
     extra: JsonObject | None = None,
 ) -> Plan:
-    """The plan of one act of a pod that has its devices; `extra` goes into its inputs."""
+    """The plan of one step for a pod that has its devices; `extra` is added to its inputs."""
     namespace, name = held.place
     return Plan(
         controller=NAME,

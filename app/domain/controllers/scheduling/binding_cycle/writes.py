@@ -1,8 +1,8 @@
 """The writes of an attempt, in the order in which the real scheduler makes them.
 
 Success: nominated node; per claim the finalizer, then allocation and reservation; binding; event.
-Failure: event, condition. Parity: controllers.md 3.5, 3.7, 4.3, 4.6. What differs: all writes of an
-attempt are one append, so a failure in the middle leaves nothing behind.
+Failure: event, condition. Parity: controllers.md 3.5, 3.7, 4.3, 4.6. Differs from upstream: all
+writes of an attempt are one append, so that a failure in the middle leaves nothing behind.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ from app.domain.values.timestamps import Instant
 
 
 def nominate(attempt: Attempt, pod: JsonObject) -> Iterator[Command]:
-    """The first write of a placement: the nominated node, when claims are to be written."""
+    """The first write of a placement: the nominated node, if claims have to be written."""
     held = core.nominated_node_name(pod)
     if has_work(attempt, pod) and held != attempt.node:
         yield _pod_status(pod, {"nominatedNodeName": attempt.node})
@@ -75,7 +75,7 @@ def has_work(attempt: Attempt, pod: JsonView) -> bool:
 
 
 def bind(pod: JsonObject, node: str) -> BindPod:
-    """The binding itself."""
+    """The command that binds the pod."""
     metadata = pod["metadata"]
     return BindPod(
         key=pod_key(metadata["namespace"], metadata["name"]),
@@ -86,7 +86,7 @@ def bind(pod: JsonObject, node: str) -> BindPod:
 
 
 def deallocate(claim: PodClaim) -> Command:
-    """The post filter's write: reservation, allocation and device status go."""
+    """The post filter's write: removes reservations, allocation and device status of a claim."""
     given_back = ("allocation", "reservedFor", "devices")
     status = {key: part for key, part in claim.tree["status"].items() if key not in given_back}
     tree = {**claim.tree, "status": status}
@@ -96,7 +96,7 @@ def deallocate(claim: PodClaim) -> Command:
 
 
 def unreserve(claim: PodClaim, pod_uid: str) -> Command:
-    """Take the pod's reservation back; the allocation stays (C10)."""
+    """Removes the pod's reservation; the allocation stays (C10)."""
     return PatchObject(
         key=claim.key,
         version="v1",
@@ -111,7 +111,7 @@ def unreserve(claim: PodClaim, pod_uid: str) -> Command:
 
 
 def delete_extended(objects: ObjectsReader, key: ObjectKey) -> Iterator[Command]:
-    """Remove a claim for extended resources: first its finalizer, then itself."""
+    """Deletes a claim for extended resources: removes its finalizers first."""
     tree = objects.get(key)
     if tree is None:
         return
@@ -126,11 +126,11 @@ def delete_extended(objects: ObjectsReader, key: ObjectKey) -> Iterator[Command]
 def failed_condition(
     pod: JsonObject, reason: str, message: str, now: Instant, nominated: str | None = ""
 ) -> Command | None:
-    """The patch that says why the pod waits; None when it says so already.
+    """The patch with the reason why the pod is not scheduled; None when nothing changes.
 
-    Only changed fields are sent; `lastTransitionTime` moves with the status value alone.
-    `nominated` is the node that victims are leaving for the pod; without one the node that was
-    nominated before is taken back, with None it stays.
+    Only changed fields are sent; `lastTransitionTime` changes only with the status value.
+    `nominated` is the node that victims are leaving for the pod. When it is empty, the nominated
+    node is removed; when it is None, the nominated node stays.
     """
     wanted: JsonObject = {"status": "False", "reason": reason, "message": message}
     generation = meta.generation(pod)
@@ -165,7 +165,7 @@ def report_failure(
     now: Instant,
     nominated: str | None = "",
 ) -> Iterator[Command]:
-    """Event and condition of a failed attempt, as far as they are new."""
+    """The Event and the condition of a failed attempt, if they are new."""
     event = series.failure(objects, pod, message, now)
     if event is not None:
         yield event
@@ -182,7 +182,7 @@ def _lacking(attempt: Attempt, pod: JsonView) -> list[PodClaim]:
 def _reserve_claim(
     claim: PodClaim, fresh: JsonObject | None, pod: JsonObject, now: Instant, *, stamps_time: bool
 ) -> Iterator[Command]:
-    # Nothing is copied that stays: claims may have long lists.
+    # Unchanged parts are not copied, because claims may have long lists.
     metadata = dict(claim.tree["metadata"])
     tree = {**claim.tree, "metadata": metadata}
     has_finalizer = well_known.CLAIM_PROTECTION in json_tree.texts(metadata, "finalizers")
@@ -192,15 +192,15 @@ def _reserve_claim(
             well_known.CLAIM_PROTECTION,
         ]
         yield UpdateObject(key=claim.key, version="v1", tree=tree, options=MANAGER)
-        # The write before has checked and moved the version.
+        # The write before has checked and changed the resourceVersion.
         tree = {**tree, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
     status = dict(tree.get("status") or {})
     if fresh is not None:
         status["allocation"] = fresh
     allocation = dict(status["allocation"])
     if stamps_time and "allocationTimestamp" not in allocation:
-        # Parity: controllers.md C13, also an allocation that somebody else wrote gets one, which is
-        # refused.
+        # Parity: controllers.md C13, an allocation that another client wrote gets one too, which
+        # is refused.
         allocation["allocationTimestamp"] = timestamps.seconds_text(now)
     status["allocation"] = allocation
     status["reservedFor"] = [
@@ -234,7 +234,7 @@ def _make_extended(
     number: int,
     stamps_time: bool,
 ) -> Iterator[Command]:
-    """Create the claim for extended resources, allocate it, and name it in the pod's status."""
+    """Creates the claim for extended resources, allocates it, and names it in the pod's status."""
     tree = extended_resources.claim_to_create(pod, claim, number)
     key = claim_key(tree["metadata"]["namespace"], tree["metadata"]["name"])
     yield CreateObject(key=key, version="v1", tree=tree, options=MANAGER)
