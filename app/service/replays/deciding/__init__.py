@@ -1,5 +1,5 @@
-"""Decide replay: the controllers run over the outside inputs of a recording, as often as needed.
+"""Decide replay: runs the controllers over the inputs of a recording, as often as needed.
 
-Belongs here: reading the recording, running, naming what a run makes. Does not belong here: what
-the runs are compared by (`app.analysis.replay`). Nothing is written to a history.
+Belongs here: reading the recording, the runs, and the names of objects that a run makes. Does not
+belong here: the comparison of runs (`app.analysis.replay`). Nothing is written to a history.
 """

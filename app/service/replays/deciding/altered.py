@@ -1,9 +1,9 @@
-"""A changed world: what a run does there besides what was recorded.
+"""A changed world: what a run does in it besides the recorded inputs.
 
-Recorded inputs go on in it, and not all of them fit. A pod that a ReplicaSet made in the recording
-because another one was evicted is made here when its ReplicaSet lacks one. What recorded kubelets
-and workload controllers could not write, because what they would have written about never happened
-there, emulated ones write.
+The recorded inputs continue in it, and not all of them fit. A pod that a ReplicaSet made in the
+recording because another one was evicted is made here when its ReplicaSet lacks a pod. The recorded
+kubelets and workload controllers wrote nothing about events that happen only here; emulated ones
+write it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,28 +24,28 @@ from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
 UNPACED = frozenset(("node-lifecycle",))
-"""Controllers without a pace: they wait for the start that the recording shows."""
+"""Controllers without a pace, which wait for the start that the recording shows."""
 
 _COUNTING = frozenset(("ReplicaSet", "ReplicationController"))
-"""Owners that make as many pods as they lack."""
+"""Kinds of owners that make as many pods as they lack."""
 
 
 Admit: TypeAlias = Callable[[Input, Command, ObjectsReader], Command]
-"""Takes a recorded write and the command that does it; gives the command as it is let through."""
+"""Admits a recorded write: returns the command to submit for it in the changed world."""
 
 
 def _as_recorded(_given: Input, command: Command, _objects: ObjectsReader) -> Command:
-    """Every write is let through as it is."""
+    """Admits every write unchanged."""
     return command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alteration:
-    """What is different from the world of the recording.
+    """The changes that make a changed world from the recorded one.
 
     `edits` makes the commands of the changes from the objects at the beginning, `control` is the
-    readiness of a run without them. `admit` is what the API of that world makes of a recorded
-    write: the command that is left of it, or Rejected.
+    readiness of a run without them. `admit` returns a recorded write as the API of that world
+    accepts it, or raises Rejected.
     """
 
     edits: Callable[[ObjectsReader], Sequence[Command]]
@@ -55,10 +55,11 @@ class Alteration:
 
 
 class StrayPods:
-    """Emulated kubelets of the pods that no recorded kubelet ran, or ended.
+    """Emulated kubelets for the pods that no recorded kubelet ran or ended.
 
-    `reached` says when pods came so far in the recording, by uid: `bound`, `terminating`. A pod
-    that never did, or comes to its end here before it does there, is served from then on.
+    `reached` has the instants at which pods were `bound` and `terminating` in the recording, by
+    uid. The kubelets serve a bound pod that was never bound there, and a pod that terminates here
+    but not there, or earlier than there.
     """
 
     def __init__(self, kubelet: Reconciler, reached: Mapping[tuple[str, str], Instant]) -> None:
@@ -73,7 +74,7 @@ class StrayPods:
         self.redecide = kubelet.redecide
 
     def fold(self, event: Event, views: MergingViews) -> None:
-        """Show the kubelets what concerns their pods."""
+        """Folds the events about stray pods, and about objects other than pods and nodes."""
         if event.key.resource == "nodes":
             return
         if event.key.resource != "pods" or self._is_stray(event):
@@ -92,9 +93,9 @@ class StrayPods:
 
 
 def paced(command: Command) -> Command:
-    """The command; of a controller with a pace, the decision says that its log does not hold it.
+    """Marks a decision of a controller with a pace as `paced`: the log does not contain the pace.
 
-    What a controller without a pace decides follows from the log alone.
+    Decisions of a controller without a pace follow from the log alone; they stay as they are.
     """
     if not isinstance(command, RecordDecision):
         return command
@@ -105,7 +106,7 @@ def paced(command: Command) -> Command:
 
 
 def lacks_no_pod(event: Event, objects: ObjectsReader) -> bool:
-    """Whether an event makes a pod of a ReplicaSet that has as many as it wants here."""
+    """True when an event makes a pod of a ReplicaSet that has all the pods that it wants here."""
     if event.type is not EventType.OBJECT_CREATED or event.key.resource != "pods":
         return False
     owner = meta.controller(event.object)
@@ -122,7 +123,7 @@ def lacks_no_pod(event: Event, objects: ObjectsReader) -> bool:
 
 
 def refused_pods(objects: ObjectsReader) -> list[ObjectKey]:
-    """The pods that the scheduler has refused and that wait, by name."""
+    """The keys of the pods that wait after the scheduler has refused them."""
     return [
         key
         for key in objects.keys(*api_resources.PODS)

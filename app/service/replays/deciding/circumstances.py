@@ -1,4 +1,4 @@
-"""What a run takes from the recording besides inputs: who was up when, and choices of chance."""
+"""Facts that a run takes from the recording besides inputs: starts of controllers, and ties."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,9 +7,10 @@ from app.domain.values.timestamps import Instant
 
 
 class Started:
-    """A controller that begins to work when it was first seen at work in the recording.
+    """A controller that starts at the instant of its first act in the recording.
 
-    A control plane that has just started has controllers that are not up yet; that is no decision.
+    In a control plane that has just started, some controllers are not up yet. Their late start is a
+    fact of the recording and not a decision to repeat.
     """
 
     def __init__(self, reconciler: Reconciler, at: Instant) -> None:
@@ -24,17 +25,20 @@ class Started:
         self.redecide = reconciler.redecide
 
     def step(self, views: MergingViews, now: Instant) -> Plan | None:
-        """Nothing before the start."""
+        """The next plan; None before the start."""
         self._is_up = self._is_up or now >= self._at
         return self._reconciler.step(views, now) if self._is_up else None
 
     def due(self) -> Instant | None:
-        """Not before the start; then there may be work at once."""
+        """The next due instant; until the controller has started, its start."""
         return self._reconciler.due() if self._is_up else self._at
 
 
 class RecordedTies:
-    """Which of several equally good nodes a pod goes to: the recorded one, if it is among them."""
+    """A tie break that chooses the recorded node of a pod, if it is among the best nodes.
+
+    `taken` has the pods for which it was.
+    """
 
     def __init__(self, nodes: Mapping[str, str]) -> None:
         self.nodes = nodes

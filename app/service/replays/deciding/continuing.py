@@ -1,9 +1,9 @@
-"""A recording that goes on in another world: its later inputs, upon what was changed at a moment.
+"""The continuation of a recording in a changed world: its later inputs after a change at a moment.
 
-Before anything is changed the recording is decided again from the moment on, as a decide replay
-does it, and what proves its differences is kept: the switches that its control plane had, the
-races as they ended there. The run that agrees with the recording is the control. The changed world
-is the same run with the changes: what comes out otherwise follows from them.
+First the unchanged recording is decided again from the moment on, like in a decide replay. The
+proofs of its differences are kept: the switches that its control plane had, and the results of
+races. The run that agrees with the recording is the control. The changed world is the same run with
+the changes, so that its differences follow from the changes.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,28 +30,28 @@ _PLACEMENTS = frozenset((Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS))
 
 
 class Planes(Protocol):
-    """Makes the control planes of both worlds."""
+    """Makes the control planes of the recorded world and of the changed world."""
 
     def recorded(self, info: HistoryInfo) -> tuple[ControlPlane, Proofs]:
-        """The control plane of the recording, and what may be tried to make it agree."""
+        """The control plane of the recording, and the proofs that may be tried to make it agree."""
         ...
 
     def altered(self, info: HistoryInfo, seed: int) -> ControlPlane:
-        """That of the changed world; uids of what has no recorded one follow from the seed."""
+        """The control plane of the changed world; uids that are not recorded follow from `seed`."""
         ...
 
     @property
     def bounds(self) -> ReplayBounds:
-        """Bounds of reading."""
+        """The bounds of reading and of runs."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """The recording, decided again from a moment on, so that it agrees as far as can be proved.
+    """The control: the recording decided again, which agrees with it as far as can be proved.
 
-    `unlike` are the pods and claims that are placed or evicted otherwise even so: what they do in a
-    changed world says nothing about the change.
+    `unlike` are the pods and claims that are still placed or evicted differently; their differences
+    in a changed world show nothing about the change.
     """
 
     runs: Runs
@@ -67,9 +67,10 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continued:
-    """What happened: the events after the beginning, the number of inputs, and those left out.
+    """The result: the events after the beginning, the number of inputs, and those left out.
 
-    `switches` are those that the control plane of the recording was found to have had, in words.
+    `unlike` is as in `Control`. `switches` are the switches that the control plane of the recording
+    was found to have had, in words.
     """
 
     events: Sequence[Event]
@@ -88,9 +89,9 @@ async def find_control(
     planes: Planes,
     progress: Progress = silent,
 ) -> Control:
-    """Decide a history again up to `until`, with the settings of `info`.
+    """Decides a history again up to `until`, with the settings of `info`, and returns the control.
 
-    From `beginning` on where there is one, else from its first event.
+    Starts at `beginning`, or at the first event without one.
     """
     plane, proofs = planes.recorded(info)
     runs = await runs_of(log, info, until, plane, planes.bounds, progress, beginning)
@@ -100,7 +101,7 @@ async def find_control(
     plain = await runs.run(Variant())
     prover = prover_of(runs, compare, proofs, Variant())
     await prover.judge(plain.trace, compare(runs.recording.trace, plain.trace).different)
-    # A write that was taken as recorded is no decision: in a changed world it need not be made.
+    # A write that was taken as recorded is no decision; the changed world may decide otherwise.
     variant = replace(prover.variant, imposed=frozenset())
     run = await runs.run(variant)
     compared = compare(runs.recording.trace, run.trace)
@@ -119,10 +120,10 @@ async def go_on(
     edits: Callable[[ObjectsReader], Sequence[Command]] | None,
     actor: Actor,
 ) -> Continued:
-    """The recorded inputs in the world that begins there, under that control plane.
+    """Continues the recorded inputs from `beginning`, under the control plane `plane`.
 
-    Without `edits` nothing is changed in it. Raises Rejected and InputError for edits that cannot
-    be made.
+    Without `edits` nothing is changed. Raises Rejected and InputError for edits that cannot be
+    made.
     """
     runs = replace(control.runs, beginning=beginning)
     # The switches are in the settings of that world.
@@ -131,7 +132,7 @@ async def go_on(
     if edits is not None:
         alteration = Alteration(edits=edits, actor=actor, control=control.readiness)
     run = await runs.run(variant, keep_events=True, plane=plane, alteration=alteration)
-    # So far went its time, whether anything happened or not.
+    # Time has passed up to here, even when nothing happened.
     end = RecordFact(type=EventType.CLOCK_ADVANCED, key=CLOCKS, body=dict(INPUTS_END))
     run.timeline.submit(end, actor=actor)
     return Continued(

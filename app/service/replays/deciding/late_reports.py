@@ -1,7 +1,8 @@
-"""Events of the scheduler that a variant has written when they were recorded, not with the attempt.
+"""Events of the scheduler that a variant writes at their recorded instant, not with the attempt.
 
-The scheduler remembers what it has said, also while its client has not sent it yet: an attempt that
-saw the same version of its pod as a report that still waits repeats that one (controllers.md 4.3).
+The scheduler remembers a report also while its client has not sent it yet. When a later attempt saw
+the same version of the pod as a report that still waits, it repeats that report (controllers.md
+4.3).
 """
 
 from collections import Counter, deque
@@ -20,11 +21,14 @@ from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
 _Attempt: TypeAlias = tuple[str, str]
-"""The uid of a pod, and its version that a failed attempt saw."""
+"""The uid of a pod, and the resourceVersion of it that a failed attempt saw."""
 
 
 class LateReports:
-    """When each report of the scheduler is written; feed it the events of the run by `follow`."""
+    """The instants at which the scheduler's reports are written.
+
+    `follow` must be called for each event of the run.
+    """
 
     def __init__(self, recording: Recording, variant: Variant) -> None:
         self._evicted = recording.evicted
@@ -37,7 +41,7 @@ class LateReports:
         self._repeated: set[_Attempt] = set()
 
     def follow(self, event: Event) -> None:
-        """See which reports are written."""
+        """Notes the reports that are written in the run."""
         is_report = event.key.resource == "events" and event.type is EventType.OBJECT_CREATED
         if is_report and event.stamp.actor.user == SCHEDULER:
             uid = subject_of(event.object)
@@ -46,52 +50,52 @@ class LateReports:
             self._waiting.pop(_attempt_of(event.object), None)
 
     def is_late(self, tree: JsonView) -> bool:
-        """Whether an object is an Event that is written when it was recorded."""
+        """True when an object is an Event that is written at its recorded instant."""
         return tree.get("kind") == "Event" and subject_of(tree) in self._variant.reported
 
     def is_repeated(self, key: ObjectKey) -> bool:
-        """Whether the repetitions of an Event are written when they were recorded."""
+        """True when the repetitions of an Event are written at their recorded instants."""
         return self._place(key)[0] in self._variant.repeated
 
     def repetition(self, key: ObjectKey) -> Instant | None:
-        """When the next repetition of an Event was recorded; None when it was no more."""
+        """The recorded instant of the next repetition of an Event; None when there is none left."""
         instants = self._repeats.get(self._place(key))
         return instants.popleft() if instants else None
 
     def waiting(self, tree: JsonView) -> tuple[ObjectKey, Instant] | None:
-        """The report that still waits and that this one adds to, and until when it waits."""
+        """The waiting report that this one repeats, and the instant of its write; or None."""
         is_joined = _is_failure(tree) and subject_of(tree) in self._variant.joined
         return self._waiting.get(_attempt_of(tree)) if is_joined else None
 
     def is_first_repetition(self, tree: JsonView) -> bool:
-        """Whether what waits was not repeated before: what is said a third time is only counted."""
+        """True for the first repetition of a waiting report; later ones are only counted."""
         attempt = _attempt_of(tree)
         is_first = attempt not in self._repeated
         self._repeated.add(attempt)
         return is_first
 
     def put_off(self, command: CreateObject, now: Instant) -> Instant:
-        """Until when a report waits, from now on; not at all when it is not known."""
+        """The instant until which a report waits: `now` when none is recorded; notes failures."""
         until = Instant(max(self._reported_at(command.tree, now) or now, now))
         if _is_failure(command.tree):
             self._waiting[_attempt_of(command.tree)] = (command.key, until)
         return until
 
     def _place(self, key: ObjectKey) -> tuple[str, int]:
-        """Of which pod an Event object is a report, and the how many-th; empty for others."""
+        """The pod (a uid) that an Event is about, and the Event's index; empty for others."""
         # Events of both groups are stored as those of the core group.
         return self._written.get(key._replace(group=""), ("", 0))
 
     def _reported_at(self, tree: JsonView, now: Instant) -> Instant | None:
-        """When the next Event of this reason about this pod was recorded.
+        """The recorded instant of the next Event with this reason about this pod, or None.
 
-        Of an eviction only the write to the pod is known, and its own Event comes with it. What was
-        said after that Event is said after it here.
+        For an eviction only the instant of the write to the pod is known, and its own Event is
+        written with it. A report that was recorded after that Event is written after it here.
         """
         uid = subject_of(tree)
         reports = self._reports.get((uid, json_tree.text(tree, "reason")))
         if not reports:
-            # It repeats a report that is written later itself.
+            # This repeats a report that is itself written later.
             return self._repeated_at(uid, now) if uid in self._variant.repeated else None
         report = reports.popleft()
         evicted = self._evicted.get(uid)
@@ -100,7 +104,7 @@ class LateReports:
         return report.at
 
     def _repeated_at(self, uid: str, now: Instant) -> Instant | None:
-        """When the next repetition of a report about this pod was recorded that is to come."""
+        """The first recorded instant from `now` on of a repetition about this pod, or None."""
         left = [
             instants
             for (pod, _), instants in self._repeats.items()

@@ -1,10 +1,10 @@
-"""Recorded identities for what our controllers make: objects, and shares of devices.
+"""Recorded identities for objects that redra's controllers make, and for shares of devices.
 
 The suffix of a generated name, a uid and the id of a share are random. An object that a controller
-makes here gets the name and the uid that its recorded counterpart had: the one with the same owner
-and the same generateName, the first such that was not made yet. Then what comes from outside and
-names the object needs no translation, and comparisons are literal. An allocation gets the share
-ids of the recorded one of the same claim and devices: a driver names shares in the status that it
+makes here gets the name and the uid of its recorded counterpart, which is the first one with the
+same owners and the same generateName that was not made yet. Inputs from outside that name the
+object then need no translation, and comparisons are literal. An allocation gets the share ids of
+the recorded one of the same claim and devices, because a driver names shares in the status that it
 writes.
 """
 
@@ -27,9 +27,9 @@ _Share: TypeAlias = tuple[str, str, str, str, str]
 
 
 class RecordedNames:
-    """Hands out recorded names and uids, and is the `UidSource` of the timeline.
+    """Provides recorded names and uids; it is the `UidSource` of the timeline.
 
-    Feed recorded creations by `learn` and events of the timeline by `follow`.
+    `learn` takes recorded creations, `follow` takes events of the timeline.
     """
 
     def __init__(self, fresh: UidSource) -> None:
@@ -41,7 +41,7 @@ class RecordedNames:
         self._shares_here: set[str] = set()
 
     def learn(self, event: Event) -> None:
-        """Remember an object that a controller made in the recording, or shares that it gave."""
+        """Notes an object that was made in the recording, or shares that were allocated there."""
         shares = _shares_of(event.key, event.object)
         if shares and event.type is not EventType.OBJECT_DELETED:
             known = self._shares[event.uid]
@@ -52,13 +52,13 @@ class RecordedNames:
             self._known[place].append((event.key.name, event.uid))
 
     def follow(self, event: Event) -> None:
-        """See which identities are in use here."""
+        """Notes the identities that are in use here."""
         if event.type is EventType.OBJECT_CREATED:
             self._made.add(event.uid)
         self._shares_here.update(share[-1] for share in _shares_of(event.key, event.object))
 
     def adapt(self, commands: Sequence[Command]) -> Sequence[Command]:
-        """The commands with recorded names and shares; the next uids are the recorded ones."""
+        """The commands with recorded names and shares; `uid` then returns the recorded uids."""
         self._next = []
         adapted: list[Command] = []
         used_uids: set[str] = set()
@@ -73,7 +73,7 @@ class RecordedNames:
             self._next.append(uid)
             made[command.key.name] = uid
             if name and command.key.name and _base(command.tree):
-                # A name that the plan has drawn itself; its other commands use it too.
+                # The plan has generated this name itself; its other commands use it too.
                 renamed[command.key.name] = name
             elif name and not command.key.name:
                 metadata = {**meta.metadata(command.tree), "name": name}
@@ -83,13 +83,13 @@ class RecordedNames:
         return [_renamed(command, renamed) for command in adapted] if renamed else adapted
 
     def uid(self) -> str:
-        """The recorded uid of the object that is made now, or a fresh one."""
+        """The recorded uid of the next object that is made, or a fresh one."""
         return (self._next.pop(0) if self._next else "") or self._fresh.uid()
 
     def _with_shares(self, command: Command, made: Mapping[str, str]) -> Command:
-        """A fresh allocation of shares with the recorded ids, when it is of the same devices.
+        """The command, with recorded share ids if it allocates shares of the recorded devices.
 
-        `made` are the uids of objects that commands before this one make, by name.
+        `made` are the uids, by name, of objects that earlier commands make.
         """
         if not isinstance(command, UpdateObject):
             return command
@@ -113,13 +113,13 @@ class RecordedNames:
 
 
 def _place(key: ObjectKey, tree: JsonView) -> _Place:
-    """What an object and its recorded counterpart have in common."""
+    """The properties that an object and its recorded counterpart have in common."""
     uids = tuple(sorted(owner.uid for owner in meta.owners(tree)))
     return key.group, key.resource, key.namespace, _base(tree) or key.name, uids
 
 
 def _shares_of(key: ObjectKey, tree: JsonView) -> list[_Share]:
-    """The results of a claim's allocation; nothing when none of them is a share."""
+    """The results of a claim's allocation; empty when none of them is a share."""
     if key.resource != "resourceclaims":
         return []
     shares = [(result.request, *result.id, result.share_id) for result in dra.results(tree)]
@@ -131,7 +131,7 @@ def _base(tree: JsonView) -> str:
 
 
 def _renamed(command: Command, names: dict[str, str]) -> Command:
-    """The command with other names, in its key and wherever a value is one of them."""
+    """The command with names replaced, in its key and in all values that equal one of them."""
     match command:
         case CreateObject() | UpdateObject():
             key = command.key._replace(name=names.get(command.key.name, command.key.name))

@@ -1,9 +1,9 @@
-"""Decide replay: keep what came from outside, decide the rest again, compare, prove.
+"""Decide replay: keeps the writes from outside, decides the rest again, compares, and proves.
 
-The recording is read once. Each write from outside is put into a fresh history in memory at its own
-instant of virtual time, where the same reconcilers as ever do what the recorded controllers did.
-Two traces, of what was recorded and of what happened here, are compared; each difference has a
-class, which runs of variants prove. Nothing is written. Parity: design 8, controllers.md 7.
+The recording is read once. Each write from outside is put into a new history in memory at its own
+instant of virtual time. There redra's reconcilers do the work of the recorded controllers. The
+trace of the recording and the trace of the run are compared; each difference has a class, which
+runs of variants prove. Nothing is written to a history. Parity: design 8, controllers.md 7.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
@@ -55,16 +55,16 @@ from app.service.replays.verifying import switches_of
 
 
 class Pacing(StrEnum):
-    """When controllers act in a decide replay."""
+    """The instants at which controllers act in a decide replay."""
 
     RECORDED = "recorded"
-    """When they were seen acting in the recording."""
+    """At the instants at which they acted in the recording."""
     VIRTUAL = "virtual"
-    """As soon as there is something to do; bindings take no time."""
+    """As soon as there is work; bindings take no time."""
 
 
 class ControlPlane(Protocol):
-    """Makes what a run is made of, with some switches turned."""
+    """Makes the rules, controllers and uids of a run, with some switches turned."""
 
     def rules(self, switches: Switches) -> Rules:
         """The rules of objects under these switches."""
@@ -77,22 +77,22 @@ class ControlPlane(Protocol):
         pace: Pace | None,
         bind_delay: BindDelay | None,
     ) -> Sequence[Reconciler]:
-        """Fresh reconcilers under these switches."""
+        """New reconcilers under these switches."""
         ...
 
     def uids(self) -> UidSource:
-        """Uids for what has no recorded one; the same for each run."""
+        """The uids for objects without a recorded one; they are the same in each run."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proofs:
-    """What may be tried to prove classes.
+    """The switches and runs that may be tried to prove classes of differences.
 
-    `chosen` are the switches that were set for this replay, turned back; `others` those that the
-    recorded control plane may have had; `rules_seen` is the one by which the scheduler sees
-    DeviceTaintRules or does not (C24), turned, None where the release has no such defect. At most
-    `runs_max` runs are made. `deciders` judge what a recording with lacks has recorded.
+    `chosen` are the switches that were set for this replay, turned back; `others` are those that
+    the recorded control plane may have had. `rules_seen` is the switch that decides whether the
+    scheduler sees DeviceTaintRules (C24), turned; None where the release has no such defect. At
+    most `runs_max` runs are made. `deciders` judge the recorded facts of a recording with lacks.
     """
 
     chosen: Sequence[Switched] = ()
@@ -119,7 +119,7 @@ class Runs:
     step: str = "deciding again"
 
     def pace(self) -> RecordedPace:
-        """The recorded pace, from its beginning."""
+        """A new recorded pace, at its beginning."""
         pace = RecordedPace()
         pace.learn(self.recording.acts, self.writers.names, self.recording.removed)
         return pace
@@ -133,9 +133,9 @@ class Runs:
         plane: ControlPlane | None = None,
         alteration: Alteration | None = None,
     ) -> Run:
-        """One run, up to an instant when one is given.
+        """Makes one run, up to the instant `until` if it is given.
 
-        By another control plane when one is given, and with an alteration in another world.
+        `plane` replaces the control plane. With an `alteration` the run is in a changed world.
         """
         plane = plane or self.plane
         recording = self.recording
@@ -166,7 +166,7 @@ class Runs:
             self._check_size(run, given_input.time)
             if number % 200 == 0:
                 self.progress(self.step, given_input.event.revision, self.until)
-                # Deciding is pure computation: let others run now and then.
+                # Deciding is pure computation; this lets other tasks run.
                 await lowlevel.checkpoint()
         last = self.last if until is None else min(until, self.last)
         run.finish(last)
@@ -195,11 +195,11 @@ async def decide(
     progress: Progress = silent,
     sought: Sought | None = None,
 ) -> DecideReport:
-    """Decide the history again up to `until`; see the module's text.
+    """Decides the history again up to `until`; the module's docstring describes how.
 
-    Among equally good nodes the recorded one is taken, as names and uids are, and by `pace`
-    controllers act when they were seen acting. With a difference `sought` no more runs are made
-    once one is proved, and the report has the differences that were judged until then.
+    Among equally good nodes the recorded one is chosen; names and uids are the recorded ones too.
+    `pace` sets when controllers act. With `sought`, no more runs are made once such a difference is
+    proved, and the report has the differences that were judged until then.
     """
     variant = Variant(is_paced=pace is Pacing.RECORDED)
     rules = plane.rules(variant.switches)
@@ -238,10 +238,11 @@ async def decide(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedAgain:
-    """A history that was decided again: its events, and the inputs that could not be done there.
+    """A history that was decided again: its events, and the inputs that could not be applied.
 
-    `recorded` are the events that it was made from, `not_done` counts the inputs by why. `judged`
-    says of pods, by uid, what runs have shown to be behind what they do otherwise than recorded.
+    `recorded` are the events of the original history. `not_done` counts the inputs that could not
+    be applied, by reason. `judged` has, by uid of a pod, the judgement about its differences from
+    the recording.
     """
 
     recorded: Sequence[Event]
@@ -261,10 +262,10 @@ async def decide_again(
     proofs: Proofs = Proofs(),
     progress: Progress = silent,
 ) -> DecidedAgain:
-    """What the controllers here make of what came from outside, up to `until`.
+    """Decides the history again up to `until`, and returns the events of the run.
 
-    The plain run of `decide`, with its events, for whoever compares or shows them, and what other
-    runs, as many as `proofs` allows, show to be behind its differences.
+    This is the plain run of `decide`. If `proofs` allows further runs, they judge the differences
+    of the pods.
     """
     runs = await runs_of(log, history, until, plane, bounds, progress)
     variant = Variant(is_paced=pace is Pacing.RECORDED)
@@ -299,9 +300,9 @@ async def runs_of(
     progress: Progress,
     beginning: Beginning | None = None,
 ) -> Runs:
-    """The recording, read and sorted out, ready for runs.
+    """Reads a recording and prepares it for runs.
 
-    With a `beginning` it is read from there on.
+    With a `beginning`, it is read from there on.
     """
     rules = plane.rules(Switches())
     made = plane.controllers(Switches(), RecordedTies({}), None, None)
@@ -317,8 +318,8 @@ async def runs_of(
         beginning=beginning,
     )
     writers = Writers(running)
-    # What was under way when a recording ended comes to its end here; what comes after a moment
-    # inside it is known, and left out.
+    # A run completes the work that was under way at the end of the recording. When `until` is
+    # inside the recording, the later events are known and left out.
     rest = tolerances.TABLE.sure_after if recording.is_over else tolerances.TABLE.afterwards
     last = Instant(recording.last + rest)
     return Runs(
@@ -344,9 +345,9 @@ async def recording_of(
     bounds: ReplayBounds,
     beginning: Beginning | None = None,
 ) -> Recording:
-    """The history sorted out: what came from outside, and what the controllers `running` made.
+    """Reads a history; separates inputs from outside from acts of the `running` controllers.
 
-    With a `beginning` it is read from there on.
+    With a `beginning`, it is read from there on.
     """
     recorded_lacks = await recorded_doubts.doubts_of(log, history)
     after = Revision(0) if beginning is None else beginning.after
@@ -363,7 +364,7 @@ async def _impossible(
     bounds: ReplayBounds,
     recorded: Sequence[Doubt],
 ) -> Mapping[ObjectKey, str]:
-    """What was recorded up to `until` that cannot have come about, by pods and claims."""
+    """The recorded facts up to `until` that are impossible, by key of the pod or claim."""
     judge = Impossible(
         deciders,
         switches_of(deciders.rules.profile, deciders.quirks),
@@ -386,7 +387,7 @@ def prover_of(
     variant: Variant,
     impossible: Mapping[ObjectKey, str] = MappingProxyType({}),
 ) -> Prover:
-    """What judges the differences of the plain run; `impossible` is as `Evidence` says."""
+    """Makes the prover of the plain run's differences; `impossible` is as in `Evidence`."""
     recording = runs.recording
     pace = runs.pace()
 

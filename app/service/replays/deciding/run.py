@@ -59,7 +59,7 @@ _NOT_THAT_FAR = "a kubelet's or driver's write about an object that is not that 
 
 
 class Run:
-    """The history that is decided again, as a variant says."""
+    """A history that is decided again under a variant."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Run:
         beginning: Beginning | None = None,
         alteration: Alteration | None = None,
     ) -> None:
-        """With a `beginning` the run starts there.
+        """Starts the run at its first input, or at `beginning`, and makes the alteration's edits.
 
         Raises Rejected when the API refuses an edit of the `alteration`.
         """
@@ -111,8 +111,8 @@ class Run:
         )
         starts = recording.starts
         if alteration is not None and beginning is not None:
-            # What has a pace waits by itself; what the change brings about waits for nothing. A
-            # world from the first event on has its control plane when the recorded one came up.
+            # A controller with a pace waits by itself, and acts that follow from the change do not
+            # wait. In a world from the first event on, the control plane comes up as recorded.
             starts = {name: at for name, at in starts.items() if name in UNPACED}
         self.timeline = ReplayTimeline(
             rules=rules,
@@ -137,13 +137,13 @@ class Run:
             note_reached(self._reached, event, beginning.head.time)
 
     def _placed(self, controller: Reconciler, start: Instant | None) -> Reconciler:
-        """A controller as it works in this run."""
+        """Wraps a controller for this run: kubelets serve stray pods, others wait for `start`."""
         if isinstance(controller, KubeletReconciler):
             return StrayPods(controller, self._recorded_at)
         return controller if start is None else Started(controller, start)
 
     def _alter(self, alteration: Alteration) -> None:
-        """Make the edits, and have the scheduler look again at the pods that it had refused."""
+        """Makes the edits, and has the scheduler try the pods again that it had refused."""
         objects = self.timeline.views.objects
         commands = alteration.edits(objects)
         self._is_outside, self._writer = True, None
@@ -163,11 +163,14 @@ class Run:
 
     @property
     def readiness(self) -> Readiness:
-        """What waited for the recorded pace in this run."""
+        """The waits for the recorded pace in this run; empty without a pace."""
         return Readiness({}) if self._pace is None else self._pace.readiness
 
     def inputs(self) -> Iterator[Input]:
-        """What comes from outside in this run, in the order of the recording."""
+        """The inputs of this run, in the order of the recording.
+
+        They include the writes of controllers that the variant takes as recorded.
+        """
         if not (self._variant.imposed or self._variant.unheard):
             yield from self._recording.inputs
             return
@@ -175,7 +178,7 @@ class Run:
         yield from merge(self._recording.inputs, decided_elsewhere, key=lambda each: each.number)
 
     def take(self, found: Input) -> None:
-        """Let time pass up to the write, then do it here."""
+        """Advances time to the instant of an input, and applies it, or lets it wait."""
         self._advance(found.time)
         uid = found.event.uid
         is_removal = found.event.type is EventType.OBJECT_DELETED
@@ -194,7 +197,7 @@ class Run:
             self._apply(found)
 
     def finish(self, last: Instant) -> None:
-        """Let what is under way come to an end, up to an instant."""
+        """Completes the work under way up to an instant, and counts the inputs that still wait."""
         self._advance(last)
         for waiting in self._waiting.values():
             for left in waiting:
@@ -204,7 +207,7 @@ class Run:
             self.not_done[REFUSED_PLAN] += refusals
 
     def _set_alarms(self) -> None:
-        """The instants at which the variant has pods tried."""
+        """Sets an alarm for each instant at which the variant has a pod tried."""
         if self._pace is None:
             return
         for uid in sorted(self._variant.tried):
@@ -221,7 +224,7 @@ class Run:
             self._queue.try_now((key.namespace, key.name), self.timeline.now)
 
     def _advance(self, until: Instant) -> None:
-        """Step by step, so that what a kubelet has waited for comes at its own instant."""
+        """Advances time step by step, so that waiting inputs are applied at their own instants."""
         while True:
             due = self.timeline.due()
             ready = self._ready[0][0] if self._ready else None
@@ -255,7 +258,7 @@ class Run:
                 self._apply(waiting.popleft())
 
     def _due(self, found: Input) -> Instant:
-        """As long after the pod came that far here as it was there."""
+        """The recorded instant of an input, plus the delay of its pod's progress in this run."""
         late = Instant(0)
         for what in ("bound", "terminating"):
             here = self._reached.get((found.event.uid, what))
@@ -265,14 +268,14 @@ class Run:
         return Instant(found.time + late)
 
     def _is_imposed(self, found: Input) -> bool:
-        """Whether the variant takes a write of a controller as recorded."""
+        """True when the variant takes a write of a controller as recorded."""
         variant = self._variant
         if found.event.uid in variant.unheard and found.author == NODES and found.is_about_status:
             return True
         return any((found.author, uid) in variant.imposed for uid in found.subjects)
 
     def _is_spare(self, found: Input) -> bool:
-        """Whether it makes a pod that nobody needs here, so far."""
+        """True when the input makes a pod that its ReplicaSet does not lack here at present."""
         return self._alteration is not None and lacks_no_pod(
             found.event, self.timeline.views.objects
         )
@@ -282,7 +285,7 @@ class Run:
         if ours is None or meta.uid(ours) != found.event.uid:
             if found.event.uid in self._spare:
                 return not self._is_spare(found)
-            # It is gone here: nothing to wait for, and nothing will be done.
+            # The object is gone here, so there is nothing to wait for and nothing to apply.
             return True
         return found.is_possible(ours)
 
@@ -293,7 +296,7 @@ class Run:
         if command is None:
             is_end = event.type is EventType.OBJECT_DELETED and found.is_terminating
             if ours is None and not is_end:
-                # The end of a deletion that came about here by itself leaves nothing to do.
+                # The deletion has already ended here by itself, so there is nothing to do.
                 self._leave_out(found, _GONE)
             elif ours is not None and meta.uid(ours) != event.uid:
                 self._leave_out(found, _ANOTHER)
@@ -323,12 +326,12 @@ class Run:
         self.timeline.settle()
 
     def _leave_out(self, given: Input, why: str) -> None:
-        """Note an input that cannot be done here."""
+        """Notes an input that cannot be applied here, with the reason `why`."""
         self.not_done[why] += 1
         self.unapplied.append(Unapplied.of(given, why))
 
     def _announce(self, key: ObjectKey) -> None:
-        """The first of the two revisions of a removal, and an attempt between them."""
+        """Writes the first of the two revisions of a removal, and has the pod tried after it."""
         ours = self.timeline.views.objects.get(key)
         if ours is None or self._queue is None or self._pace is None:
             return
@@ -351,7 +354,7 @@ class Run:
         self._pace.let_through("")
 
     def _adapt(self, commands: Sequence[Command]) -> Sequence[Command]:
-        """The commands of a plan under recorded names, without those that the variant delays."""
+        """The commands of a plan with recorded names, without those that the variant delays."""
         variant = self._variant
         if self._keep_events and self._pace is not None:
             commands = [paced(command) for command in commands]
@@ -374,7 +377,7 @@ class Run:
         return self._names.adapt(kept)
 
     def _is_unanswered(self, key: ObjectKey, body: JsonObject) -> bool:
-        """Whether it is a write about a pod that came there when the pod was gone."""
+        """True for a write about a pod that arrived in the recording when the pod was gone."""
         uid = meta.uid(self.timeline.views.objects.get(key) or {})
         if uid in self._variant.unanswered and core.nominated_node_name(body):
             return True
@@ -389,7 +392,7 @@ class Run:
         return here >= there
 
     def _say_later(self, command: CreateObject) -> None:
-        """Have the scheduler write a report when it was recorded, or add to one that waits."""
+        """Writes a report at its recorded instant, or repeats a report that still waits."""
         now = self.timeline.now
         waiting = self._reports.waiting(command.tree)
         if waiting is None:
@@ -403,7 +406,7 @@ class Run:
             self._write_at(None, kept)
 
     def _write_at(self, recorded: Instant | None, command: Command) -> None:
-        """Have the scheduler write something when it was recorded, not with its plan."""
+        """Writes a command of the scheduler at its recorded instant, not with its plan."""
         actor = registry.actor_of("scheduling")
 
         def write() -> None:
@@ -417,7 +420,7 @@ class Run:
         self._at(now if recorded is None else Instant(max(recorded, now)), write)
 
     def _follow(self, event: Event) -> None:
-        """Write the trace of what happens here, and see which pods come further."""
+        """Adds an event of this run to the trace, and schedules inputs that waited for it."""
         if not event.is_about_object:
             return
         self._names.follow(event)
@@ -444,7 +447,7 @@ class Run:
             heappush(self._ready, (due, self._number, event.uid))
 
     def _look_again(self, event: Event) -> None:
-        """A pod may have ended whose place a recorded one takes: look at those of its owner."""
+        """Schedules the waiting pods of the owner, whose place a pod may have left."""
         owner = meta.controller(event.object)
         if owner is None:
             return
@@ -454,5 +457,5 @@ class Run:
 
 
 def _is_refusal(body: JsonObject) -> bool:
-    """Whether a patch tells that a pod could not be placed."""
+    """True when a patch says that a pod could not be placed."""
     return any(is_failed_attempt(condition) for condition in condition_changes(None, body))
