@@ -21,15 +21,15 @@ from app.settings import Settings
 BY = "redra pytest plug-in"
 
 POLL_SECONDS = 0.1
-"""How soon controllers notice that time was advanced."""
+"""The poll interval in seconds, after which controllers notice that time was advanced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """One cluster of a test: a history of its own on the server of the session.
+    """One cluster of a test: a separate history on the server of the session.
 
-    `url` is the address of its Kubernetes API, `kubeconfig` a file that names it. Time goes on by
-    itself; `advance` lets it jump.
+    `url` is the address of its Kubernetes API, `kubeconfig` a file with this address. Time passes
+    by itself; `advance` makes it jump.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Cluster:
     server: "Server"
 
     def advance(self, seconds: float) -> None:
-        """Let the time of this cluster jump: what becomes due until then happens at once."""
+        """Advances the time of this cluster; work that becomes due until then is done at once."""
         self.server.advance(self.name, seconds)
 
 
@@ -54,7 +54,7 @@ class Server:
     def cluster(
         self, name: str, folder: Path, settings: Settings, *, without: tuple[str, ...] = ()
     ) -> Iterator[Cluster]:
-        """A new cluster, deleted on leaving. Raises InputError for settings that are not known."""
+        """Makes a cluster that is deleted on exit. Raises InputError for unknown settings."""
         self._portal.call(self._make, name, settings, without)
         url = f"{self.url}/h/{name}"
         kubeconfig = kubeconfigs.write(folder / "kubeconfig", Access(url=url))
@@ -64,7 +64,7 @@ class Server:
             self._portal.call(self._delete, name)
 
     def advance(self, name: str, seconds: float) -> None:
-        """Let the time of a history jump."""
+        """Advances the time of a history."""
         self._portal.call(self._advance, name, seconds)
 
     async def _make(self, name: str, settings: Settings, without: tuple[str, ...]) -> None:
@@ -90,7 +90,7 @@ class Server:
 
 @contextmanager
 def running() -> Iterator[Server]:
-    """A server until leaving."""
+    """Runs a server until the exit of the context."""
     with TemporaryDirectory(prefix="redra-tests-") as folder, start_blocking_portal() as portal:
         settings = Settings(data=Path(folder), listen="127.0.0.1:0", poll_seconds=POLL_SECONDS)
         served: Future[None]

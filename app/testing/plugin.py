@@ -5,8 +5,8 @@
         redra_cluster.advance(300)
 
 `@pytest.mark.redra(profile="1.36", gates="DRAConsumableCapacity=true", without=["scheduling"])`
-chooses the release, gates, quirks and which controllers do not run. `redra_history` runs what a
-test that was exported from a history carries.
+chooses the release, the gates, the quirks, and the controllers that do not run. `redra_history`
+runs the inputs of a test that was exported from a history.
 """
 
 import re
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from app.testing.clusters import Cluster, Server
 
 NAME_LENGTH_MAX = 40
-"""How much of a test's name is in the name of its cluster."""
+"""The most characters of a test's name in the name of its cluster."""
 
 _made = 0
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Registers the marker `redra`."""
     config.addinivalue_line(
         "markers",
         "redra(profile, gates, quirks, without): release, gates and quirks of the cluster that "
@@ -76,7 +76,7 @@ def redra_history(request: pytest.FixtureRequest) -> "Callable[[object], StoryRu
 
 
 def _chosen(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What the marker of a test says; gates and quirks in one text, as settings have them.
+    """The arguments of a test's marker, with gates and quirks each as one text for the settings.
 
     They may also be given as `["q9=off"]` or `{"q9": False}`.
     """
@@ -95,7 +95,7 @@ def _chosen(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def _name_of(test: str) -> str:
-    """A name for the history of a test, as histories may be called, and never twice."""
+    """A valid name for the history of a test, which is unique in this process."""
     global _made
     _made += 1
     plain = re.sub(r"[^a-z0-9]+", "-", test.lower()).strip("-")[:NAME_LENGTH_MAX].strip("-")
