@@ -27,8 +27,9 @@ Place = tuple[str, str]
 
 
 class Assumption(msgspec.Struct, frozen=True, kw_only=True):
-    """One placed pod, the claims that it allocates with their allocations, and the claims that it
-    writes.
+    """One placed pod, the claims that it allocates, and all claims that it writes.
+
+    `claims` are pairs of a claim and its new allocation.
     """
 
     pod: BoundPod

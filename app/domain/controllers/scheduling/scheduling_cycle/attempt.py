@@ -136,8 +136,10 @@ def attempt(
     nominated: str = "",
     written: Mapping[ObjectKey, JsonObject] = pod_claims.NOTHING_WRITTEN,
 ) -> Attempt:
-    """Finds a node for the pod. `start` is the place in the node order to begin at; `written` are
-    claims as earlier plans of the same step write them.
+    """Finds a node for the pod.
+
+    `start` is the place in the node order to begin at; `written` are claims as earlier plans of the
+    same step write them.
     """
     if not len(nodes):
         return Attempt(outcome="Unschedulable", message=messages.NO_NODES, next_start=start)
