@@ -1,7 +1,8 @@
-"""Every limit and choice by name. Each can be set as an environment variable `REDRA_<NAME>`.
+"""The settings of redra: every bound and choice by name.
 
-Times end in their unit, bounds end in `_max`. `docs/reference/settings.md` is made from this file.
-Every command reads them, so this module loads no library.
+Each can be set as an environment variable `REDRA_<NAME>`. Times end in their unit, bounds in
+`_max`. `docs/generate.py` makes `docs/reference/settings.md` from this file. Every command imports
+this module, so it imports no library.
 """
 
 import os
@@ -31,10 +32,10 @@ def setting(
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Choices of one process, read from the environment; the command line overrides them."""
+    """The settings of one process, from the environment; the command line overrides them."""
 
     given: frozenset[str] = frozenset()
-    """Names of the settings that the environment or the command line gives; no setting itself."""
+    """The names of settings from the environment or the command line; not a setting itself."""
 
     database_url: str = setting("", description="External PostgreSQL; empty: the embedded server")
     reader_url: str = setting(
@@ -107,7 +108,7 @@ class Settings:
         description="Finished pods that new histories keep, the oldest go first; 0: all",
     )
 
-    # Who may reach it
+    # Network and access
     tls: bool = setting(False, description="Serve TLS; makes certificates in the data folder's pki")
     tokens_file: Path | None = setting(
         None, description='File of bearer tokens: `token,user,uid,"group1,group2"` on each line'
@@ -430,7 +431,7 @@ class Settings:
 
     @classmethod
     def described(cls) -> dict[str, str]:
-        """What each setting is for, by name, in the order of the reference page."""
+        """The description of each setting by name, in the order of the reference page."""
         return {each.name: each.metadata["description"] for each in _settings()}
 
     @classmethod
@@ -439,20 +440,20 @@ class Settings:
         return {each.name: each.default for each in _settings()}
 
     def kubeconfig(self) -> str:
-        """The kubeconfig that kubectl takes too: of `KUBECONFIG`, else in the home folder."""
+        """The kubeconfig that kubectl uses: that of `KUBECONFIG`, else that in the home folder."""
         return os.environ.get("KUBECONFIG", "") or "~/.kube/config"
 
     def environment(self, **changes: str) -> dict[str, str]:
-        """The environment of a process that is to have these settings, but for the `changes`."""
+        """The environment that gives another process these settings with the `changes`."""
         chosen = {name: getattr(self, name) for name in self.defaults()} | changes
         named = {f"{PREFIX}{k.upper()}": str(v) for k, v in chosen.items() if v is not None}
         return {**os.environ, **named}
 
 
 def follow_kubeconfig() -> None:
-    """Take the data folder to which the first file of KUBECONFIG belongs, unless one is named.
+    """Sets REDRA_DATA to the folder of the first file in KUBECONFIG, unless REDRA_DATA is set.
 
-    A server calls its file `kubeconfig` or `kubeconfig-PORT`; a file of another name tells nothing.
+    A server writes `kubeconfig` or `kubeconfig-PORT`; a file with another name has no effect.
     """
     path = Path(os.environ.get("KUBECONFIG", "").split(os.pathsep)[0])
     if path.name.startswith("kubeconfig") and path.is_file():
@@ -460,10 +461,10 @@ def follow_kubeconfig() -> None:
 
 
 def read(given: Mapping[str, object], *, environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings of an environment; what the command line gives by name wins over it.
+    """Reads the settings of an environment; values in `given` override them.
 
-    Texts are read as what the setting holds: a switch as `true` or `false`, `yes`, `no`, `on`,
-    `off`, `1` or `0`. Raises InputError naming the variable of a value that cannot be.
+    Texts are parsed as the type of the setting: a switch is `true` or `false`, `yes`, `no`, `on`,
+    `off`, `1` or `0`. Raises InputError, which names the variable, for an invalid value.
     """
     values: dict[str, Any] = {}
     for each in _settings():
@@ -489,11 +490,11 @@ def _checked(one: Field[Any], value: object, variable: str) -> object:
 
 
 def colours_wanted() -> bool:
-    """Whether a terminal may be written to in colours: NO_COLOR is absent or empty."""
+    """True when output to a terminal may have colours: NO_COLOR is absent or empty."""
     return not os.environ.get("NO_COLOR")
 
 
 def pager() -> tuple[str, dict[str, str]]:
-    """What shows long answers (REDRA_PAGER, PAGER, else less as git starts it), and for it."""
+    """The pager for long answers (REDRA_PAGER, PAGER, else less), and its environment."""
     text = os.environ.get("REDRA_PAGER", os.environ.get("PAGER", "less"))
     return text, {"LESS": "FRX", **os.environ}

@@ -1,4 +1,4 @@
-"""Everything that can go wrong in words that somebody can act on.
+"""The errors of redra, as one tree.
 
     RedraError
     ├── Rejected                    the rules refuse a command; nothing was appended
@@ -39,7 +39,7 @@ from dataclasses import dataclass
 
 
 class RedraError(Exception):
-    """Base of all; never raised itself."""
+    """The base class of all errors; never raised itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +60,9 @@ class Rejected(RedraError):
 
     `code` and `reason` are those of the Kubernetes Status. `resource` is the plural (or the Kind
     for `Invalid`), `group` the API group, `name` the object's name; all may be empty. A generic
-    error is one that the HTTP code alone explains: its Status has details even if they are empty.
-    `undecodable` says why a body cannot be read as an object of its kind; empty for other errors.
-    `warnings` are told beside the refusal. `by_policy` says that the words are those of an
+    error is explained by the HTTP code alone: its Status has details even if they are empty.
+    `undecodable` is the reason why a body cannot be decoded as its kind; empty for other errors.
+    `warnings` are returned beside the refusal. `by_policy` is true when the message comes from an
     admission policy, which may quote any object.
     """
 
@@ -97,7 +97,7 @@ class Rejected(RedraError):
 
 
 class BadRequest(Rejected):
-    """The request cannot be read, or says two things at once. Cure: change the request."""
+    """The request cannot be read, or contradicts itself. Cure: change the request."""
 
     code = 400
     reason = "BadRequest"
@@ -146,9 +146,9 @@ class AlreadyExists(Rejected):
 
 
 class Conflict(Rejected):
-    """The object is at another revision than the writer believes, or a field has another owner.
+    """The object is not at the revision that the writer expects, or a field has another owner.
 
-    Cure: read again and repeat.
+    Cure: read the object again and repeat the write.
     """
 
     code = 409
@@ -179,9 +179,9 @@ class Denied(Rejected):
 
 
 class Expired(Rejected):
-    """A revision that is no longer offered; only with the switch that imitates compaction.
+    """The revision is no longer served; raised only with the setting that emulates compaction.
 
-    `continue_token` lets a paged list go on at the present, as an inconsistent list.
+    `continue_token` continues a paged list at the present revision, as an inconsistent list.
     """
 
     code = 410
@@ -208,7 +208,7 @@ class TooLarge(Rejected):
 
 
 class UnsupportedMediaType(Rejected):
-    """The body is in a form that is not read here."""
+    """The body has a media type that the server does not read."""
 
     code = 415
     reason = "UnsupportedMediaType"
@@ -222,21 +222,21 @@ class Invalid(Rejected):
 
 
 class TooManyRequests(Rejected):
-    """Not now: a disruption budget or a bound on concurrent work. Cure: repeat later."""
+    """A disruption budget or a bound on concurrent work refuses the request. Cure: repeat later."""
 
     code = 429
     reason = "TooManyRequests"
 
 
 class RevisionTooLarge(Rejected):
-    """A revision was asked for that does not exist yet."""
+    """The requested revision does not exist yet."""
 
     code = 504
     reason = "Timeout"
 
 
 class LogError(RedraError):
-    """The log cannot take or give events; see the leaves."""
+    """The log cannot append or read events; see the subclasses."""
 
 
 @dataclass(eq=False)
@@ -252,7 +252,7 @@ class HeadMoved(LogError):
 
 @dataclass(eq=False)
 class StaleLease(LogError):
-    """The lease with which the events were sent belongs to another holder by now.
+    """The lease of the writer has been taken over by another holder.
 
     Cure: stop deciding, acquire the lease again.
     """
@@ -265,7 +265,10 @@ class StaleLease(LogError):
 
 
 class LogUnavailable(LogError):
-    """No connection, a full disk, a time-out. The text says which; retry when the cause is gone."""
+    """The log has no connection, a full disk or a time-out; the text names the cause.
+
+    Cure: retry when the cause is gone.
+    """
 
 
 class WrongDatabase(LogError):
@@ -273,12 +276,12 @@ class WrongDatabase(LogError):
 
 
 class NotStorable(LogError):
-    """A text, number or time lies beyond what the database holds. Cure: ask for another one."""
+    """A text, number or time is outside the range of the database. Cure: use another value."""
 
 
 @dataclass(eq=False)
 class ChainBroken(LogError):
-    """The event at `revision` does not fit the hash chain: it was changed, or its predecessor."""
+    """The event at `revision` does not match the hash chain: it or its predecessor was changed."""
 
     revision: int
     detail: str
@@ -289,10 +292,10 @@ class ChainBroken(LogError):
 
 @dataclass(eq=False)
 class HistoryBroken(LogError):
-    """The history `name` cannot be opened or followed, for a `cause` that its log holds.
+    """The history `name` cannot be opened or followed; the `cause` is in its log.
 
-    It is tried again when its log has changed. Cure: import or restore it anew, or report the cause
-    when it is a mistake of this program.
+    The server tries again when the log has changed. Cure: import or restore the history again, or
+    report the cause if it is a mistake of this program.
     """
 
     name: str
@@ -303,9 +306,9 @@ class HistoryBroken(LogError):
 
 
 class ClusterUnreachable(RedraError):
-    """A real cluster's API gives no answer, none in time, or one that breaks off. Try again later.
+    """A real cluster's API gives no answer, a late answer or an incomplete one. Cure: try later.
 
-    `is_refused` says that its certificate is not accepted: trying again does not help.
+    `is_refused` is true when its certificate is not accepted: trying again does not help.
     """
 
     def __init__(self, message: str, *, is_refused: bool = False) -> None:
@@ -314,17 +317,17 @@ class ClusterUnreachable(RedraError):
 
 
 class ServerUnreachable(RedraError):
-    """A server of redra that a command asks gives no answer, none in time, or one of another kind.
+    """A server of redra gives a command no answer, a late answer or an unexpected one.
 
-    Cure: start it, or ask the data folder itself.
+    Cure: start the server, or name the data folder instead.
     """
 
 
 class InputError(RedraError):
-    """Something that a person gave cannot be used.
+    """A file, an argument or a setting cannot be used.
 
-    `place` says where (file, line, column or argument), `problem` what is wrong, `cure` what to do.
-    The command line prints it as one sentence and ends with exit code 2.
+    `place` is the file, line, column or argument, `problem` the mistake, `cure` what to do. The
+    command line prints the error as one sentence and ends with exit code 2.
     """
 
     def __init__(self, problem: str, *, place: str = "", cure: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Objects of any kind: what they are, how they may change.
+"""API objects of every kind: their schemas, and the rules by which they change.
 
 Belongs here: registry of kinds, structural schema tables, admission (decode, convert, default,
 validate, prune), managed fields, lifecycle (`decide`). Does not belong here: what a device or an

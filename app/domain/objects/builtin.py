@@ -30,7 +30,10 @@ from app.domain.values.api_groups import (
 
 
 def _labels(*rows: str) -> tuple[FieldLabel, ...]:
-    """Rows such as `spec.nodeName`, `source:source.component`, `spec.unschedulable=false`."""
+    """Parses rows such as `spec.nodeName`, `source:source.component`, `spec.unschedulable=false`.
+
+    A row is a label, its path after a colon where that differs, and its default after `=`.
+    """
     labels = []
     for row in rows:
         text, _, default = row.partition("=")
@@ -42,9 +45,9 @@ def _labels(*rows: str) -> tuple[FieldLabel, ...]:
 
 
 NAME_LABEL = _labels("metadata.name")
-"""What every cluster-scoped kind can be selected by."""
+"""The selectable fields of every cluster-scoped kind."""
 BOTH_LABELS = _labels("metadata.name", "metadata.namespace")
-"""What every namespaced kind can be selected by."""
+"""The selectable fields of every namespaced kind."""
 
 _POD_LABELS = BOTH_LABELS + _labels(
     "spec.nodeName",

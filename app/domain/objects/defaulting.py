@@ -1,6 +1,6 @@
-"""Values that the API fills in on every write, before it compares or validates anything.
+"""Defaults: values that the API sets on every write, before it compares or validates anything.
 
-Works in place on a pruned tree in the storage version, which the caller owns. Parity: objects.md
+Changes a pruned tree in the storage version in place; the caller owns it. Parity: objects.md
 11, controllers.md 6.3, api.md 5. `now` is the time of the write.
 """
 
@@ -17,15 +17,15 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 BACKOFF_MAX = 2**31 - 1
-"""How often a Job tries again as a whole when each index has its own limit."""
+"""The default backoffLimit of a Job in which each index has its own limit."""
 NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 def apply(kind: Kind, tree: JsonObject, *, now: Instant, from_beta: bool = False) -> None:
-    """Fill in the defaults of `kind`.
+    """Sets the defaults of `kind`.
 
-    `from_beta`: the client wrote v1beta1, whose main requests get defaults only when they name
-    a class.
+    `from_beta` is true when the client wrote v1beta1. A main request in v1beta1 gets defaults only
+    if it names a class.
     """
     if kind.custom is not None:
         return
@@ -110,9 +110,9 @@ def _default_node(tree: JsonObject) -> None:
 
 
 def _agree(holder: JsonObject, one: str, several: str, inside: str) -> None:
-    """Let a field and the list that begins with it say the same; the field wins.
+    """Makes a field equal to the first item of its list, or the reverse; the field wins.
 
-    `inside` names the field of a list's item that holds the value; empty when the item is it.
+    `inside` names the field of a list item that holds the value; empty when the item is the value.
     """
     single, items = holder.get(one), holder.get(several)
     first = items[0] if items else None
@@ -159,7 +159,7 @@ def _default_stateful_set(tree: JsonObject) -> None:
 
 
 def _default_daemon_set(tree: JsonObject) -> None:
-    # Its value is set later; it stands here so that the writer counts as its manager.
+    # The value is set later; the annotation is added here so that the writer becomes its manager.
     annotations = tree.setdefault("metadata", {}).setdefault("annotations", {})
     annotations.setdefault(workloads.TEMPLATE_GENERATION, "0")
     spec = _template_holder(tree)
@@ -194,7 +194,7 @@ def _default_cron_job(tree: JsonObject) -> None:
     spec.setdefault("failedJobsHistoryLimit", 1)
     template = spec.get("jobTemplate")
     if isinstance(template, dict):
-        # Only its pods: what a Job needs, each Job gets when it is made.
+        # Only the pod template: the defaults of a Job are set when the Job is created.
         _template_holder(template)
 
 
@@ -221,7 +221,7 @@ def _template_holder(tree: JsonObject) -> JsonObject:
 def _default_pod(tree: JsonObject) -> None:
     spec = tree.setdefault("spec", {})
     pod_defaults.default_spec(spec)
-    # Only of pods themselves, not of templates (recorded: 1.36).
+    # Requests get defaults in pods only, not in pod templates (recorded: 1.36).
     pod_defaults.default_requests(spec)
     pod_defaults.default_whole_requests(spec)
     spec.setdefault("enableServiceLinks", True)

@@ -1,4 +1,7 @@
-"""What evaluates the expressions in objects. Plugged in, because CEL is a part of its own."""
+"""Interfaces to the evaluator of CEL expressions in objects, which callers pass in.
+
+The object rules do not import `app/domain/cel`; the two packages are independent.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,32 +19,32 @@ class ExpressionProblem:
 
 
 CheckExpression: TypeAlias = Callable[[str], ExpressionProblem | None]
-"""Says what is wrong with a selector in a new object. Plugged in, because CEL is its own part."""
+"""Returns the problem of a selector in a new object, or None. The caller passes it in."""
 
 
 class ObjectRules(Protocol):
-    """Evaluates `x-kubernetes-validations`. Plugged in, because CEL is its own part."""
+    """Evaluates `x-kubernetes-validations`. The caller passes it in."""
 
     def problem_of(self, expression: str) -> str:
-        """Why a rule cannot be compiled; empty when it can."""
+        """The reason why a rule does not compile; empty when it compiles."""
         ...
 
     def broken(
         self, expression: str, schema: JsonView, value: Any, old: Any, *, is_optional: bool
     ) -> str | None:
-        """None when the rule holds; empty when it does not; else the text of an error."""
+        """None when the rule holds, empty when it is broken, otherwise the text of an error."""
         ...
 
     def text_of(self, expression: str, schema: JsonView, value: Any, old: Any) -> str:
-        """The text that a message expression gives; empty when it gives none."""
+        """The result of a message expression; empty when it has no usable result."""
         ...
 
 
 class NoObjectRules:
-    """Takes everything; for callers that bring no CEL."""
+    """Accepts every rule and value; for callers without CEL."""
 
     def problem_of(self, expression: str) -> str:
-        """Every rule is taken."""
+        """Every rule is accepted."""
         return ""
 
     def broken(
@@ -56,49 +59,49 @@ class NoObjectRules:
 
 
 class PolicyAnswer(Protocol):
-    """What an expression gives: a value, or the text of an error."""
+    """The result of an expression: a value, or the text of an error."""
 
     @property
     def value(self) -> Any:
-        """The value; None beside an error."""
+        """The value; None when there is an error."""
         ...
 
     @property
     def error(self) -> str:
-        """Why there is no value; empty when there is one."""
+        """The text of the error; empty when there is a value."""
         ...
 
 
 PolicyScope: TypeAlias = Any
-"""What the expressions of a policy may name, as `PolicyRules.scope` made it."""
+"""The names that the expressions of a policy may use, as `PolicyRules.scope` returns them."""
 
 
 class PolicySession(Protocol):
-    """Expressions of one policy about one write; they share a budget and their variables."""
+    """Evaluates the expressions of one policy for one write; they share budget and variables."""
 
     def ask(self, expression: str) -> PolicyAnswer:
-        """What an expression says."""
+        """Evaluates an expression."""
         ...
 
 
 class PolicyRules(Protocol):
-    """Evaluates the expressions of policies and webhooks. Plugged in, because CEL is its own part.
+    """Evaluates the expressions of policies and webhooks. The caller passes it in.
 
-    `variables` are names and expressions in their order, None where there can be none.
+    `variables` are names and expressions in their order; None where variables are not possible.
     """
 
     def scope(
         self, *, has_params: bool, variables: tuple[tuple[str, str], ...] | None
     ) -> PolicyScope:
-        """What the expressions of a policy may name."""
+        """The names that the expressions of a policy may use."""
         ...
 
     def problem_of(self, expression: str, scope: PolicyScope, *results: str) -> str:
-        """Why an expression that is to give one of `results` is refused; empty when it is not."""
+        """The reason to refuse an expression of one of the types `results`; empty when valid."""
         ...
 
     def value_of(self, tree: Any) -> Any:
-        """What expressions see of a JSON tree."""
+        """The CEL value of a JSON tree."""
         ...
 
     def session(
@@ -108,10 +111,10 @@ class PolicyRules(Protocol):
         *,
         is_about_conditions: bool = False,
     ) -> PolicySession:
-        """Begins an evaluation; conditions have a budget of their own."""
+        """Starts an evaluation; match conditions have their own budget."""
         ...
 
 
 def accept_expression(expression: str) -> ExpressionProblem | None:
-    """Takes every expression; for callers that bring no CEL."""
+    """Accepts every expression; for callers without CEL."""
     return None

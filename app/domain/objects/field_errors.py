@@ -1,7 +1,7 @@
-"""What is wrong with one field, and the refusal that a list of such errors becomes.
+"""Errors of single fields, and the refusal (Invalid) that is made from a list of them.
 
-Parity: objects.md 3. `FieldError` prints as `<path>: <type>: <value>: <detail>`; as a cause of a
-Status it has a reason per type and the text without the path.
+Parity: objects.md 3. `FieldError` prints as `<path>: <type>: <value>: <detail>`. As a cause of a
+Status it has a reason that depends on its type, and the text without the path.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from app.domain.values import go_text
 
 
 class FieldErrorType(Enum):
-    """The types: printed name, and the reason of the cause."""
+    """The types of field errors: the printed name, and the reason of the cause."""
 
     REQUIRED = ("Required value", "FieldValueRequired")
     INVALID = ("Invalid value", "FieldValueInvalid")
@@ -66,29 +66,29 @@ class FieldError:
 
 
 def printed(value: Any) -> str:
-    """A value as messages show it: text quoted, numbers and booleans plain, others as JSON."""
+    """The value as messages print it: text is quoted, every other value is JSON."""
     if isinstance(value, str):
         return go_text.quoted(value)
     return msgspec.json.encode(value).decode()
 
 
 def required(path: str, detail: str = "") -> FieldError:
-    """A value is missing."""
+    """The error of a missing value."""
     return FieldError(path=path, type=FieldErrorType.REQUIRED, detail=detail)
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
-    """A value breaks a rule that `detail` states."""
+    """The error of a value that breaks the rule stated in `detail`."""
     return FieldError(path=path, type=FieldErrorType.INVALID, value=value, detail=detail)
 
 
 def immutable(path: str, value: Any) -> FieldError:
-    """A value was changed that may not change; `value` is the new one."""
+    """The error of a changed immutable field; `value` is the new value."""
     return invalid(path, value, "field is immutable")
 
 
 def not_supported(path: str, value: str, supported: Sequence[str]) -> FieldError:
-    """A value outside a fixed set, whose members are listed in the order given."""
+    """The error of a value outside a fixed set; the message lists the set in the given order."""
     listed = ", ".join(printed(item) for item in supported)
     return FieldError(
         path=path,
@@ -99,23 +99,23 @@ def not_supported(path: str, value: str, supported: Sequence[str]) -> FieldError
 
 
 def duplicate(path: str, value: Any) -> FieldError:
-    """A value that occurs twice where each may occur once."""
+    """The error of a value that occurs more than once in a set."""
     return FieldError(path=path, type=FieldErrorType.DUPLICATE, value=value)
 
 
 def forbidden(path: str, detail: str) -> FieldError:
-    """A field that may not be set here."""
+    """The error of a field that may not be set here."""
     return FieldError(path=path, type=FieldErrorType.FORBIDDEN, detail=detail)
 
 
 def too_long(path: str, bytes_max: int) -> FieldError:
-    """A text of more than `bytes_max` bytes."""
+    """The error of a text of more than `bytes_max` bytes."""
     detail = f"may not be more than {bytes_max} bytes"
     return FieldError(path=path, type=FieldErrorType.TOO_LONG, detail=detail)
 
 
 def too_many(path: str, count: int, items_max: int) -> FieldError:
-    """A list or map of `count` items where `items_max` are allowed."""
+    """The error of a list or map of `count` items where at most `items_max` are allowed."""
     return FieldError(
         path=path,
         type=FieldErrorType.TOO_MANY,
@@ -125,15 +125,15 @@ def too_many(path: str, count: int, items_max: int) -> FieldError:
 
 
 def not_found(path: str, value: Any) -> FieldError:
-    """A reference to something that does not exist."""
+    """The error of a reference to something that does not exist."""
     return FieldError(path=path, type=FieldErrorType.NOT_FOUND, value=value)
 
 
 def rejection(kind: str, group: str, name: str, errors: Iterable[FieldError]) -> Invalid:
     """The refusal of an object of `kind`.
 
-    The message is `<Kind>.<group> "<name>" is invalid: <error>`, several as `[e1, e2]`; equal
-    errors stand in it once, and in the causes each time.
+    The message is `<Kind>.<group> "<name>" is invalid: <error>`, with several errors as
+    `[e1, e2]`. The message contains equal errors once; the causes contain each of them.
     """
     every = tuple(errors)
     texts = list(dict.fromkeys(str(error) for error in every))

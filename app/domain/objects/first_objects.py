@@ -1,8 +1,8 @@
-"""What every cluster has from its first moment, as a real API server makes it.
+"""The first objects of a cluster, as a real API server creates them when it starts.
 
-That is namespaces, priority classes, the service by which pods reach the API with what stands
-behind it, and the roles and bindings that everybody relies on. What controllers make beside these
-(`registry.CLUSTER_OBJECTS`) they make when they run.
+They are namespaces, priority classes, the `kubernetes` service with its endpoints and the range of
+service addresses, and the default cluster roles and bindings. Controllers create further objects of
+every cluster when they run.
 """
 
 from app.domain.log import Actor, ObjectKey
@@ -15,13 +15,13 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-"""What a real API server makes when it starts for the first time."""
+"""The namespaces that a real API server creates when it starts for the first time."""
 
 SERVER = Actor(user="system:apiserver", groups=("system:masters",), agent="kube-apiserver/redra")
 
 
 def commands(ranges: ServiceRanges) -> list[CreateObject]:
-    """What makes them; the service gets its address from the `ranges`."""
+    """The commands that create the first objects; the service gets an address of `ranges`."""
     return [
         _created(tree)
         for tree in (
@@ -38,7 +38,7 @@ def commands(ranges: ServiceRanges) -> list[CreateObject]:
 
 
 def cluster_settings(settings: JsonObject) -> JsonObject:
-    """The settings of a history that is made as a cluster: its objects are kept up."""
+    """The settings of a new cluster: adds `clusterObjects`, unless `settings` sets it."""
     chosen = json_tree.mapping(settings, "controllers")
     return {**settings, "controllers": {"clusterObjects": True, **chosen}}
 

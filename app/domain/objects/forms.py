@@ -1,8 +1,8 @@
-"""Creates of objects that are alike are prepared once: the pods and claims of one template.
+"""A cache of prepared creates for equal objects, such as the pods and claims of one template.
 
-Pruning, defaults, closed gates, and which fields the first writer owns are functions of the object
-without its metadata, and of the rules. What came out for an object is found again by the text of
-the next one. Names, metadata, namespaces, quotas and validation are looked at each time.
+Pruning, defaults, closed gates, and the fields that the first writer owns are functions of the
+object without its metadata, and of the rules. The cache finds the result by the text of the object
+without its metadata. Names, metadata, namespaces, quotas and validation are checked each time.
 """
 
 from typing import NamedTuple
@@ -17,23 +17,23 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject, JsonView
 
 FORMS_MAX = 512
-"""Forms that one history remembers where no setting says otherwise."""
+"""The default bound on the forms that one history remembers."""
 
 FORM_BYTES_MAX = 8_192
-"""An object with a longer text is prepared each time: many such forms would fill the memory."""
+"""The longest text that is cached; many longer forms would use too much memory."""
 
 _KINDS = frozenset({("", "Pod"), (api_groups.RESOURCE, "ResourceClaim")})
-"""Kinds that come in great numbers alike, whose defaults depend neither on metadata nor on time."""
+"""Kinds with many equal objects, whose defaults depend neither on metadata nor on time."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(JsonObject).decode
 
 
 class Form(NamedTuple):
-    """What a create makes of an object, but for its metadata.
+    """The prepared result of a create, without metadata.
 
-    `body` is the admitted object as JSON with its fields in their order, `owned` the `fieldsV1` of
-    who creates it, which is shared and never changed. `warnings` name the fields of closed gates.
+    `body` is the admitted object as JSON with its fields in their order. `owned` is the `fieldsV1`
+    of the creator; it is shared and never changed. `warnings` name the fields of closed gates.
     """
 
     body: bytes
@@ -46,7 +46,7 @@ class Form(NamedTuple):
 
 
 class FormKey(NamedTuple):
-    """What tells a form from others: kind, what becomes of unknown fields, text of the object."""
+    """The key of a form: kind, treatment of unknown fields, text of the object."""
 
     kind: str
     validation: str
@@ -63,7 +63,7 @@ class Forms:
 
     @property
     def size(self) -> int:
-        """How many forms are remembered."""
+        """The number of remembered forms."""
         return len(self._known)
 
     def key_of(
@@ -74,9 +74,9 @@ class Forms:
         validation: str,
         rules: tuple[Profile, Schemas],
     ) -> FormKey | None:
-        """The key of a tree; None for one that is prepared each time.
+        """The key of a tree; None when the tree must be prepared each time.
 
-        All forms are of the rules that were given first: under others each tree is prepared.
+        All forms belong to the rules of the first call. Under other rules the key is None.
         """
         if (kind.group, kind.kind) not in _KINDS or kind.custom is not None:
             return None
@@ -99,17 +99,17 @@ class Forms:
     def keep(
         self, key: FormKey, tree: JsonView, owned: JsonObject, warnings: tuple[str, ...]
     ) -> None:
-        """Remember what became of a tree that gave no occasion for warnings but of gates."""
+        """Remembers the prepared `tree`; its only warnings must be those of closed gates."""
         text = _text_of({part: tree[part] for part in tree if part != "metadata"})
         if text is not None:
             self._known[key] = Form(text, owned, warnings)
 
 
 def _text_of(tree: JsonView) -> bytes | None:
-    """The text of a tree, from which the same tree is read again; None when that is not sure."""
+    """The JSON text of a tree; None when it may not decode to the same tree."""
     try:
         text = _encode(tree)
     except (TypeError, ValueError, OverflowError, RecursionError):
         return None
-    # Numbers that are none are written as null; the text must stand for one tree alone.
+    # NaN and infinity are encoded as null, so a text with null may stand for several trees.
     return None if b"null" in text else text

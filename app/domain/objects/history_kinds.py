@@ -1,8 +1,8 @@
-"""The kinds of a history: those that every server has, and those that its definitions add.
+"""The kinds of a history: the built-in kinds, and those of its CustomResourceDefinitions.
 
-Built-in kinds are found without looking at the objects; only a name that no built-in kind has costs
-a look at the definitions. The definitions are those that `reader` shows, so a past moment has the
-kinds of then.
+Built-in kinds are found without reading objects; the definitions are read only for a name that no
+built-in kind has. The definitions are those at the revision of `reader`, so a past moment has the
+kinds of that moment.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def find(reader: ObjectsReader, group: str, resource: str) -> Kind | None:
 
 
 def find_kind(reader: ObjectsReader, group: str, version: str, kind: str) -> Kind | None:
-    """The kind that an object names; None when this version of it is not known."""
+    """The kind with this group, version and name; None when the kind has no such version."""
     builtin = registry.find_kind(group, version, kind)
     if builtin is not None:
         return builtin

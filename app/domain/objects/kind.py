@@ -1,4 +1,4 @@
-"""What a kind is: names, versions, scope, subresources, selectable fields, behaviour."""
+"""The description of a kind: names, versions, scope, subresources, selectable fields, behaviour."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ ALL_VERBS = tuple(sorted(READ_VERBS + WRITE_VERBS))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldLabel:
-    """A selectable field: its label, where it stands, and its text when unset."""
+    """A selectable field: its label, its path, and its text when unset."""
 
     label: str
     path: tuple[str, ...]
     default: str = ""
 
     def value(self, tree: JsonView) -> str:
-        """The field as selectors see it: booleans as `true` and `false`, numbers in digits."""
+        """The text that selectors compare: booleans are `true` or `false`, numbers are digits."""
         value: Any = json_tree.get(tree, *self.path)
         if value is None:
             return self.default
@@ -32,10 +32,10 @@ class FieldLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """In which releases a version of a kind is served and since when it is deprecated.
+    """The releases that serve a version of a kind, and the release that deprecates it.
 
-    Numbers are minor releases. `until` is the first release without it, 0 when none is planned.
-    `successor` names what to use instead.
+    Numbers are minor releases. `until` is the first release without the version; 0 when no such
+    release is planned. `successor` names the replacement.
     """
 
     since: int = 0
@@ -46,7 +46,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Where the parts of a Scale stand in an object; `selector` is empty when there is none."""
+    """The paths of the fields of a Scale in an object; `selector` is empty when there is none."""
 
     spec_replicas: tuple[str, ...]
     status_replicas: tuple[str, ...]
@@ -55,7 +55,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomVersion:
-    """One version: its schema as written, its columns, and the warning that requests for it get."""
+    """A version of a custom kind: the schema as written, the columns, the warning for requests."""
 
     name: str
     schema: JsonView = field(default_factory=dict)
@@ -67,10 +67,10 @@ class CustomVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Custom:
-    """All versions of a custom kind by name.
+    """The versions of a custom kind by name.
 
-    `revision` is that of the definition: objects that were written before it may have another
-    version or lack defaults.
+    `revision` is the revision of the definition. Objects written before that revision may have
+    another version or lack defaults.
     """
 
     versions: Mapping[str, CustomVersion]
@@ -83,12 +83,13 @@ class Custom:
 class Kind:
     """One kind, compared by identity. `versions` has the storage version first.
 
-    `alias_group` is a second group under which the same objects are served (events.k8s.io for
-    Events). `status` tells that main-resource writes leave the status alone and `/status` writes
-    only it. A generation is a change of the field `counted`. `unconditional_update` allows a PUT
-    without resourceVersion, `created_by_update` one of an object that is not there. A delete of a
-    kind that `orphans` keeps the dependents unless it says otherwise. `gate` must be on for the
-    kind to be served at all. `custom` is set for kinds that a history defines itself.
+    `alias_group` is a second group that serves the same objects (events.k8s.io for Events). With
+    the subresource `status`, writes to the main resource keep the status, and writes to `/status`
+    change only the status. With `has_generation`, a change of the field `counted` raises the
+    generation. `unconditional_update` allows a PUT without resourceVersion; `created_by_update`
+    allows a PUT of an object that does not exist. When `orphans` is set, a delete keeps the
+    dependents unless the request says otherwise. The kind is served only while `gate` is on; an
+    empty gate is always on. `custom` is set for kinds that a history defines itself.
     """
 
     group: str
@@ -116,42 +117,42 @@ class Kind:
 
     @property
     def storage_version(self) -> str:
-        """The version in which objects stand in the log."""
+        """The version in which the log stores objects."""
         return self.versions[0]
 
     @property
     def storage_api_version(self) -> str:
-        """`apiVersion` of stored trees."""
+        """The `apiVersion` of stored objects."""
         return api_version(self.group, self.versions[0])
 
     @property
     def has_status(self) -> bool:
-        """True when status is written through its subresource only."""
+        """True when the status is written only through its subresource."""
         return "status" in self.subresources
 
     @property
     def qualified_plural(self) -> str:
-        """`resourceclaims.resource.k8s.io`; for core kinds just the plural. As messages name it."""
+        """The plural with its group, as messages name it; core kinds have no group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def qualified_kind(self) -> str:
-        """`ResourceClaim.resource.k8s.io`; for core kinds just the kind."""
+        """The kind with its group: `ResourceClaim.resource.k8s.io`; core kinds have no group."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @property
     def group_versions(self) -> tuple[tuple[str, str], ...]:
-        """Every (group, version) under which objects of the kind can be read, storage first."""
+        """Every (group, version) that can serve the kind, storage version first."""
         own = tuple((self.group, version) for version in self.versions)
         return (*own, (self.alias_group, "v1")) if self.alias_group else own
 
     @property
     def list_kind(self) -> str:
-        """The kind of its lists."""
+        """The kind of a list of these objects."""
         return self.custom.list_kind if self.custom is not None else f"{self.kind}List"
 
     def field_label(self, label: str) -> FieldLabel | None:
-        """The selectable field of that label; None when it is not supported."""
+        """The selectable field with this label; None when the label is not supported."""
         for known in self.field_labels:
             if known.label == label:
                 return known
@@ -159,11 +160,11 @@ class Kind:
 
 
 def api_version(group: str, version: str) -> str:
-    """`group/version`, or the version alone for the core group."""
+    """The `apiVersion`: `group/version`, or the version alone for the core group."""
     return f"{group}/{version}" if group else version
 
 
 def split_api_version(text: str) -> tuple[str, str]:
-    """Group and version of an `apiVersion`."""
+    """The group and version of an `apiVersion`."""
     group, slash, version = text.partition("/")
     return (group, version) if slash else (api_groups.CORE, group)

@@ -1,4 +1,4 @@
-"""Which Kubernetes release is imitated: feature gates and the group-versions it serves.
+"""The profile: the emulated Kubernetes release, its feature gates and its own rules.
 
 Parity: allocator.md 15, controllers.md 0 and 10, objects.md 1. A gate that a release does not know
 counts as off. What no release ships (`ResourceSlicePatch`, KEP-5027) has its gate on here.
@@ -12,13 +12,13 @@ from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
 
 VERSIONS = ("1.34", "1.35", "1.36", "1.37")
-"""The releases that can be imitated, oldest first."""
+"""The releases that can be emulated, oldest first."""
 
 DEFAULT_VERSION = VERSIONS[-1]
 
 PATCHES: Mapping[str, str] = {"1.36.0": "1.36", "1.36.1": "1.36", "1.36.2": "1.36"}
-"""Patch releases that differ from their minor release as imitated otherwise: their schedulers do
-not see DeviceTaintRules (controllers.md C24), and the first two fail to score some pods (r2)."""
+"""Patch releases that differ from the profile of their minor release: their schedulers do not see
+DeviceTaintRules (controllers.md C24), and the first two fail to score some pods (r2)."""
 
 Minor: TypeAlias = int
 
@@ -59,8 +59,8 @@ GATES: Mapping[str, tuple[bool, bool, bool, bool]] = {
     "SchedulerPopFromBackoffQ": _ALWAYS,
     "SchedulerQueueingHints": _ALWAYS,
 }
-"""The gates of the releases that concern devices and scheduling, with their defaults per release of
-`VERSIONS`. Those of `FIXED` cannot be switched."""
+"""The feature gates for devices and scheduling, with their defaults per release of `VERSIONS`.
+The gates in `FIXED` cannot be switched."""
 
 RULES_GATE = "DRADeviceTaintRules"
 """The gate of DeviceTaintRules. A recording does not name it; a cluster with rules had it on."""
@@ -74,7 +74,7 @@ FIXED: Mapping[str, str] = {
     "SchedulerAsyncAPICalls": "the writes of an attempt are one append",
     "SchedulerQueueingHints": "waiting pods are always woken by hints, as in every release here",
 }
-"""Gates that keep their default, and why. Switching one would change nothing, so it is refused."""
+"""Gates that keep their default, and the reason. Switching one has no effect, so it is refused."""
 
 
 CONFIGURATIONS = "configurations"
@@ -96,7 +96,7 @@ RELEASE_RULES: Mapping[str, tuple[Minor, str]] = {
     SERVICE_NAMES: (37, "names of services may begin with a digit"),
     SLICE_LIMITS: (35, "counters and devices are in slices of their own, each with limits"),
 }
-"""What changes with a release and has neither a gate nor a quirk: since which one, and what.
+"""Changes of a release that have neither a gate nor a quirk: the first minor release, the change.
 
 Parity: allocator.md 10.2 and 11, controllers.md 10, objects.md 7.4 and 15.
 """
@@ -104,14 +104,14 @@ Parity: allocator.md 10.2 and 11, controllers.md 10, objects.md 7.4 and 15.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """One release and the gates that were set by hand.
+    """A release with the gates that differ from its defaults.
 
-    `version` is one of `VERSIONS`, `gates` holds deviations from its defaults. With
-    `empty_rules_taint` a DeviceTaintRule without selector taints every device (Q14). A release of
-    `PATCHES` may be given too: then `version` becomes its minor release and `patch` names it.
-    `rules` holds deviations from `RELEASE_RULES`, and with `rules_unseen` the scheduler sees no
-    DeviceTaintRules whatever the release (C24): both are for trials of one setting alone.
-    Raises InputError for a release, gate or rule that is not known, and for a gate that is `FIXED`.
+    `version` is one of `VERSIONS`; `gates` holds the deviations from its defaults. With
+    `empty_rules_taint` a DeviceTaintRule without selector taints every device (Q14). `version` may
+    also be a release of `PATCHES`: then `version` becomes its minor release and `patch` names it.
+    `rules` holds the deviations from `RELEASE_RULES`. With `rules_unseen` the scheduler sees no
+    DeviceTaintRules in any release (C24). Both are for trials of a single setting. Raises
+    InputError for an unknown release, gate or rule, and for a switched gate of `FIXED`.
     """
 
     version: str = DEFAULT_VERSION
@@ -161,16 +161,16 @@ class Profile:
         return bool(self.patch) or self.rules_unseen
 
     def follows(self, rule: str) -> bool:
-        """True when a rule of `RELEASE_RULES` holds."""
+        """True when the profile follows this rule of `RELEASE_RULES`."""
         return self.rules.get(rule, self.minor >= RELEASE_RULES[rule][0])
 
     @property
     def open_gates(self) -> frozenset[str]:
-        """All gates that are on; profiles with the same ones treat fields alike."""
+        """The gates that are on; profiles with the same open gates treat fields alike."""
         return self._on
 
     def enabled(self, gate: str) -> bool:
-        """True when the gate is on; unknown names are our mistake."""
+        """True when the gate is on. An unknown gate is a mistake of the caller."""
         assert gate in GATES, gate
         return gate in self._on
 
@@ -185,7 +185,7 @@ class Profile:
 
 
 def profile_of(release: str) -> str:
-    """The profile of a release such as 1.36.2 or 1.36.7; empty when it is not imitated."""
+    """The profile of a release such as 1.36.2 or 1.36.7; empty when it is not emulated."""
     if release in PATCHES:
         return release
     minor = release.rpartition(".")[0]
@@ -193,13 +193,13 @@ def profile_of(release: str) -> str:
 
 
 def from_settings(settings: Mapping[str, object]) -> Profile:
-    """The profile that `Profile.settings` wrote; what is absent has its default.
+    """The profile that `Profile.settings` wrote; absent settings have their defaults.
 
-    Gates of `FIXED` are passed over: histories from before they were refused may name them, and
-    they had no effect there either.
+    Gates of `FIXED` are ignored: older histories may name them, where they had no effect either.
 
-    The quirk C24 is a matter of the profile: switched on it makes 1.36 a 1.36.2, off the reverse;
-    in other releases it is switched by itself. So is Q14, which decides how devices look.
+    The quirks C24 and Q14 are part of the profile. C24 switched on turns 1.36 into 1.36.2; switched
+    off, it turns a release of `PATCHES` into its minor release. In other releases C24 sets
+    `rules_unseen`. Q14 sets `empty_rules_taint`. Raises InputError for an unreadable profile.
     """
     version = settings.get("profile", DEFAULT_VERSION)
     gates = settings.get("gates", {})
@@ -226,7 +226,7 @@ def from_settings(settings: Mapping[str, object]) -> Profile:
 
 
 def nearest_to(release: str) -> str:
-    """The profile of a release, or for one that is not imitated the nearest older or newer one."""
+    """The profile of a release; for a release that is not emulated, the nearest minor release."""
     minor = int(release.split(".")[1])
     return profile_of(release) or min(
         VERSIONS, key=lambda version: abs(int(version.partition(".")[2]) - minor)

@@ -1,4 +1,4 @@
-"""How the rules look at the present objects."""
+"""The interface through which the object rules read the existing objects."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -13,40 +13,41 @@ class ObjectsReader(Protocol):
 
     @property
     def revision(self) -> Revision:
-        """The revision that is shown."""
+        """The revision of the objects."""
         ...
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """The object of that key in the storage version, with its resourceVersion."""
+        """The object with this key in the storage version, with its resourceVersion."""
         ...
 
     def event(self, key: ObjectKey) -> Event | None:
-        """The last event of that object: its bytes, revision and stamp."""
+        """The last event of the object with this key: its bytes, revision and stamp."""
         ...
 
     def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
-        """Keys of one resource (all namespaces for None), sorted by namespace and name."""
+        """The keys of a resource (all namespaces for None), sorted by namespace and name."""
         ...
 
     def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
-        """Keys of objects with an owner reference to that uid, sorted."""
+        """The keys of objects with an owner reference to this uid, sorted."""
         ...
 
     def by_uid(self, uid: str) -> ObjectKey | None:
-        """The key of the object with that uid."""
+        """The key of the object with this uid."""
         ...
 
 
 class UnknownCluster:
-    """A reader of a cluster of which nothing is known: a manifest is judged alone.
+    """A reader of an unknown cluster, for checks of a manifest without a cluster.
 
-    Its namespace is taken to allow what it may allow; whether it does is not in the manifest.
+    Every namespace exists and allows admin access, because a manifest does not show whether its
+    namespace does.
     """
 
     revision = Revision(0)
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """The namespace that a manifest names; nothing else."""
+        """The namespace with this key; None for other objects."""
         if key.resource != "namespaces":
             return None
         return {"metadata": {"name": key.name, "labels": {well_known.ADMIN_ACCESS: "true"}}}

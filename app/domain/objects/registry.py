@@ -1,7 +1,6 @@
-"""Finding kinds: by path, by what an object says it is, by what a person calls them.
+"""Finds built-in kinds by path, by the `apiVersion` and `kind` of an object, or by a short name.
 
-The kinds themselves are the rows of `builtin`. Which of them are served, and in which versions, is
-the profile's matter.
+The kinds are the rows of `builtin`. The profile decides which of them are served in which versions.
 """
 
 import re
@@ -23,12 +22,12 @@ from app.domain.objects.profile import Profile
 
 
 def find(group: str, resource: str) -> Kind | None:
-    """The kind that a path names by group and plural; also by its alias group."""
+    """The kind with this group (or alias group) and plural."""
     return _BY_RESOURCE.get((group, resource))
 
 
 def find_kind(group: str, version: str, kind: str) -> Kind | None:
-    """The kind that an object names; None when this version of it is not known."""
+    """The kind with this group, version and name; None when the kind has no such version."""
     kind_row = _BY_KIND.get((group, kind))
     if kind_row is None or (group, version) not in kind_row.group_versions:
         return None
@@ -36,7 +35,7 @@ def find_kind(group: str, version: str, kind: str) -> Kind | None:
 
 
 def find_name(name: str) -> list[Kind]:
-    """Kinds that a person may mean by `name`: kind, plural, singular or short name, any case."""
+    """The kinds called `name`: kind, plural, singular or short name, in any case."""
     return [kind for kind in KINDS if is_called(kind, name)]
 
 
@@ -54,11 +53,11 @@ _SPOKEN = {
     "rule": "devicetaintrule",
     "rules": "devicetaintrules",
 }
-"""What people call kinds of devices, which have no short names."""
+"""Spoken names of DRA kinds, which have no short names."""
 
 
 def spoken(name: str, kinds: Iterable[Kind] = KINDS) -> list[Kind]:
-    """The kinds that a person at a command line may mean: by name, else by what it is called."""
+    """The kinds called `name`, or if there is none, the kinds with this spoken name."""
     listed = tuple(kinds)
     named = [kind for kind in listed if is_called(kind, name)]
     if not named and (full := _SPOKEN.get(name.lower())):
@@ -67,14 +66,14 @@ def spoken(name: str, kinds: Iterable[Kind] = KINDS) -> list[Kind]:
 
 
 def is_called(kind: Kind, name: str) -> bool:
-    """Whether a person may mean the kind by `name`, with its group behind a dot or without."""
+    """Whether `name` names the kind, in any case; the group may follow after a dot."""
     plain, _, group = name.lower().partition(".")
     names = (kind.plural, kind.singular, kind.kind.lower(), *kind.short_names)
     return plain in names and (not group or kind.group == group)
 
 
 def kinds() -> tuple[Kind, ...]:
-    """All kinds, in the order of the table."""
+    """The built-in kinds in the order of their table."""
     return KINDS
 
 
@@ -85,7 +84,7 @@ def is_served(kind: Kind, group: str, version: str, profile: Profile) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _is_served(kind: Kind, group: str, version: str, release: str, on: frozenset[str]) -> bool:
-    """`is_served`, which every request and every write asks, for what it depends on."""
+    """The cached part of `is_served`, which every request and every write calls."""
     if (group, version) not in kind.group_versions:
         return False
     if kind.gate and kind.gate not in on:
@@ -109,7 +108,7 @@ def served_kinds(profile: Profile) -> list[Kind]:
 
 
 def deprecation(kind: Kind, version: str, profile: Profile) -> str:
-    """The warning that requests for a deprecated version get; empty for others.
+    """The warning for requests that use a deprecated version; empty for other versions.
 
     Parity: api.md 1 (recorded: 1.36).
     """
@@ -130,7 +129,7 @@ _STAGES = {None: 0, "beta": 1, "alpha": 2}
 
 
 def version_rank(version: str) -> tuple[int, int, int, str]:
-    """Sorts versions by preference: v1, v1beta2, v1beta1, v1alpha3, then other names."""
+    """The sort key of a version by preference: v1, v1beta2, v1beta1, v1alpha3, then other names."""
     match = _KUBE_LIKE.fullmatch(version)
     if match is None:
         return 3, 0, 0, version

@@ -1,4 +1,4 @@
-"""Refusals in the words of the API server. Parity: api.md 10."""
+"""The refusals of the API, with the messages of the API server. Parity: api.md 10."""
 
 from app.domain.errors import (
     AlreadyExists,
@@ -18,7 +18,7 @@ MODIFIED = (
 
 
 def unknown_resource() -> NotFound:
-    """No such resource, version or subresource."""
+    """The resource, version or subresource does not exist."""
     return NotFound("the server could not find the requested resource", is_generic=True)
 
 
@@ -30,14 +30,14 @@ def not_allowed() -> MethodNotAllowed:
 
 
 def nameless(name: str) -> BadRequest:
-    """The body of a write to a named object does not say the name."""
+    """The body of a write to a named object has no name."""
     return BadRequest(
         f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
     )
 
 
 def definition_ends(kind: Kind, verb: str) -> MethodNotAllowed:
-    """The definition of a custom kind is being deleted, so nothing new may be written."""
+    """The definition of a custom kind is being deleted, so the verb is refused."""
     return MethodNotAllowed(
         f"{verb} not allowed while custom resource definition is terminating",
         group=kind.group,
@@ -46,7 +46,7 @@ def definition_ends(kind: Kind, verb: str) -> MethodNotAllowed:
 
 
 def not_found(kind: Kind, name: str) -> NotFound:
-    """No object of that name."""
+    """No object has this name."""
     return NotFound(
         f'{kind.qualified_plural} "{name}" not found',
         group=kind.group,
@@ -56,7 +56,7 @@ def not_found(kind: Kind, name: str) -> NotFound:
 
 
 def already_exists(kind: Kind, name: str, *, ends: bool = False) -> AlreadyExists:
-    """An object of that name is there, perhaps only until its deletion is through."""
+    """An object of this name exists; with `ends`, it is being deleted."""
     beginning = "object is being deleted: " if ends else ""
     return AlreadyExists(
         f'{beginning}{kind.qualified_plural} "{name}" already exists',
@@ -67,24 +67,24 @@ def already_exists(kind: Kind, name: str, *, ends: bool = False) -> AlreadyExist
 
 
 def conflict(kind: Kind, name: str, detail: str = MODIFIED) -> Conflict:
-    """The object is not as the writer believes."""
+    """The object is not in the state that the write expects."""
     return _conflict(kind, kind.plural, name, detail)
 
 
 def precondition(kind: Kind, name: str, detail: str) -> Conflict:
-    """A precondition of a delete fails; such messages name the Kind, not the resource."""
+    """A precondition of a delete fails; the message names the Kind, not the resource."""
     return _conflict(kind, kind.kind, name, detail)
 
 
 def subresource_conflict(kind: Kind, subresource: str, name: str, detail: str) -> Conflict:
-    """A subresource refuses because of the object's state; named as `pods/binding`."""
+    """A subresource refuses because of the object's state; the message names `pods/binding`."""
     return _conflict(kind, f"{kind.plural}/{subresource}", name, detail)
 
 
 def uid_conflict(kind: Kind, key: ObjectKey, wanted: str, found: str) -> Conflict:
-    """A write is meant for an object of another uid.
+    """A write requires another uid than the object has.
 
-    Parity: api.md 10; the storage layer's words.
+    Parity: api.md 10; the message is that of the storage layer.
     """
     place = f"{key.namespace}/{key.name}" if key.namespace else key.name
     return conflict(
@@ -97,7 +97,7 @@ def uid_conflict(kind: Kind, key: ObjectKey, wanted: str, found: str) -> Conflic
 
 
 def uid_without_object(kind: Kind, name: str, wanted: str) -> Conflict:
-    """A configuration is applied to an object of a certain uid, and there is none."""
+    """An apply requires a uid, and the object does not exist."""
     reason = "and no existing object was found"
     detail = f"uid mismatch: the provided object specified uid {wanted}, {reason}"
     return conflict(kind, name, detail)
@@ -115,7 +115,7 @@ def forbidden(kind: Kind, name: str, detail: str, *causes: Cause) -> Forbidden:
 
 
 def undecodable(kind: Kind, found_kind: str, version: str, detail: str) -> BadRequest:
-    """The body cannot be read as an object of the kind."""
+    """The body cannot be decoded as an object of the kind."""
     return BadRequest(
         f'{found_kind} in version "{version}" cannot be handled as a {kind.kind}: {detail}',
         undecodable=detail,

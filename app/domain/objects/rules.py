@@ -1,4 +1,4 @@
-"""What the object rules depend on: release, schemas, and the validation that is plugged in."""
+"""The inputs of the object rules: release, schemas, and the validation that callers pass in."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from app.domain.values.timestamps import Instant
 
 
 class ValidationContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What validation may look at besides the object: the release, other objects, the time."""
+    """The inputs of validation besides the object: the release, other objects, the time."""
 
     profile: Profile
     schemas: Schemas
@@ -41,23 +41,26 @@ class ValidationContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ValidateCreate: TypeAlias = Callable[[Kind, JsonObject, ValidationContext], list[FieldError]]
-"""Errors of a new object in the storage version, after defaulting."""
+"""Returns the errors of a new object in the storage version, after defaulting."""
 
 ValidateUpdate: TypeAlias = Callable[
     [Kind, JsonObject, JsonObject, str, ValidationContext], list[FieldError]
 ]
-"""Errors of a change: kind, new tree, old tree, subresource (empty for the main resource)."""
+"""Returns the errors of a change.
+
+Takes the kind, the new tree, the old tree, and the subresource (empty for the main resource).
+"""
 
 
 def accept_create(kind: Kind, tree: JsonObject, context: ValidationContext) -> list[FieldError]:
-    """Takes every object; metadata is checked before by the lifecycle itself."""
+    """Accepts every object; the lifecycle checks metadata before."""
     return []
 
 
 def accept_update(
     kind: Kind, tree: JsonObject, old: JsonObject, subresource: str, context: ValidationContext
 ) -> list[FieldError]:
-    """Takes every change; metadata is checked before by the lifecycle itself."""
+    """Accepts every change; the lifecycle checks metadata before."""
     return []
 
 
@@ -65,11 +68,11 @@ def accept_update(
 class Rules:
     """The rules of one history.
 
-    `tracks_managers` keeps `metadata.managedFields`; without it only appliers have entries.
-    `policy_rules` lets admission policies judge each write; without it nobody asks them.
-    `webhooks` are those that may be called.
-    `services` is what services are given. `secrets` protects the values of Secrets in the log;
-    without it they are stored as they are. `forms` remember what creates have made of objects.
+    With `tracks_managers` every writer has entries in `metadata.managedFields`; without it only
+    appliers have them. `policy_rules` evaluates admission policies; without it they have no effect.
+    `webhooks` are the webhooks that may be called. `services` are the address and port ranges of
+    Services. `secrets` encrypts the values of Secrets in the log; without it they are stored as
+    plain values. `forms` is the cache of prepared creates.
     """
 
     profile: Profile
@@ -87,7 +90,7 @@ class Rules:
     forms: Forms = field(default_factory=Forms, compare=False, repr=False)
 
     def context(self, reader: ObjectsReader, now: Instant) -> ValidationContext:
-        """What validation of one write may look at."""
+        """The inputs of validation for one write."""
         return ValidationContext(
             profile=self.profile,
             schemas=self.schemas,

@@ -1,7 +1,7 @@
-"""Which webhooks may be called: an allow-list of addresses, and where services are reached.
+"""The webhooks that may be called: an allow-list of addresses, and the addresses of services.
 
-Nothing is called that is not named here, so nobody who may write a webhook configuration can make
-this server talk to a place of their choice.
+The server calls only these, so a user who may write webhook configurations cannot make the server
+connect to an address of their choice.
 """
 
 import base64
@@ -26,8 +26,8 @@ _service = re.compile(
 class Target:
     """A webhook that may be called.
 
-    `shown` is its address as messages have it. The certificate must be for `server_name` and come
-    from `authority` (PEM), or from one that this machine trusts when that is empty.
+    `shown` is the address in messages. The certificate must be for `server_name` and be issued by
+    `authority` (PEM); when that is empty, by an authority that this machine trusts.
     """
 
     host: str
@@ -47,18 +47,18 @@ class _Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Targets:
-    """What may be called. `services` are by namespace, name and port; port 0 stands for any."""
+    """The allow-list. Keys of `services` are namespace, name and port; port 0 means any port."""
 
     addresses: tuple[_Address, ...] = ()
     services: Mapping[tuple[str, str, int], _Address] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no webhook is ever called."""
+        """True when no webhook may be called."""
         return not self.addresses and not self.services
 
     def find(self, client: JsonView) -> Target | None:
-        """The target of a clientConfig; None when it may not be called."""
+        """The target of a clientConfig; None when the webhook may not be called."""
         if "service" in client:
             return self._service(json_tree.mapping(client, "service"), client)
         url = json_tree.text(client, "url")
@@ -97,9 +97,9 @@ NONE = Targets()
 
 
 def parse(text: str) -> Targets:
-    """The targets that the setting names: `https://host:port/path` or `namespace/name=https://…`.
+    """Parses the setting: `https://host:port/path` or `namespace/name=https://…` per item.
 
-    Raises InputError for anything else.
+    Raises InputError for any other item.
     """
     addresses: list[_Address] = []
     services: dict[tuple[str, str, int], _Address] = {}
@@ -141,7 +141,7 @@ def _address(url: str) -> _Address | None:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text can stand in the first line of a request."""
+    """Whether a text may be part of the first line of a request."""
     return all(" " < char <= "~" for char in text)
 
 
