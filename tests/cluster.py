@@ -35,7 +35,7 @@ DRIVER = "gpu.example.com"
 
 
 class Cluster:
-    """Objects by short words; `settle` lets the controllers work, `wait` lets time pass."""
+    """A cluster in memory. `settle` runs the controllers until they rest, `wait` advances time."""
 
     def __init__(
         self,
@@ -48,9 +48,9 @@ class Cluster:
         namespaces: Sequence[str] = ("default",),
         node_ttl: bool = False,
     ) -> None:
-        """`kubelet`: bound pods start by themselves; without it tests play the kubelet.
+        """With `kubelet`, bound pods start by themselves; without it tests act as the kubelet.
 
-        Without `node_ttl` nobody annotates nodes, which concerns nobody else.
+        Without `node_ttl`, the controller that annotates nodes is off; no other one depends on it.
         """
         self.profile = profile
         if not node_ttl:
@@ -70,12 +70,12 @@ class Cluster:
             self.create("v1", "Namespace", name)
 
     def fresh_controllers(self) -> tuple[Reconciler, ...]:
-        """All controllers, having folded nothing."""
+        """All controllers, before they fold any event."""
         features = features_of(self.profile)
         return registry.controllers(self.profile, features, CelCompiler(), self._options)
 
     def restart(self) -> None:
-        """Other controllers go on: all they know comes from the log."""
+        """Replaces the controllers by new ones that fold the log from its start."""
         self.line.controllers = self.fresh_controllers()
         for event in self.line.events:
             for controller in self.line.controllers:
@@ -102,7 +102,7 @@ class Cluster:
         return None
 
     def messages(self, about: str = "") -> list[str]:
-        """Texts of Event objects, oldest first."""
+        """The messages of Event objects, oldest first."""
         found = []
         for event in self.line.events:
             if event.key.resource == "events" and event.type == "ObjectCreated":
@@ -112,7 +112,7 @@ class Cluster:
         return found
 
     def decisions(self, controller: str = "") -> list[tuple[str, str]]:
-        """(name, outcome) of recorded decisions."""
+        """The (name, outcome) pairs of recorded decisions."""
         return [
             (event.object["name"], event.object["outcome"])
             for event in self.line.events
@@ -144,14 +144,14 @@ class Cluster:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """The seconds since the start of the cluster."""
         return (self.line.now - T0) / SECOND
 
     def create(self, version: str, kind: str, name: str, **tree: object) -> JsonObject:
         return self.apply({"apiVersion": version, "kind": kind, "metadata": {"name": name}, **tree})
 
     def apply(self, tree: JsonObject) -> JsonObject:
-        """Create an object given as a manifest."""
+        """Creates an object from a manifest."""
         group, _slash, version = tree["apiVersion"].rpartition("/")
         resource = _RESOURCES[tree["kind"]]
         metadata = tree.setdefault("metadata", {})
@@ -279,7 +279,7 @@ class Cluster:
         self.patch("pods", name, {"status": {"phase": phase}}, subresource="status")
 
     def kill(self, name: str) -> None:
-        """What a kubelet does at the end of a terminating pod."""
+        """Deletes a pod without a grace period, as a kubelet does when a pod has terminated."""
         self.delete("pods", name, grace_seconds=0)
 
     def rule(
@@ -308,7 +308,7 @@ class Cluster:
 
 
 def claim_spec(class_name: str = "gpu", count: int = 1, **more: object) -> JsonObject:
-    """One request named `gpu`."""
+    """The spec of a claim with one request named `gpu`."""
     exactly: JsonObject = {"deviceClassName": class_name, **more}
     if more.get("allocationMode") != "All":
         exactly["count"] = count
@@ -316,7 +316,7 @@ def claim_spec(class_name: str = "gpu", count: int = 1, **more: object) -> JsonO
 
 
 def check_decisions(cluster: Cluster) -> tuple[Compared, Compared]:
-    """Fold the log of a cluster again and make every decision and its effects again."""
+    """Folds the log of a cluster again, and makes every decision and its effects again."""
     views = LiveViews(cluster.profile)
     checker = DecisionChecker(cluster.fresh_controllers(), views, cluster.line.rules)
     observers: dict[int, list[Event]] = {}
@@ -333,7 +333,7 @@ def check_decisions(cluster: Cluster) -> tuple[Compared, Compared]:
 
 
 def writes(events: list[Event]) -> list[str]:
-    """`verb resource/name` per event, decisions left out."""
+    """The texts `verb resource/name` of all events except decisions."""
     found = []
     for event in events:
         if event.type == "DecisionRecorded":

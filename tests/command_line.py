@@ -1,7 +1,8 @@
-"""Commands as a person at a terminal meets them, run in the process of the tests.
+"""Runs commands of the command line in the process of the tests.
 
-A process of its own costs each command a second for its imports. That processes behave alike is
-the matter of `tests/acceptance/test_command_processes.py`, of the tutorial and of the servers.
+A separate process would spend a second on imports for each command.
+`tests/acceptance/test_command_processes.py` checks that processes behave alike; the tests of the
+tutorial and of the servers do so too.
 """
 
 import contextlib
@@ -24,9 +25,9 @@ EXAMPLES = ROOT / "examples" / "cluster"
 def redra(
     *arguments: object, data: Path | None = None, stdin: str = "", **environment: str
 ) -> tuple[int, str, str]:
-    """Run a command; returns exit code, standard output and standard error.
+    """Runs a command; returns exit code, standard output and standard error.
 
-    Whatever a command does not put into words is raised here: a process would show a traceback.
+    Raises the exceptions that the command does not handle; a process would print a traceback.
     """
     words = [*map(str, arguments)]
     if data is not None:
@@ -54,7 +55,10 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 @contextlib.contextmanager
 def database_running(data: Path) -> Iterator[None]:
-    """The database of a data folder, made if it is missing, runs: commands start and end none."""
+    """Runs the database of a data folder during the block, so that commands do not start one.
+
+    Creates the database if the folder has none.
+    """
     prepare(data)
     with EmbeddedServer(data / "postgres", stays=True):
         yield

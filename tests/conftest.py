@@ -31,17 +31,17 @@ settings.load_profile("tests")
 _TOKEN = secrets.token_hex(4)
 
 _COLLECT_EVERY = 50_000
-"""New objects until Python looks for garbage in circles; 700 looks at everything all the time."""
+"""New objects between two garbage collections; with 700, Python collects all the time."""
 
 _NOTHING_LASTS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
-"""The server that tests share is not meant to outlive the machine; others keep redra's options."""
+"""Options of the shared server, whose data need not survive a crash of the machine."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep the collected tests and all modules out of every later search for garbage.
+    """Excludes the collected tests and all modules from later garbage collections.
 
-    They are a million objects that live to the end: a third of the time went into passing them.
+    They are a million objects that live to the end; scanning them took a third of the time.
     """
     gc.disable()
     try:
@@ -53,7 +53,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the stories in a browser: alone at the end they would keep one process busy."""
+    """Runs the browser tests first: at the end they would keep one process busy alone."""
     items.sort(key=lambda item: not item.nodeid.startswith("tests/web/"))
 
 
@@ -63,13 +63,13 @@ def with_database(url: str, name: str) -> str:
 
 
 def in_thread(work: Callable[[], object]) -> None:
-    """Run asynchronous work from a synchronous fixture, whatever loop the test has."""
+    """Runs asynchronous work from a synchronous fixture, in a thread without an event loop."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(work).result()
 
 
 async def say(url: str, statement: str) -> None:
-    """One statement on a connection of its own."""
+    """Executes one statement on its own connection."""
     connection = await asyncpg.connect(url)
     try:
         await connection.execute(statement)
@@ -79,7 +79,7 @@ async def say(url: str, statement: str) -> None:
 
 @pytest.fixture(scope="session")
 def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server with nothing of ours in it; the address names its maintenance database."""
+    """The address of the maintenance database of a server, which has no data of redra."""
     given = os.environ.get("REDRA_DATABASE_URL")
     if given:
         yield given
@@ -100,7 +100,7 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @contextmanager
 def new_database(server_url: str, name: str = "", template: str = "template1") -> Iterator[str]:
-    """The address of a new database, a copy of `template`; it is dropped after the block."""
+    """The address of a new database, which is a copy of `template` and dropped after the block."""
     name = f"redra_test_{_TOKEN}_{name or secrets.token_hex(4)}"
     make, drop = f"CREATE DATABASE {name} TEMPLATE {template}", f"DROP DATABASE {name} WITH (FORCE)"
     in_thread(lambda: asyncio.run(say(server_url, make)))
@@ -110,7 +110,7 @@ def new_database(server_url: str, name: str = "", template: str = "template1") -
 
 @pytest.fixture(scope="session")
 def template(server_url: str) -> Iterator[str]:
-    """The name of a migrated, empty database to copy."""
+    """The name of a migrated, empty database that tests copy."""
     with new_database(server_url, "template") as url:
         in_thread(lambda: asyncio.run(migrating.migrate(url)))
         yield urlsplit(url).path.removeprefix("/")
@@ -118,27 +118,27 @@ def template(server_url: str) -> Iterator[str]:
 
 @pytest.fixture
 def empty_database_url(server_url: str) -> Iterator[str]:
-    """A database of this test's own without any table."""
+    """The address of a database without tables, for one test."""
     with new_database(server_url) as url:
         yield url
 
 
 @pytest.fixture
 def database_url(server_url: str, template: str) -> Iterator[str]:
-    """A migrated database of this test's own."""
+    """The address of a migrated database, for one test."""
     with new_database(server_url, template=template) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def module_database_url(server_url: str, template: str) -> Iterator[str]:
-    """A migrated database of a module's own, for tests that change nothing in it."""
+    """The address of a migrated database for one module, whose tests do not change it."""
     with new_database(server_url, template=template) as url:
         yield url
 
 
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    """The same, opened."""
+    """A migrated database for one test, opened."""
     async with open_database(database_url) as opened:
         yield opened

@@ -1,8 +1,7 @@
-"""How much of what only repeats runs with the tests: REDRA_DRAWS=1, and `make draws` for more.
+"""The number of drawn cases in a run of the tests: REDRA_DRAWS=1, and `make draws` for more.
 
-A test that draws its cases, or that decides a long recording, takes few and a part of it with each
-run of the tests, always the same ones; more of them find what is rare. With REDRA_DRAWS=N it
-takes N times as many, and recordings are taken whole.
+A normal run takes few drawn cases and only the beginning of long recordings, always the same ones.
+More cases find rare defects: with REDRA_DRAWS=N a test takes N times as many, and whole recordings.
 """
 
 import os
@@ -14,28 +13,28 @@ Case = TypeVar("Case")
 FACTOR = max(1, int(os.environ.get("REDRA_DRAWS") or 1))
 
 WHOLE = FACTOR > 1
-"""Recordings are taken to their end."""
+"""True when tests take whole recordings."""
 
 
 def seeds(few: int, *, first: int = 0) -> Sequence[int]:
-    """The seeds of a test: `few` with each run of the tests, or those that REDRA_SEEDS names."""
+    """The seeds of a test: those in REDRA_SEEDS, otherwise `few` times the factor from `first`."""
     if named := os.environ.get("REDRA_SEEDS", "").split():
         return [int(seed) for seed in named]
     return range(first, first + few * FACTOR)
 
 
 def examples(many: int) -> int:
-    """How many examples Hypothesis draws: a third of these with each run of the tests.
+    """The number of examples that Hypothesis draws: a third of `many` in a normal run.
 
-    It draws others each time, so that many runs see what one long run sees.
+    Hypothesis draws other examples in each run, so many runs cover what one long run covers.
     """
     return max(2, many * FACTOR // 3)
 
 
 def by_turns(cases: Iterable[Sequence[Case]]) -> list[Case]:
-    """Of each group of cases one, by turns, with each run of the tests; all with more draws.
+    """One case of each group in a normal run, at changing positions; all cases with more draws.
 
-    A group is what has one cause: an alteration on several recordings, say.
+    The cases of a group have one cause, such as one alteration of several recordings.
     """
     if WHOLE:
         return [case for group in cases for case in group]

@@ -1,12 +1,12 @@
-"""`python -m tests.durations [PATH …]` runs tests, and says what they cost.
+"""`python -m tests.durations [PATH …]` runs tests and prints the CPU time of each.
 
-Counted is CPU time, user and system, of the tests' process and of whatever it started: forks,
-databases, browsers, those that are detached, and those that have ended. It is what two busy cores
-share out, where time on a clock tells how busy they are. The tests run one after another in one
-process, so that all work belongs to the test that runs; a database that goes on working behind a
-test counts with the next. `make test` does the same work in several processes.
+The figure is the CPU time, user and system, of the tests' process and of every process that it
+started: forks, databases, browsers, detached processes and ended ones. Unlike wall-clock time, CPU
+time does not depend on the load of the machine. The tests run one after another in one process, so
+all work belongs to the running test; the work of a database after a test counts with the next test.
+`make test` does the same work in several processes.
 
-Kernels count other processes in hundredths of a second, so that only sums say something.
+The kernel counts other processes in hundredths of a second, so only sums are meaningful.
 """
 
 import argparse
@@ -36,9 +36,9 @@ Row = tuple[str, str, float]
 
 
 def tree_seconds(root: int) -> float:
-    """CPU seconds of a process, of all below it, and of those below it that have ended.
+    """The CPU seconds of a process and of its descendants, including ended ones.
 
-    The part of this process is exact, that of others in ticks.
+    The part of this process is exact; the part of other processes is counted in ticks.
     """
     own, ticks, waiting = os.getpid(), 0, [root]
     seconds = time.process_time()
@@ -55,7 +55,7 @@ def tree_seconds(root: int) -> float:
 
 
 class Meter:
-    """What tests and fixtures cost; a plug-in of pytest. Each figure is kept at once."""
+    """A pytest plug-in that measures tests and fixtures, and writes each figure at once."""
 
     def __init__(self, root: int, keep: Path) -> None:
         self._root = root
@@ -68,7 +68,7 @@ class Meter:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """A test with all its fixtures."""
+        """Measures a test with all its fixtures."""
         before = tree_seconds(self._root)
         try:
             return (yield)
@@ -81,7 +81,7 @@ class Meter:
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[object]
     ) -> Generator[None, object, object]:
-        """What makes a fixture, without the fixtures that it asks for on its way."""
+        """Measures the setup of a fixture without the fixtures that it requests meanwhile."""
         self._nested.append(0.0)
         before = tree_seconds(self._root)
         try:
@@ -93,20 +93,20 @@ class Meter:
             self._nested[-1] += whole
 
     def pytest_unconfigure(self) -> None:
-        """Note what belongs to no test."""
+        """Notes the CPU time that belongs to no test."""
         rest = tree_seconds(self._root) - self._tests
         self._note("rest", "collection, and the end of what all tests share", rest)
         self._keep.close()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count, in a run that the command began."""
+    """Registers the meter in a run that this command started."""
     if _ROOT in os.environ:
         config.pluginmanager.register(Meter(int(os.environ[_ROOT]), Path(os.environ[_KEEP])))
 
 
 def measure(arguments: list[str], keep: Path) -> int:
-    """Run pytest as a child; orphans become children of this process and are counted to the end.
+    """Runs pytest as a child process; orphans become children of this process and are counted.
 
     Returns pytest's exit status.
     """
@@ -126,14 +126,14 @@ def measure(arguments: list[str], keep: Path) -> int:
 
 
 def read(keep: Path) -> Iterator[Row]:
-    """The figures that were kept."""
+    """Reads the figures of a run."""
     for line in keep.read_text().splitlines():
         kind, seconds, name = line.split("\t")
         yield kind, name, float(seconds)
 
 
 def tables(rows: list[Row], top: int) -> Iterator[str]:
-    """What cost how much: folders, the dearest modules, tests and fixtures."""
+    """The tables of CPU time: folders, and the most expensive modules, tests and fixtures."""
     sums: dict[str, Counter[str]] = defaultdict(Counter)
     counts: Counter[str] = Counter()
     for kind, name, seconds in rows:
@@ -153,7 +153,7 @@ def tables(rows: list[Row], top: int) -> Iterator[str]:
 
 
 def main() -> int:
-    """Run and tell."""
+    """Runs the tests and prints the tables."""
     parser = argparse.ArgumentParser(prog="tests.durations", description=__doc__)
     parser.add_argument("--top", type=int, default=50, help="how many modules, fixtures and tests")
     parser.add_argument("--keep", type=Path, help="a file for all figures, as tab-separated lines")

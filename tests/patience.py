@@ -1,7 +1,7 @@
-"""How long a test waits for what it waits for: until it is there, on the slowest machine.
+"""The longest wait of a test for an expected state, on the slowest machine.
 
-A test fails for what it sees, never for when. What hangs for ever ends by this bound, and a test
-as a whole by the `timeout` of pytest, which is longer.
+A test fails for what it observes, never for how long it takes. This bound ends a wait that would
+never end; the `timeout` of pytest, which is longer, ends a whole test.
 """
 
 PATIENCE_SECONDS = 900.0

@@ -1,8 +1,8 @@
-"""Data folders that hold a database already, for tests that start many servers.
+"""Data folders that already have a database, for tests that start many servers.
 
-A new folder costs a server two or three seconds of work: the database's files, then the schema.
-They are made once in each process of the tests, by the command that users have for it, and copied.
-What happens in a folder without a database is the matter of tests of its own.
+In a new folder a server works two or three seconds to create the files and schema of the database.
+Each process of the tests creates them once, with the command that users have for it, and copies
+them. Other tests cover folders without a database.
 """
 
 import atexit
@@ -15,7 +15,7 @@ from tests.redra_process import RedraProcess
 
 
 def prepare(data: Path) -> None:
-    """Make a data folder with an empty database of the present schema, unless it is there."""
+    """Creates a data folder with an empty database of the current schema, unless it has one."""
     if not data.exists():
         shutil.copytree(_made(), data)
 

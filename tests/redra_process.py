@@ -1,10 +1,9 @@
-"""`redra` as a process of its own, forked from one that has loaded it already.
+"""`redra` as a separate process, forked from a process that has already loaded it.
 
-Starting Python and loading a server costs a second of work; dozens of tests start one. Here a
-process of the standard library's `forkserver` loads it once in each process of the tests, and
-every command is a fork of that: a real process with its own number, files, environment and signals.
-That the installed command starts, and what it costs, is the matter of
-`tests/acceptance/test_command_processes.py` and `test_command_line.py`.
+Starting Python and loading a server takes a second of work, and dozens of tests start one. A
+process of the standard library's `forkserver` loads redra once in each process of the tests. Every
+command is a fork of that: a real process with its own number, files, environment and signals.
+`tests/acceptance/test_command_processes.py` and `test_command_line.py` test the installed command.
 """
 
 import io
@@ -28,9 +27,8 @@ _FORKS.set_forkserver_preload(["__main__", "app.cli.application", "app.bootstrap
 class RedraProcess:
     """A running `redra`, used like a `subprocess.Popen` in text mode.
 
-    `words` are the command's; `environment` is set beside that of the tests. `stdout` and `stderr`
-    are pipes to read from, unless `stderr` goes to a file that is given open, or is
-    `subprocess.STDOUT`.
+    `words` are the arguments of the command; `environment` is added to that of the tests. `stdout`
+    and `stderr` are pipes to read from, unless `stderr` is an open file or `subprocess.STDOUT`.
     """
 
     def __init__(
@@ -63,15 +61,15 @@ class RedraProcess:
 
     @property
     def returncode(self) -> int | None:
-        """The exit status, negative for the signal that ended it; None while it runs."""
+        """The exit status; negative after a signal, None while the process runs."""
         return self._process.exitcode
 
     def poll(self) -> int | None:
-        """The same."""
+        """The same as `returncode`."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end; returns the exit status. Raises TimeoutExpired."""
+        """Waits for the process to end; returns the exit status. Raises TimeoutExpired."""
         self._process.join(timeout)
         code = self._process.exitcode
         if code is None:
@@ -80,7 +78,7 @@ class RedraProcess:
         return code
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str | None]:
-        """Read what it writes until it has ended. After TimeoutExpired it is killed."""
+        """Reads the output until the process ends. Kills it, then raises TimeoutExpired."""
         with ThreadPoolExecutor(2) as beside:
             texts = [
                 None if pipe is None else beside.submit(_rest, pipe)
@@ -96,16 +94,16 @@ class RedraProcess:
         return out, errors
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
+        """Sends a signal, unless the process has ended."""
         if self._process.exitcode is None:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Sends SIGTERM."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Sends SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -115,7 +113,7 @@ def _rest(pipe: IO[str]) -> str:
 
 
 def _pipe() -> tuple[IO[str], Connection]:
-    """What is read of a new pipe, and the end for the process."""
+    """The reading end of a new pipe as a text stream, and the writing end for the process."""
     reading, writing = _FORKS.Pipe(duplex=False)
     number = os.dup(reading.fileno())
     reading.close()
@@ -129,7 +127,7 @@ def _run(
     out: Connection,
     error: Connection,
 ) -> None:
-    """Become `redra`: runs in the fork."""
+    """Runs `redra` in the fork."""
     for number, connection in ((1, out), (2, error)):
         os.dup2(connection.fileno(), number)
         connection.close()

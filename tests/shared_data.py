@@ -1,7 +1,7 @@
-"""Where the shared vectors, corpus and recordings are, and what to do when they are not there.
+"""The paths of the shared vectors, corpus and recordings.
 
 A bare clone has none of them: tests that read them are skipped with the reason. With CI=true a
-missing folder is a failure, because then nothing would have judged fidelity.
+missing folder is a failure, because otherwise no test would check fidelity.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""Kills, by a seed: `python -m tests.crash --kills 200 --seed 1`, or `make crash`.
+"""Kills processes by a seed: `python -m tests.crash --kills 200 --seed 1`, or `make crash`.
 
-Seven in ten die inside one process, under virtual time, at any call of a port. The others are real
-processes over a real PostgreSQL: workers, API and projector of a divided cluster, `redra up` as a
-whole or the projector beside it, and now and then PostgreSQL itself. Each story must end as the one
-without kills; see `judging`.
+Seven of ten kills happen inside one process, under virtual time, at any call of a port. The others
+kill real processes over a real PostgreSQL: workers, API and projector of a divided cluster, `redra
+up` as a whole or the projector beside it, and sometimes PostgreSQL itself. Each story must end like
+the story without kills; see `judging`.
 """
 
 import argparse
@@ -34,7 +34,7 @@ EXACT = ("pods", "claims", "Assumed", "Reserved", "Scheduled", "Evicted", "Compl
 
 
 def check_same(told: Told, plain: Told) -> None:
-    """Raises AssertionError when the kills made a difference."""
+    """Checks that the kills made no difference. Raises AssertionError."""
     for chapter, (found, wanted) in enumerate(zip(told.states, plain.states, strict=True)):
         assert found == wanted, f"chapter {chapter}: {found} instead of {wanted}"
     for word in EXACT:

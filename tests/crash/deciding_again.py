@@ -1,7 +1,7 @@
-"""Every decision of a log, made again by the product from what it observed, is the recorded one.
+"""Makes every decision of a log again from what it observed, and compares it with the recorded one.
 
-This compares the product with itself: it shows that nothing but the log decided, not that the
-decision is right. What is right is judged by `judging`, which shares nothing with the product.
+This compares the product with itself: it shows that decisions depend on the log alone, not that
+they are right. `judging`, which shares no code with the product, checks that.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from app.domain.objects.profile import Profile
 
 
 def check_decisions(events: Sequence[Event], profile: Profile, options: Options) -> None:
-    """Every decision, made again from what it observed, is the recorded one, effects included."""
+    """Checks that every decision made again equals the recorded one, including its effects."""
     views = LiveViews(profile)
     controllers = registry.controllers(profile, features_of(profile), CelCompiler(), options)
     checker = DecisionChecker(controllers, views, rules_for(profile))

@@ -1,8 +1,8 @@
-"""Processes in one process: each with ports, views, writer and workers of its own, over one store
-in memory, under virtual time. Every kill is exact: at a call of a port, before or after its effect.
-The seed draws the deaths; which of two tasks that are ready goes first may differ from run to run.
+"""Simulated processes in one process: each has its own ports, views, writer and workers, over one
+store in memory, under virtual time. Every kill is exact: at a call of a port, before or after its
+effect. The seed draws the kills; the order of tasks that are ready at once may differ between runs.
 
-Three of them share the work, as `redra up --no-workers` and two `redra work` would: the API with
+Three processes share the work, as `redra up --no-workers` and two `redra work` would: the API with
 the projector, the scheduler with the claim controller, and all the others.
 """
 
@@ -56,7 +56,7 @@ WRITES_MAX = 30
 
 @dataclass(slots=True, kw_only=True)
 class World:
-    """What outlives every process: the store, the time, and what has been killed."""
+    """The state that outlives every process: the store, the time, and the kills."""
 
     draw: random.Random
     clock: LoopClock
@@ -70,7 +70,7 @@ class World:
     info: HistoryInfo | None = None
 
     def life(self) -> Life:
-        """The life of the next process; very short ones are as likely as long ones."""
+        """Draws the life of the next process; very short lives are as likely as long ones."""
         self.births += 1
         draw = random.Random(self.draw.getrandbits(64))
         only_writes = draw.random() < 0.5
@@ -80,7 +80,7 @@ class World:
 
 
 class Process:
-    """A place where one process after the other lives: what it runs, and the one that runs now."""
+    """A sequence of processes with one task, each started after the death of the one before."""
 
     def __init__(self, world: World, name: str, only: frozenset[str]) -> None:
         self.name = name
@@ -91,7 +91,7 @@ class Process:
         self.life: Life | None = None
 
     async def keep_alive(self) -> None:
-        """Start the process again whenever it was killed."""
+        """Starts the process again after every kill."""
         while True:
             life = self.life = self._world.life()
             async with anyio.create_task_group() as tasks:
@@ -104,7 +104,7 @@ class Process:
                 self._world.killed.append(f"{self.name} {life.where}")
 
     async def wait_runtime(self) -> tuple[HistoryRuntime, Life]:
-        """The runtime of the process that lives now, as soon as one does."""
+        """Waits for a live process; returns its runtime and life."""
         while self.runtime is None or self.life is None or self.life.is_dead:
             await self._born.wait()
         return self.runtime, self.life
@@ -162,14 +162,14 @@ class Process:
 
 
 class Client:
-    """Someone who repeats what was not answered."""
+    """A client that repeats commands without an answer."""
 
     def __init__(self, api: Process) -> None:
         self._api = api
         self.repeats = 0
 
     async def send(self, command: Command, *, expected: tuple[type[Exception], ...]) -> None:
-        """Until there is an answer; after a repeat the answer may be one of `expected`."""
+        """Sends a command until it is answered; an error of `expected` counts as an answer."""
         while True:
             runtime, life = await self._api.wait_runtime()
             try:
@@ -182,7 +182,7 @@ class Client:
             self.repeats += 1
 
     async def wait_rest(self, world: World) -> None:
-        """Return once the history has not grown for a while."""
+        """Waits until the history has not grown for REST_SECONDS."""
         assert world.info is not None
         while True:
             before = world.store.history(world.info.id).head.revision
@@ -192,7 +192,7 @@ class Client:
 
 
 async def _ask(runtime: HistoryRuntime, life: Life, command: Command) -> bool:
-    """True when the process answered, False when it died first. Raises its refusal."""
+    """Submits a command; False when the process died before it answered. Raises its refusal."""
     problems: list[Exception] = []
     answered = False
 
@@ -217,7 +217,7 @@ async def _ask(runtime: HistoryRuntime, life: Life, command: Command) -> bool:
 async def begin(
     seed: int, kills: int, delay_millis: int | None = None
 ) -> tuple[World, list[Process]]:
-    """A world with an empty history, in which bindings may take time."""
+    """Creates a world with an empty history; bindings take `delay_millis` in it."""
     clock = LoopClock(asyncio.get_running_loop(), T0)
     world = World(draw=random.Random(seed), clock=clock, kills_left=kills)
     log = MemoryLog(world.store)
@@ -234,7 +234,7 @@ async def begin(
 
 
 def events_of(world: World) -> list[Event]:
-    """The log."""
+    """The events of the log."""
     assert world.info is not None
     return world.store.history(world.info.id).events
 
@@ -264,7 +264,7 @@ async def check_tables(world: World) -> list[str]:
 
 
 def objects_of(runtime: HistoryRuntime) -> list[JsonObject]:
-    """All objects that exist, as that process sees them."""
+    """All existing objects in the views of a process."""
     objects = runtime.views.objects
     found: Sequence[JsonObject | None] = [
         objects.get(key)

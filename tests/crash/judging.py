@@ -1,4 +1,4 @@
-"""What must be true of a log after any number of kills, read from its events alone."""
+"""The rules that a log must keep after any number of kills, checked on its events alone."""
 
 import hashlib
 from collections import Counter
@@ -12,11 +12,14 @@ from app.domain.log import Event
 from tests.simulation.soundness import check_events
 
 ONCE = ("Scheduled", "SuccessfulCreate", "TaintManagerEviction", "DeviceTaintManagerEviction")
-"""Reasons of Kubernetes Events of which each text comes once."""
+"""Reasons of Kubernetes Events whose message occurs once per object."""
 
 
 def check_log(events: Sequence[Event]) -> Counter[str]:
-    """Chain, rules after every event, nothing decided or done twice. Raises AssertionError."""
+    """Checks the chain, the rules after every event, and that nothing is decided or done twice.
+
+    Returns counts of decisions, pods and claims. Raises AssertionError.
+    """
     check_revisions(events)
     check_events(events)
     said: Counter[tuple[str, str, str]] = Counter()
@@ -38,7 +41,7 @@ def check_log(events: Sequence[Event]) -> Counter[str]:
 
 
 def check_revisions(events: Sequence[Event]) -> None:
-    """No revision is missing, and each event follows the one before it by its hash."""
+    """Checks that no revision is missing, and that each hash follows from the one before."""
     for number, event in enumerate(events, 1):
         assert event.revision == number, f"revision {number} is missing before {event.revision}"
     for before, event in pairwise(events):
@@ -47,7 +50,7 @@ def check_revisions(events: Sequence[Event]) -> None:
 
 
 def covered_by_hash(event: Event) -> bytes:
-    """What the hash of an event covers, as docs/explanation/proof.md says it."""
+    """The bytes that the hash of an event covers, as docs/explanation/proof.md defines them."""
     stamp = msgspec.to_builtins(event.stamp)
     time = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=event.stamp.time)
     stamp["time"] = time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,8 +1,8 @@
 """Ports of a process that can be killed at any of its calls.
 
-A killed process does nothing any more: the call at which it dies never returns, nor does any call
-after it. It dies before the call has reached the store, or after: then the effect is there and the
-answer is lost. Cleaning up that the dying program would do reaches nobody.
+A killed process does nothing more: the call at which it dies never returns, and neither does any
+later call. It dies before the call reaches the store, or after it; then the effect is stored and
+the answer is lost. Clean-up code of the dying process has no effect.
 """
 
 import random
@@ -20,10 +20,10 @@ WRITES = frozenset({"append", "write"})
 
 
 class Life:
-    """How long a process lives: so many calls of its ports, then death before or after the call.
+    """The life of a process: it dies before or after the last of `calls` calls of its ports.
 
-    `number` is like no other life's. `only_writes`: only calls of `WRITES` are counted. A process
-    without `calls` is not killed.
+    `number` is unique. With `only_writes`, only calls in `WRITES` count. A process without `calls`
+    is not killed.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Life:
         self.died.set()
 
     async def call(self, name: str, function: Any, *arguments: Any, **options: Any) -> Any:
-        """One call of a port, which may be the last."""
+        """Calls a port; this may be the last call of the process."""
         await self._live()
         for _ in range(self.draw.randrange(3)):
             await anyio.lowlevel.checkpoint()
@@ -69,7 +69,7 @@ class Life:
 
 
 class Mortal:
-    """An adapter whose asynchronous methods are calls of a life."""
+    """Wraps an adapter so that its asynchronous methods are calls of a life."""
 
     def __init__(self, life: Life, target: object) -> None:
         self._life = life
@@ -85,7 +85,7 @@ class Mortal:
 
 
 class MortalWakeUp:
-    """Hints that come and get lost; a listener of a dead process waits for ever."""
+    """Wraps a wake-up that loses some hints; a listener of a dead process waits for ever."""
 
     def __init__(self, life: Life, target: Any, lost: float) -> None:
         self._life = life

@@ -1,10 +1,10 @@
 """Real processes over a real embedded PostgreSQL, to be killed at named points.
 
 `Stack` has its own server, an API process without controllers and worker processes for groups of
-controllers. A gate in the database (a trigger that takes an advisory lock) stops the process that
-appends in the middle of an append, or in its commit: there it is killed. In the middle means that
-nothing was stored, because its connection ends too; in the commit means that all of it is, and that
-nobody was told.
+controllers. A gate in the database (a trigger that takes an advisory lock) stops the appending
+process in the middle of an append, or in its commit, and there it is killed. After a kill in the
+middle nothing is stored, because its connection ends too; after a kill in the commit everything is
+stored, and no caller has an answer.
 """
 
 import os
@@ -107,7 +107,7 @@ class Program:
         self.first_line = ""
 
     def start(self) -> None:
-        """Start; `wait_ready` tells when it has said its first line."""
+        """Starts the process; `wait_ready` waits for its first line."""
         with self._log.open("a") as errors:
             self._process = RedraProcess(
                 self.command,
@@ -116,7 +116,7 @@ class Program:
             )
 
     def wait_ready(self) -> str:
-        """The first line that it says; what follows is read and dropped."""
+        """Waits for the first line of output; later lines are read and dropped."""
         assert self._process is not None
         self.first_line = self._process.stdout.readline()
         is_ready = self.first_line and not self.first_line.startswith("redra: ")
@@ -134,7 +134,7 @@ class Program:
         return self._process.pid
 
     def projectors(self) -> list[int]:
-        """The processes that it has started to write view tables."""
+        """The projector processes that it has started."""
         return projectors_of(self.pid) if self._process is not None else []
 
     def _drain(self, lines: IO[str]) -> None:
@@ -144,12 +144,12 @@ class Program:
                 log.flush()
 
     def check_log(self) -> None:
-        """What it has written to its log holds no mistake of ours."""
+        """Checks that its log contains no traceback."""
         text = self._log.read_text() if self._log.exists() else ""
         assert "Traceback" not in text, text[-4000:]
 
     def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
-        """End it without a word, and wait until it is gone."""
+        """Kills the process, and waits until it is gone."""
         process, self._process = self._process, None
         drains, self._drains = self._drains, None
         if process is not None:
@@ -161,7 +161,7 @@ class Program:
 
 
 def projectors_of(parent: int) -> list[int]:
-    """The processes that write view tables for a server."""
+    """The projector processes of a server."""
     found = []
     for status in Path("/proc").glob("[0-9]*/status"):
         with suppress(OSError):
@@ -172,7 +172,7 @@ def projectors_of(parent: int) -> list[int]:
 
 
 def wait_gone(process: int) -> None:
-    """Wait for the end of a process that is not ours to wait for. Raises AssertionError."""
+    """Waits for the end of a process that is not our child. Raises AssertionError."""
     end = time.monotonic() + GONE_SECONDS
     while time.monotonic() < end:
         try:
@@ -186,14 +186,14 @@ def wait_gone(process: int) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Gate:
-    """A held gate: whoever comes to it stands still. `head` is the revision before its append."""
+    """A closed gate, which stops an appending process. `head` is the revision before its append."""
 
     connection: asyncpg.Connection
     head: int
     stopped: int = 0
 
     async def wait_stopped(self, seconds: float) -> bool:
-        """True as soon as a process stands at the gate; False when nobody came."""
+        """Waits for a process to stop at the gate; False when none does."""
         question = (
             "SELECT pid FROM pg_stat_activity WHERE datname = current_database() "
             "AND wait_event_type = 'Lock' AND wait_event = 'advisory'"
@@ -209,23 +209,23 @@ class Gate:
         return False
 
     async def open(self) -> None:
-        """Let pass whoever stands there, and all after.
+        """Opens the gate for the stopped process and all later ones.
 
-        Rows are deleted, not truncated: the one who stands there has read them, and would be the
-        victim of a deadlock with a truncation before it could commit.
+        Rows are deleted, not truncated: the stopped process has read them, and a truncation would
+        cause a deadlock that aborts its commit.
         """
         await self.connection.execute("DELETE FROM crash_gate")
         await self.connection.execute(f"SELECT pg_advisory_unlock({LOCK})")
 
     async def forsake(self) -> None:
-        """End the server's side of the one who stands there: what it was doing is undone.
+        """Ends the server's side of the stopped process, which rolls its transaction back.
 
-        A killed client alone does not do that: a statement that runs goes on to its commit.
+        Killing the client is not enough: a running statement continues to its commit.
         """
         await self.connection.execute("SELECT pg_terminate_backend($1)", self.stopped)
 
     async def wait_left(self) -> int:
-        """The head once the server's side of the one who stood there has ended."""
+        """Waits for the end of the stopped process's connection in the server; returns the head."""
         question = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1"
         end = time.monotonic() + GONE_SECONDS
         while await self.connection.fetchval(question, self.stopped):
@@ -234,7 +234,7 @@ class Gate:
         return await _head(self.connection)
 
     async def close(self) -> None:
-        """Leave the database."""
+        """Closes the connection to the database."""
         await self.connection.close()
 
 
@@ -253,7 +253,7 @@ class Stack:
         self.programs: dict[str, Program] = {}
 
     async def start(self) -> None:
-        """Everything from nothing."""
+        """Migrates the database, adds the gate and starts all processes."""
         await migrating.migrate(self.database)
         connection = await asyncpg.connect(self.database)
         await connection.execute(GATE)
@@ -292,9 +292,9 @@ class Stack:
         return program
 
     def restart(self, name: str) -> None:
-        """Start a killed process again, and once more if the database is only coming back itself.
+        """Starts a killed process again, and once more if the database is still starting.
 
-        A process says so and ends; whoever keeps processes alive starts it again.
+        In that case the process reports it and ends, and a supervisor would start it again.
         """
         program = self.programs[name]
         for left in reversed(range(STARTS_MAX)):
@@ -308,9 +308,9 @@ class Stack:
                 program.kill()
 
     async def hold_gate(self, writer: str, stage: str) -> Gate | None:
-        """Stop the next append of that process, in its middle or in its commit.
+        """Stops the next append of a process, in its middle or in its commit.
 
-        None when the database is not there.
+        None when the database is not available.
         """
         try:
             connection = await asyncpg.connect(self.database)
@@ -326,7 +326,7 @@ class Stack:
             return None
 
     def kill(self, name: str) -> bool:
-        """SIGKILL; False when nobody was there. What a process had started must go with it."""
+        """Sends SIGKILL; False when the process did not run. Its child processes must end too."""
         if name not in self.programs:
             children = self.programs["up"].projectors()
             for child in children:
@@ -340,12 +340,12 @@ class Stack:
         return True
 
     def kill_postgres(self) -> None:
-        """SIGKILL to the postmaster; its guardian starts it again."""
+        """Sends SIGKILL to the postmaster; its guardian starts it again."""
         pid = int((self.folder / "postgres" / "data" / "postmaster.pid").read_text().split()[0])
         os.kill(pid, signal.SIGKILL)
 
     def stop(self) -> None:
-        """End all processes of ours."""
+        """Ends all started processes."""
         for program in self.programs.values():
             program.kill()
 

@@ -1,9 +1,9 @@
-"""The scenario that is killed: acts with one outcome, whatever the timing.
+"""The story that runs under kills: acts whose outcome does not depend on timing.
 
-Pods that are bound to one device by their selector end on it; pods that compete are counted; what
-is generated is counted by its owner. An act is what the API takes, so that the same story is told
-in process and to real servers. Names are fixed, and an act may be repeated: what exists already
-exists, what is gone is gone. A story that ends leaves all devices free for the next one.
+Pods whose selector matches one device get that device; competing pods are counted; generated
+objects are counted by their owner. An act is an API request, so the same story runs in process and
+against real servers. Names are fixed, so an act may be repeated: its object then already exists, or
+is already gone. A finished story leaves all devices free for the next one.
 """
 
 from dataclasses import dataclass
@@ -30,17 +30,17 @@ class Act:
 
 
 def chapters(home: str) -> list[list[Act]]:
-    """The story in chapters, in a namespace of its own; after each the cluster comes to rest."""
+    """The story in chapters, in its own namespace; the cluster comes to rest after each."""
     return [_beginning(home), _arrivals(home), _trouble(home), _ends(home), _return(home)]
 
 
 def last_acts(home: str) -> list[Act]:
-    """What frees the devices after the story."""
+    """The acts that free the devices after the story."""
     return [_delete(CORE, "namespaces", home)]
 
 
 def fleet() -> list[Act]:
-    """Nodes, slices and the class, which all stories share."""
+    """The acts that create nodes, slices and the class, which all stories share."""
     found = [
         _create(CORE, "namespaces", {"kind": "Namespace"}, "default"),
         _create(RESOURCE, "deviceclasses", {"kind": "DeviceClass", "spec": {}}, "gpu"),
@@ -89,7 +89,7 @@ def _beginning(home: str) -> list[Act]:
 
 
 def _arrivals(home: str) -> list[Act]:
-    """Rows 0 to 2 are for single pods, row 3 is for many; all fit."""
+    """Creates pods: rows 0 to 2 have single pods, row 3 has many; all fit."""
     found = [_pod(f"fixed-{n}-{d}", f"at-n{n}-d{d}", home) for n in range(2) for d in range(3)]
     found += [_pod(f"short-{d}", f"at-n2-d{d}", home, seconds=5) for d in range(2)]
     found.append(_pod("stoic", "stoic", home))
@@ -133,7 +133,7 @@ def _ends(home: str) -> list[Act]:
 
 
 def _return(home: str) -> list[Act]:
-    """The taint goes; whoever waited for the devices gets them."""
+    """Removes the taint; the waiting pods get the devices."""
     return [
         _delete(RESOURCE, "devicetaintrules", f"bad-{home}"),
         _pod("again", "at-n0-d1", home),
@@ -142,7 +142,7 @@ def _return(home: str) -> list[Act]:
 
 
 def final_state(home: str, objects: list[JsonObject]) -> JsonObject:
-    """What does not depend on timing, of the story's objects that exist."""
+    """The part of the existing objects of a story that does not depend on timing."""
     homes = {home, f"{home}-gone"}
     by_kind: dict[str, list[JsonObject]] = {}
     for tree in objects:

@@ -1,4 +1,4 @@
-"""Killed anywhere, the story ends as if nothing had happened. `make crash` kills 200 times."""
+"""A story with kills at any point ends like one without them. `make crash` kills 200 times."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""The story told in process, with kills, and compared with the one without."""
+"""Runs the story in process with kills, for the comparison with the run without them."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ HOME = "home"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """How a telling went: the states after its chapters, which must not depend on kills, and what
-    was counted in the log.
+    """The result of a run: the states after its chapters, which must not depend on kills, and the
+    counts of the log.
     """
 
     states: list[JsonObject]
@@ -37,7 +37,7 @@ class Told:
 
 
 def tell(seed: int, kills: int, delay_millis: int | None = None) -> Told:
-    """One story; bindings may take time in it. Raises AssertionError for what must not be."""
+    """Runs one story, in which bindings may take time. Raises AssertionError for a broken rule."""
     told = virtual_loop.run(_tell(seed, kills, delay_millis))
     assert isinstance(told, Told)
     return told

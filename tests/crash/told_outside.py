@@ -1,4 +1,4 @@
-"""The story told to real processes over HTTP while they are killed one after the other."""
+"""Runs the story against real processes over HTTP while they are killed one after the other."""
 
 import random
 import time
@@ -47,7 +47,7 @@ KINDS = (
 
 @dataclass(slots=True, kw_only=True)
 class Toll:
-    """What was killed where, and how often the client had to repeat."""
+    """The kills and their places, and the number of requests that the client repeated."""
 
     wanted: int
     killed: list[str] = field(default_factory=list)
@@ -56,14 +56,14 @@ class Toll:
 
     @property
     def is_paid(self) -> bool:
-        """True when as many were killed as were wanted."""
+        """True when the wanted number of processes was killed."""
         return len(self.killed) >= self.wanted
 
 
 async def tell(
     folder: Path, seed: int, kills: int, expected: list[JsonObject], *, together: bool
 ) -> Toll:
-    """Stories one after the other until all kills are done. Raises AssertionError."""
+    """Runs stories one after the other until all kills are done. Raises AssertionError."""
     toll = Toll(wanted=kills)
     async with EmbeddedServer(folder / "postgres") as server:
         stack = Stack(folder, server, together=together)
@@ -98,7 +98,7 @@ async def _tell_once(stack: Stack, home: str, toll: Toll, expected: list[JsonObj
 
 
 async def send(stack: Stack, act: Act, toll: Toll) -> None:
-    """Repeat a write until it is answered for good."""
+    """Repeats a write until it has a final answer."""
     path = path_of(act.version, act.resource, act.namespace)
     end = time.monotonic() + PATIENCE_SECONDS
     async with httpx.AsyncClient(base_url=stack.url, timeout=15) as client:
@@ -133,7 +133,7 @@ async def _send_once(client: httpx.AsyncClient, act: Act, path: str) -> httpx.Re
 
 
 async def wait_state(stack: Stack, home: str, expected: JsonObject, toll: Toll) -> None:
-    """Return when the state is the expected one and stays so for another look."""
+    """Waits until two reads in a row give the expected state."""
     end = time.monotonic() + PATIENCE_SECONDS
     found: JsonObject = {}
     same = 0
@@ -164,15 +164,15 @@ async def _objects(stack: Stack) -> list[JsonObject]:
 
 
 def path_of(version: str, resource: str, namespace: str) -> str:
-    """Where the API has a resource."""
+    """The API path of a resource."""
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     return f"{root}/namespaces/{namespace}/{resource}" if namespace else f"{root}/{resource}"
 
 
 async def _kill(stack: Stack, draw: random.Random, toll: Toll) -> None:
-    """Kill one process after the other, at named points of its appends, and start it again.
+    """Kills one process after the other, at named points of its appends, and starts it again.
 
-    Others are killed while it starts, so that several may be away at once.
+    Other processes are killed while it starts, so several may be down at once.
     """
     starting: set[str] = set()
     async with anyio.create_task_group() as starts:
@@ -199,7 +199,7 @@ async def _kill(stack: Stack, draw: random.Random, toll: Toll) -> None:
 
 
 def victims_of(stack: Stack) -> list[str]:
-    """Names, as often as they are to be drawn."""
+    """The names of processes to draw from, repeated by weight."""
     if stack.together:
         return ["up", "up", PROJECTOR]
     return ["scheduling", "scheduling", *GROUPS, "api", PROJECTOR]
@@ -211,8 +211,8 @@ async def _start_again(stack: Stack, name: str, starting: set[str]) -> None:
 
 
 async def _kill_at_gate(stack: Stack, name: str, stage: str) -> str:
-    """Where the process was killed; empty when it could not be. Raises AssertionError when what
-    was being committed was lost, or what was not got stored.
+    """Kills a process at a gate; returns the place, or an empty text when that failed. Raises
+    AssertionError when a commit was lost, or when an uncommitted append was stored.
     """
     gate = await stack.hold_gate(name, stage)
     if gate is None:
@@ -254,7 +254,7 @@ async def _history_in(opened: Database) -> tuple[HistoryInfo, list[Event]]:
 
 
 async def check(database: str) -> Counter[str]:
-    """The judgement of the log and of the view tables, read from the database."""
+    """Checks the log and the view tables, read from the database."""
     end = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
@@ -272,7 +272,7 @@ async def check(database: str) -> Counter[str]:
 
 
 async def _check_tables(opened: Database, info: HistoryInfo) -> None:
-    """The view tables come to be those of a projector that was never killed."""
+    """Waits until the view tables equal those of a projector that was never killed."""
     log, tables = PostgresLog(opened), view_tables()
     stored, fresh = PostgresViewStore(opened, view_tables), MemoryViewStore(tables)
     bounds = FoldingBounds()

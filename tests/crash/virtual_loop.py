@@ -1,7 +1,7 @@
-"""An event loop whose clock jumps: nothing waits for real time.
+"""An event loop with virtual time: nothing waits for real time.
 
-When nothing is ready the loop goes at once to the next timer. There is no input from outside, so
-the speed of the machine changes nothing.
+When no task is ready, the clock jumps to the next timer. There is no input from outside, so the
+speed of the machine has no effect.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from app.domain.values.timestamps import SECOND, Instant
 
 
 class _NeverWaits(selectors.DefaultSelector):
-    """Selects without waiting; the time that would have passed is kept."""
+    """A selector that does not wait; it adds the time that it would have waited to `now`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class _NeverWaits(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Seconds since the loop began, as asyncio and anyio see them."""
+    """An event loop whose time is the virtual seconds since it began."""
 
     def __init__(self) -> None:
         self._virtual = _NeverWaits()
@@ -41,7 +41,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class LoopClock:
-    """The Clock port over such a loop."""
+    """The Clock port over a virtual loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, start: Instant) -> None:
         self._loop = loop
@@ -59,6 +59,6 @@ class LoopClock:
 
 
 def run(make: Coroutine[Any, Any, Any]) -> Any:
-    """Run to the end on a loop of its own."""
+    """Runs a coroutine to its end on a new virtual loop."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(make)

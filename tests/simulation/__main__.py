@@ -1,8 +1,8 @@
-"""Seeded worlds for as many virtual hours as wanted: `python -m tests.simulation --hours 2000`.
+"""Runs seeded worlds for a number of virtual hours: `python -m tests.simulation --hours 2000`.
 
-World after world, each with the next seed, each for `--world-hours`. The invariants are checked
-after every event; at the end of a world its log is folded and decided again. The first world that
-is not sound ends the run with status 1, its seed and the command that tells its story again.
+Each world has the next seed and runs for `--world-hours`. The invariants are checked after every
+event; at the end of a world its log is folded and decided again. The first world that breaks a rule
+ends the run with status 1, and prints its seed and the command that runs it again.
 """
 
 import argparse
@@ -19,7 +19,7 @@ CRASH = 0.02
 
 
 def run_world(seed: int, hours: float) -> FleetWorld:
-    """One world from its beginning to its end."""
+    """Runs one world from its beginning to its end."""
     world = FleetWorld(seed)
     while world.cluster.seconds < hours * 3600:
         world.step(ACTS, crash=CRASH)

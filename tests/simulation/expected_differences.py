@@ -1,10 +1,10 @@
-"""A judge of differences: what one known change does to a scripted cluster, worked out by itself.
+"""An independent judge of differences: the effect of known changes on a scripted cluster.
 
 A script is a list of acts, one per epoch, each in one part of a cluster. A part is a node with its
-own pool, DeviceClass and pods, so that nothing that happens in one part concerns another. The
-judge plays a script twice, as it is and with one change per part made by machine, with a few lines
-of bookkeeping that know nothing of schedulers: the first device in order that may be had. It says
-of each pod what becomes of it, and which change is the root of that.
+own pool, DeviceClass and pods, so the parts do not affect each other. The judge plays a script
+twice: unchanged, and with at most one generated change per part. It needs only a few lines of
+bookkeeping and no scheduler: a pod gets the first usable device in order. It returns the outcome of
+each pod, and the change that is the root of a difference.
 """
 
 import random
@@ -22,9 +22,9 @@ SETTINGS = "settings"
 
 @dataclass(frozen=True)
 class Act:
-    """One act: what (see `Play._do`), in which part, about which name, with which value.
+    """One act: the kind of act (see `Play._do`), its part, the name of its object, and a value.
 
-    A planted one comes in the second half of its epoch.
+    A planted act comes in the second half of its epoch.
     """
 
     epoch: int
@@ -36,15 +36,15 @@ class Act:
 
     @property
     def time(self) -> float:
-        """When it comes, in epochs."""
+        """The time of the act, in epochs."""
         return self.epoch + self.is_planted / 2
 
 
 @dataclass(frozen=True)
 class Script:
-    """Devices of each part with their model, and the acts in the order of epochs.
+    """The devices of each part with their model, and the acts in the order of epochs.
 
-    `c2` is upstream's defect by which a toleration without an effect does not keep from eviction.
+    `c2` is upstream's defect: a toleration without an effect does not prevent eviction.
     """
 
     devices: tuple[tuple[tuple[str, str], ...], ...]
@@ -58,7 +58,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Planted:
-    """A change that was made in a part, and the name of its root."""
+    """A planted change in a part, and the name of its root."""
 
     part: int
     root: str
@@ -67,7 +67,7 @@ class Planted:
 
 @dataclass
 class Fate:
-    """What became of one pod, in epochs."""
+    """The outcome of one pod: its device, and the times of its changes in epochs."""
 
     made: float | None = None
     placed: float | None = None
@@ -77,7 +77,7 @@ class Fate:
 
 
 def draw(random_: random.Random, *, parts: int, acts: int) -> Script:
-    """A script in which devices become scarce, are tainted, and are given back."""
+    """Draws a script in which devices become scarce, are tainted, and are released."""
     devices = tuple(
         tuple((f"gpu-{n}", random_.choice("ab")) for n in range(random_.randint(2, 4)))
         for _ in range(parts)
@@ -111,7 +111,7 @@ def draw(random_: random.Random, *, parts: int, acts: int) -> Script:
 
 
 def plant(random_: random.Random, script: Script) -> tuple[Script, list[Planted]]:
-    """The script with a change in each part or none, or with one switch turned for all parts."""
+    """The script with at most one change in each part, or with `c2` switched for all parts."""
     if random_.random() < 0.1:
         turned = replace(script, c2=not script.c2)
         return turned, [Planted(WHOLE_CLUSTER, SETTINGS, "quirk c2 off")]
@@ -177,9 +177,10 @@ def _plant_in(random_: random.Random, script: Script, part: int) -> tuple[Script
 
 @dataclass
 class Play:
-    """Plays a script and keeps what becomes of each pod.
+    """Plays a script and records the fate of each pod.
 
-    Who waits is tried in the order of priorities, which is that of the numbers in the names.
+    Waiting pods are tried in the order of priority, which is the order of the numbers in their
+    names.
     """
 
     script: Script
@@ -216,7 +217,7 @@ class Play:
                 self.kinds[act.name] = act.value
                 self._waiting[part].append(act.name)
             case "finish":
-                # What waits cannot finish.
+                # A waiting pod cannot finish.
                 if act.name in self._holders[part].values():
                     self._leave(part, act.name, act.time)
             case "remove":
@@ -244,7 +245,7 @@ class Play:
         self.fates[name].ended = time
 
     def _settle(self, part: int, time: float) -> bool:
-        """Place who waits, in order, then evict; whether anything happened."""
+        """Places waiting pods in order, then evicts; returns whether anything changed."""
         changed = False
         for name in sorted(self._waiting[part], key=number_of):
             device = next(self._free(part, name), None)
@@ -285,12 +286,12 @@ class Play:
 
 
 def number_of(pod: str) -> int:
-    """The number at the end of a pod's name: the lower, the higher its priority."""
+    """The number at the end of a pod's name; a lower number is a higher priority."""
     return int(pod.rpartition("-")[2])
 
 
 def classes(before: Fate | None, after: Fate | None) -> list[str]:
-    """What changed for a pod, gravest first; nothing when all is the same."""
+    """The differences of a pod's fate, gravest first; empty when there are none."""
     if before is None or after is None:
         return ["only in A" if after is None else "only in B"]
     told: list[str] = []
@@ -316,14 +317,14 @@ def classes(before: Fate | None, after: Fate | None) -> list[str]:
 
 
 def _is_later(before: float | None, after: float | None) -> bool:
-    """What never happens is later than what does."""
+    """True when `after` is later than `before`; None (never) is later than every time."""
     return after is None or (before is not None and after > before)
 
 
 def expected(
     before: Script, after: Script, planted: Sequence[Planted]
 ) -> dict[str, tuple[list[str], str]]:
-    """By pod that differs: its classes, and the root that they have."""
+    """The classes of difference and their root, for each pod that differs."""
     old, new = Play(before).run(), Play(after).run()
     parts = {act.name: act.part for act in (*before.acts, *after.acts)}
     roots = {change.part: change.root for change in planted}

@@ -1,4 +1,4 @@
-"""What happens in a fleet world: one function per act, and how often each is chosen."""
+"""The acts of a fleet world: one function per act, and the weight with which it is chosen."""
 
 from collections.abc import Mapping
 
@@ -46,7 +46,7 @@ def arrive_shared(world: FleetWorld) -> None:
 
 
 def arrive_before_claim(world: FleetWorld) -> None:
-    """A pod that waits for a claim which somebody makes later, or never."""
+    """Creates a pod whose claim is created later, or never."""
     _pod(world, "default", claims=[{"resourceClaimName": f"late-{world.random.randrange(4)}"}])
 
 
@@ -60,7 +60,7 @@ def arrive_extended(world: FleetWorld) -> None:
 
 
 def watch(world: FleetWorld) -> None:
-    """Someone with administrative access looks at the devices."""
+    """Creates a pod that uses devices with admin access."""
     _pod(world, "watchers", claims=[{"resourceClaimTemplateName": "watch"}])
 
 
@@ -135,7 +135,7 @@ def remove_at_once(world: FleetWorld) -> None:
 
 
 def tidy(world: FleetWorld) -> None:
-    """Finished pods are deleted, as people do now and then."""
+    """Deletes finished pods, as users do now and then."""
     for tree in world.find("pods"):
         if json_tree.text(tree, "status", "phase") in ("Succeeded", "Failed"):
             meta = tree["metadata"]
@@ -262,7 +262,7 @@ def fall_ill(world: FleetWorld) -> None:
 
 
 def lose_driver(world: FleetWorld) -> None:
-    """The driver is gone; the kubelet wipes its slices after a while."""
+    """Removes a driver; the kubelet deletes its slices after a while."""
     found = world.any_of("nodes")
     if found is not None:
         name = found["metadata"]["name"]
@@ -292,7 +292,7 @@ def publish_half(world: FleetWorld) -> None:
 
 
 def lose_devices(world: FleetWorld) -> None:
-    """The last devices of a pool are gone in its next generation."""
+    """Publishes the next generation of a pool without its last devices."""
     wanted = [name for name, kind in sorted(world.kinds.items()) if kind in ("whole", "shared")]
     world.publish(world.random.choice(wanted), without=1)
 
@@ -310,7 +310,7 @@ def restore_nodes(world: FleetWorld) -> None:
 
 
 def attach(world: FleetWorld) -> None:
-    """The fabric's driver tells how attaching went, of every claim that waits for it."""
+    """The fabric's driver reports the result of attaching for every claim that waits for it."""
     for claim in world.find("resourceclaims"):
         results = json_tree.objects(claim, "status", "allocation", "devices", "results")
         waiting = [found for found in results if found.get("bindingConditions")]

@@ -1,8 +1,8 @@
 """A seeded world with everything in it: mixed hardware, emulated kubelets, workloads, quotas,
 taints, rules, patches, lost drivers and nodes, over months of virtual time.
 
-Everything random comes from one generator: the seed is the story. `Soundness` looks at every event;
-`end` asks what must be true of the whole.
+The seed decides everything random, so it names the whole run. `Soundness` checks every event; `end`
+checks the whole world.
 """
 
 import random
@@ -40,14 +40,14 @@ DELAYS = (0, 0, 0.05, 2, 45)
 """Seconds that bindings take in a world."""
 
 WHOLE_EVERY = 25
-"""Acts from one full look to the next."""
+"""The number of acts between two checks of the whole world."""
 
 
 Act = Callable[["FleetWorld"], None]
 
 
 class FleetWorld:
-    """A cluster that many use and much happens to."""
+    """A seeded cluster with mixed hardware and many kinds of acts."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -78,7 +78,7 @@ class FleetWorld:
     # What acts are made of
 
     def name(self, kind: str) -> str:
-        """A name that nobody had."""
+        """A new, unused name."""
         self.names += 1
         return f"{kind}-{self.names}"
 
@@ -90,14 +90,15 @@ class FleetWorld:
         return [tree for tree in found if tree is not None]
 
     def any_of(self, resource: str) -> JsonObject | None:
-        """One of them."""
+        """A random object of a resource; None when there is none."""
         found = self.find(resource)
         return self.random.choice(found) if found else None
 
     def publish(self, node: str, *, without: int = 0, only_first: bool = False) -> None:
-        """What the drivers of a node do when they start or find a change: a new generation.
+        """Publishes a new generation of slices, as drivers do when they start or find a change.
 
-        `without` leaves devices of the last slice out, `only_first` stops after one slice.
+        `without` leaves out that many devices at the end of a slice; `only_first` stops after one
+        slice.
         """
         owner = self.cluster.get("nodes", node)
         if owner is None:
@@ -114,13 +115,13 @@ class FleetWorld:
                 return
 
     def publish_network(self) -> None:
-        """The pool that belongs to no node."""
+        """Publishes the pool that belongs to no node."""
         driver = hardware.NET
         self.generations[driver, "lines"] = self.generations.get((driver, "lines"), 0) + 1
         self._put_slice("lines", driver, "lines", hardware.network(), count=1, owner=None)
 
     def add_node(self, name: str) -> None:
-        """A node comes, or comes back, and its drivers publish."""
+        """Adds or restores a node, and publishes its slices."""
         kind = self.kinds.setdefault(name, self.random.choice(hardware.KINDS))
         self.cluster.node(name, pods=12, kind=kind)
         self.publish(name)
@@ -128,7 +129,7 @@ class FleetWorld:
     # How it runs
 
     def step(self, acts: Mapping[Act, int], *, crash: float = 0.0) -> None:
-        """One act, then time passes; with some chance a controller loses its memory before."""
+        """Does one act and lets time pass; replaces the controllers before, at chance `crash`."""
         act = self.random.choices(tuple(acts), tuple(acts.values()))[0]
         wait = self.random.choices(WAITS, WAIT_WEIGHTS)[0]
         if crash and self.fate.random() < crash:
@@ -136,26 +137,26 @@ class FleetWorld:
         try:
             act(self)
         except Rejected:
-            self.refusals += 1  # people are refused now and then; the world goes on
+            self.refusals += 1  # some acts are refused; the world continues
         self.cluster.wait(wait)
         self.steps += 1
         if self.steps % WHOLE_EVERY == 0:
             self.sound.check_whole()
 
     def crash(self) -> None:
-        """The controllers of another process go on: all they know comes from the log."""
+        """Replaces the controllers by new ones that fold the log from its start."""
         self.crashes += 1
         self.cluster.restart()
 
     def end(self) -> None:
-        """Rest, and see that nothing was forgotten; then tell the log again."""
+        """Waits for rest, checks that no work was forgotten, then folds the log again."""
         self.cluster.wait(900)
         self.sound.check_whole()
         self._check_nothing_forgotten()
         self._check_told_again()
 
     def state(self) -> dict[str, object]:
-        """What exists, without versions, times and Event objects."""
+        """The existing objects by key, without versions, managed fields and Event objects."""
         objects = self.cluster.line.views.objects
         found: dict[str, object] = {}
         for group, resource in objects.resources():
@@ -169,7 +170,7 @@ class FleetWorld:
         return found
 
     def _check_nothing_forgotten(self) -> None:
-        """Controllers that begin anew place no pod and evict none that the old ones left."""
+        """Checks that new controllers neither place nor evict a pod that the old ones left."""
         before = len(self.cluster.line.events)
         self.crash()
         self.cluster.wait(900)
@@ -184,7 +185,7 @@ class FleetWorld:
         self.sound.check_whole()
 
     def _check_told_again(self) -> None:
-        """Folding the log again gives the same bytes; deciding again gives the same events."""
+        """Checks that folding again gives the same bytes, and deciding again the same events."""
         check_folds(self.cluster)
         for compared in check_decisions(self.cluster):
             if compared.differences:
@@ -218,7 +219,7 @@ class FleetWorld:
         cluster.settle()
 
     def put_template(self, name: str, spec: JsonObject, namespace: str) -> None:
-        """A template for claims."""
+        """Creates a template for claims."""
         self.cluster.apply(
             {
                 "apiVersion": RESOURCE,
@@ -229,7 +230,7 @@ class FleetWorld:
         )
 
     def put_quota(self, devices: int) -> None:
-        """How many devices of the class `gpu` the team may ask for."""
+        """Sets the quota of the namespace `team` for devices of the class `gpu`."""
         tree = self.cluster.get("resourcequotas", "devices", "team")
         hard = {"gpu.deviceclass.resource.k8s.io/devices": str(devices)}
         if tree is None:
@@ -282,6 +283,6 @@ _ACTS = ("Scheduled", "Evicted", "Removed")
 
 
 def _makes_room(event: Event) -> bool:
-    """Whether a pod has ended."""
+    """True when the event shows that a pod has ended."""
     phase = json_tree.text(event.object, "status", "phase")
     return event.type == "ObjectDeleted" or phase in ("Succeeded", "Failed")

@@ -1,4 +1,4 @@
-"""The machines of the simulated fleets: what the drivers of a node publish, per kind of node.
+"""The hardware of the simulated fleets: the slices that drivers publish per kind of node.
 
 `whole` devices with an interconnect beside them, `cut` devices that share counters, `shared`
 devices with consumable capacity, `fabric` devices with binding conditions; and one pool that all

@@ -1,7 +1,7 @@
-"""A history as it is, and what must hold in it, read from the events alone.
+"""The state of a history and the rules that it must keep, read from the events alone.
 
-Written for the judges: nothing is imported of the views, inventories or invariants of the product.
-Objects are trees in a dictionary; each rule reads them itself. Parity: controllers.md 6.2 and 7.3,
+The judges use it, so it imports no views, inventories or invariants of the product. Objects are
+trees in a dictionary; each rule reads them itself. Parity: controllers.md 6.2 and 7.3,
 allocator.md 1.1, 7 and 8.
 """
 
@@ -22,7 +22,7 @@ Pool = tuple[str, str]
 
 
 class PlainState:
-    """Claims, pods and slices by key, with who holds what."""
+    """Claims, pods and slices by key, with the claims that hold each device."""
 
     def __init__(self) -> None:
         self.objects: dict[ObjectKey, dict] = {}
@@ -34,7 +34,7 @@ class PlainState:
         self.existed: set[Device] = set()
 
     def fold(self, event: Event) -> None:
-        """Take one event over."""
+        """Applies one event."""
         key = event.key
         place = (key.group, key.resource)
         if place not in (CLAIMS, SLICES, PODS) or not event.is_about_object:
@@ -51,7 +51,7 @@ class PlainState:
             self._publish(key, before, tree)
 
     def broken_near(self, event: Event) -> Iterator[str]:
-        """What does not hold where the event has changed something."""
+        """The broken rules near the objects that the event changed."""
         key, place = event.key, (event.key.group, event.key.resource)
         if place == CLAIMS:
             devices = self.held.get(key, set())
@@ -67,7 +67,7 @@ class PlainState:
             yield from self.broken_devices([one for one in self.holders if one[:2] == pool])
 
     def broken(self) -> Iterator[str]:
-        """All that does not hold when the world is at rest."""
+        """All broken rules of a world at rest."""
         yield from self.broken_devices(list(self.holders))
         yield from self.broken_counters(list(self.slices))
         claims = [key for key in self.objects if (key.group, key.resource) == CLAIMS]
@@ -79,7 +79,7 @@ class PlainState:
             yield from self._lost_consumers(key)
 
     def broken_devices(self, devices: Iterable[Device]) -> Iterator[str]:
-        """No device is given twice as a whole, or beyond its capacity; each has existed."""
+        """Devices that are allocated twice, beyond their capacity, or never were in a slice."""
         for device in devices:
             results = [one for mine in self.holders[device].values() for one in mine]
             if not results:
@@ -100,7 +100,7 @@ class PlainState:
                     yield f"{name} of device {text} is consumed beyond its capacity"
 
     def broken_counters(self, pools: Iterable[Pool]) -> Iterator[str]:
-        """What the held devices of a pool draw is there, in its newest generation."""
+        """Counters that the held devices of a pool's newest generation overdraw."""
         for pool in pools:
             specs = [self.objects[key]["spec"] for key in self.slices.get(pool, ())]
             newest = max((_generation(spec) for spec in specs), default=0)
@@ -124,7 +124,7 @@ class PlainState:
                     yield f"counter {counter} of set {name} in {'/'.join(pool)} is overdrawn"
 
     def broken_claims(self, claims: Iterable[ObjectKey]) -> Iterator[str]:
-        """Who is allocated is protected; who is reserved is allocated."""
+        """Claims that are allocated without a finalizer, or reserved without an allocation."""
         for key in claims:
             claim = self.objects.get(key)
             if claim is None:
@@ -137,7 +137,7 @@ class PlainState:
                 yield f"{key} is reserved and not allocated"
 
     def broken_pods(self, pods: Iterable[ObjectKey]) -> Iterator[str]:
-        """The claims of a bound pod are allocated and reserved for it until it is finished."""
+        """Bound, unfinished pods with a claim that is not allocated or not reserved for them."""
         for key in pods:
             pod = self.objects.get(key)
             if pod is None or not pod["spec"].get("nodeName"):
@@ -191,7 +191,7 @@ class PlainState:
                 self.existed.add((*pool, device["name"]))
 
     def _published(self, device: Device) -> dict | None:
-        """The device as the newest slice that has it says."""
+        """The device in the newest slice that contains it; None when there is none."""
         found = None
         for key in self.slices.get(device[:2], ()):
             spec = self.objects[key]["spec"]
@@ -210,7 +210,7 @@ def results_of(claim: dict) -> list[dict]:
 
 
 def claims_of(key: ObjectKey, pod: dict) -> Iterator[ObjectKey]:
-    """The claims that a pod uses, as far as their names are known."""
+    """The keys of the claims that a pod uses, as far as their names are known."""
     status = pod.get("status") or {}
     made = {
         one["name"]: one.get("resourceClaimName")

@@ -1,7 +1,7 @@
-"""A seeded soak of one cluster, and defects that can be planted in the engine it runs on.
+"""A seeded soak of one cluster, and defects that can be planted in its engine.
 
-Each defect breaks one rule, in some situations only, as real ones do. Planting one is undone on
-leaving. Which rule breaks stands beside it.
+Each defect breaks one rule in some situations only, as real defects do, and names that rule. The
+defect is removed at the end of the block.
 """
 
 import random
@@ -39,14 +39,14 @@ PARTITIONS = [
 
 @dataclass(frozen=True)
 class Defect:
-    """What is planted, and the rule that it breaks."""
+    """A defect, and the rule that it breaks."""
 
     rule: str
     plant: Callable[[], object]
 
 
 def _forget_pairs() -> object:
-    """A claim of two devices leaves them free."""
+    """A claim with two devices leaves them free."""
     count = AllocatedState.add_claim
 
     def add_claim(self, claim) -> None:
@@ -67,7 +67,7 @@ def _overdraw() -> object:
 
 
 def _leave_unprotected() -> object:
-    """A claim that was made by hand gets no finalizer."""
+    """A claim without an owner gets no finalizer."""
     reserve = writes._reserve_claim
 
     def reserve_claim(claim, *arguments, **options):
@@ -86,13 +86,13 @@ DEFECTS: Mapping[str, Defect] = {
 
 @contextmanager
 def planted(name: str) -> Iterator[None]:
-    """The engine with a defect, until leaving."""
+    """Plants a defect in the engine during the block."""
     with DEFECTS[name].plant():
         yield
 
 
 def soak(seed: int, pods: int) -> Cluster:
-    """Pods come and go, with claims of their own, shared ones, pairs and partitions."""
+    """Runs pods that come and go, with own claims, shared claims, pairs and partitions."""
     chance = random.Random(f"soak {seed}")
     cluster = Cluster(namespaces=("default", "other"))
     cluster.device_class("gpu", 'device.attributes["gpu.example.com"].kind == "gpu"')
@@ -131,7 +131,7 @@ def soak(seed: int, pods: int) -> Cluster:
 
 
 def _with_counters(cluster: Cluster, pool: str) -> None:
-    """A second slice of the pool, which has its counters."""
+    """Adds a second slice with the counters of the pool."""
     tree = cluster.must("resourceslices", pool)
     spec = {**tree["spec"], "pool": {**tree["spec"]["pool"], "resourceSliceCount": 2}}
     cluster.update("resourceslices", {**tree, "spec": spec})
@@ -145,7 +145,7 @@ def _with_counters(cluster: Cluster, pool: str) -> None:
 
 
 def write(cluster: Cluster, path: Path) -> int:
-    """The soak as a bundle; returns the number of its events."""
+    """Writes the soak as a bundle; returns the number of its events."""
 
     async def export() -> None:
         store = memory_store()

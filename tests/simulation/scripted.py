@@ -1,4 +1,4 @@
-"""Runs the scripts of `expected_differences` on a real control plane of ours."""
+"""Runs the scripts of `expected_differences` on redra's control plane."""
 
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
@@ -19,7 +19,7 @@ _TOLERATIONS = {
 
 
 def run(script: Script) -> Cluster:
-    """The cluster after the script, five epochs beyond its last act."""
+    """Runs a script; returns the cluster five epochs after the last act."""
     options = Options(off=OFF, quirks=ControllerQuirks(c2=script.c2))
     cluster = Cluster(options=options)
     for part, devices in enumerate(script.devices):
@@ -53,7 +53,7 @@ def run(script: Script) -> Cluster:
         for _ in range(3):
             cluster.wait(1)
             _reap(cluster)
-    # Whoever waits is tried once more after the longest wait of the queue.
+    # Each waiting pod is tried once more after the longest wait of the queue.
     for _ in range(3):
         cluster.wait(400)
         _reap(cluster)
@@ -62,7 +62,7 @@ def run(script: Script) -> Cluster:
 
 
 def _seconds(act: Act) -> float:
-    """When an act comes: what is planted moves no other, and several parts have their turns."""
+    """The time of an act: a planted act delays no other, and each part has its own offset."""
     return EPOCH_SECONDS * (act.time + 1) + 10 * act.part
 
 
@@ -117,7 +117,7 @@ def _do(cluster: Cluster, script: Script, act: Act) -> None:
 
 
 def _reap(cluster: Cluster) -> None:
-    """The kubelets end what terminates."""
+    """Deletes terminating pods, as kubelets do."""
     for name in cluster.names("pods"):
         if "deletionTimestamp" in cluster.must("pods", name)["metadata"]:
             cluster.kill(name)

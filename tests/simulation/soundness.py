@@ -1,10 +1,10 @@
-"""Checks after every event: the rules around what the event touched, and what never happens twice.
+"""Checks after every event: the rules near the event, and actions that must not happen twice.
 
-A full look at a world after each event would cost the square of its length. Here only the
-neighbourhood of an event is looked at (`broken_near`): the claims that hold devices of the same
-pools, the pods of these claims. `check_whole` looks at everything; a world asks for it at
-intervals, which also proves that nothing was overlooked between. Nothing here is shared with what
-is judged: the events are read by `plain_state`.
+A check of the whole world after each event would cost the square of its length. So only the
+neighbourhood of an event is checked (`broken_near`): the claims that hold devices of the same
+pools, and the pods of these claims. `check_whole` checks everything; a world calls it at intervals,
+which also proves that the checks between found everything. The judge shares no code with what it
+judges: `plain_state` reads the events.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from tests.simulation.plain_state import CLAIMS, FINISHED, PODS, PlainState, results_of
 
 _ONCE = {"Scheduled", "Evicted"}
-"""Decisions that a pod gets once in its life."""
+"""Decisions that are made at most once per pod."""
 
 
 class Unsound(AssertionError):
@@ -32,7 +32,7 @@ class Soundness:
         self._said: set[str] = set()
 
     def fold(self, event: Event) -> None:
-        """Look at one event, and at what is around it."""
+        """Checks one event and its neighbourhood."""
         self.events += 1
         if event.type is EventType.DECISION_RECORDED:
             self._check_decision(event)
@@ -59,7 +59,7 @@ class Soundness:
             raise Unsound(f"revision {event.revision} ({key}): {'; '.join(broken)}")
 
     def check_whole(self) -> None:
-        """All rules on all objects, also those that hold at rest only: the world must be."""
+        """Checks all rules on all objects of a world at rest; some rules hold only then."""
         broken = sorted(self._state.broken())
         if broken:
             raise Unsound(f"at rest: {'; '.join(broken)}")
@@ -72,7 +72,7 @@ class Soundness:
             self._check_made_once(event, tree)
 
     def _check_made_once(self, event: Event, tree: dict) -> None:
-        """One claim per entry of a pod, unless the one before is gone or going."""
+        """Checks that an entry of a pod has one claim, unless the earlier one ends or is gone."""
         owners = tree["metadata"].get("ownerReferences") or [{}]
         annotations = tree["metadata"].get("annotations") or {}
         entry = annotations.get("resource.kubernetes.io/pod-claim-name")
@@ -86,7 +86,7 @@ class Soundness:
         self._made[place] = event.key
 
     def _check_said(self, event: Event, tree: dict) -> None:
-        """`Scheduled` is said once of each pod."""
+        """Checks that each pod has one `Scheduled` Event."""
         if event.type is EventType.OBJECT_CREATED and tree.get("reason") == "Scheduled":
             uid = tree["involvedObject"]["uid"]
             _must(uid not in self._said, event, "says a second time that the pod was scheduled")
@@ -106,7 +106,7 @@ class Soundness:
 
 
 def check_events(events: Iterable[Event]) -> Soundness:
-    """Follow a whole history, which must be at rest in the end. Raises Unsound."""
+    """Checks a whole history, which must be at rest at its end. Raises Unsound."""
     sound = Soundness()
     for event in events:
         sound.fold(event)

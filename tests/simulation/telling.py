@@ -1,4 +1,4 @@
-"""Telling a log again: every view folded from it anew, in one go and with a pause in the middle."""
+"""Folds the log again into every view, at once and with a pause in the middle."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from tests.simulation.soundness import Unsound
 
 
 def check_folds(cluster: Cluster) -> None:
-    """The live views are what a fold of the log gives, and so is a fold that was interrupted."""
+    """Checks that a fold of the log, interrupted or not, gives the live views."""
     events = cluster.line.events
     check_chain(events)
     live = cluster.line.views

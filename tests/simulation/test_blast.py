@@ -1,4 +1,4 @@
-"""A blast radius is what really happens: ask in a seeded world, then do it and look."""
+"""Compares blast radii with what happens: asks in a seeded world, then makes the change."""
 
 import os
 import random
@@ -27,9 +27,9 @@ HORIZON_SECONDS = 7_200
 
 
 def world_of(seed: int) -> World:
-    """A used world in which new pods have just come, so that there is something to lose.
+    """A used world in which new pods have just arrived, so that a change can affect pods.
 
-    In two of three, all rules are lifted and all nodes and drivers are there.
+    In two of three worlds, all rules are deleted, and all nodes and drivers exist.
     """
     world = World(seed)
     for _ in range(STEPS):
@@ -53,7 +53,7 @@ def ask(world: World, change: compare.Change) -> BlastRadius:
 
 
 def bound_pods(world: World) -> dict[str, str]:
-    """Name by uid of the pods that run somewhere."""
+    """The names of bound pods, by uid."""
     objects = world.cluster.line.views.objects
     return {
         tree["metadata"]["uid"]: key.name
@@ -63,7 +63,7 @@ def bound_pods(world: World) -> dict[str, str]:
 
 
 def removals(world: World, since: int, bound: dict[str, str]) -> set[str]:
-    """Names of these pods that garbage collection has removed."""
+    """The names of these pods that pod garbage collection has removed."""
     return {
         event.object["name"]
         for event in world.cluster.line.events[since:]
@@ -74,7 +74,7 @@ def removals(world: World, since: int, bound: dict[str, str]) -> set[str]:
 
 
 def evictions(world: World, since: int, bound: dict[str, str]) -> dict[str, JsonObject]:
-    """Decisions of the eviction controller about these pods, by name."""
+    """The decisions of the eviction controller about these pods, by name of the pod."""
     return {
         bound[event.object["inputs"]["uid"]]: event.object
         for event in world.cluster.line.events[since:]
@@ -222,7 +222,7 @@ def test_devices_are_counted_as_they_are_then(seed):
 
 
 def placed_by(world: World, change: str, name: str, *, is_done: bool) -> set[str]:
-    """The waiting pods that have a node some time after a change (or without it)."""
+    """The waiting pods that have a node 400 seconds later, with the change or without it."""
     cluster = world.cluster
     waiting = set(cluster.names("pods")) - set(bound_pods(world).values())
     if is_done and change == "pod":
@@ -240,7 +240,7 @@ def placed_by(world: World, change: str, name: str, *, is_done: bool) -> set[str
 
 
 def change_of(world: World, change: str, seed: int) -> tuple[str, list[compare.Change]]:
-    """A change of the kind that the seed chooses, and the object that it is about."""
+    """A seeded change of this kind, and the name of its object."""
     chosen = random.Random(seed * 31)
     if change == "pod":
         names = sorted(bound_pods(world).values())
@@ -267,7 +267,7 @@ def change_of(world: World, change: str, seed: int) -> tuple[str, list[compare.C
 
 
 def drain_world(seed: int) -> tuple[World, str, int]:
-    """A world whose pods are ready, a node of it, and how many pods a budget lets go."""
+    """A world with ready pods, one of its nodes, and the number of disruptions allowed."""
     world = world_of(seed)
     cluster = world.cluster
     for name in bound_pods(world).values():
@@ -286,7 +286,7 @@ def drain_world(seed: int) -> tuple[World, str, int]:
 
 
 def evictable(world: World, node: str) -> set[str]:
-    """The living pods of a node, or of all."""
+    """The running pods of a node that are not terminating; of all nodes if `node` is empty."""
     trees = {name: world.cluster.must("pods", name) for name in bound_pods(world).values()}
     return {
         name
@@ -298,7 +298,7 @@ def evictable(world: World, node: str) -> set[str]:
 
 
 def drain(world: World, node: str) -> set[str]:
-    """Cordon, then evict one pod after the other while the controllers work; who went."""
+    """Cordons the node and evicts its pods one by one; returns the pods that are gone."""
     cluster = world.cluster
     cluster.patch("nodes", node, {"spec": {"unschedulable": True}})
     gone = set()
@@ -357,7 +357,7 @@ def test_some_drains_meet_a_budget():
 
 
 def claim_world(seed: int) -> tuple[World, str]:
-    """A world with shared claims, their node-less users among them, and one claim of it."""
+    """A world with shared claims, some of whose users have no node, and one of its claims."""
     world = world_of(seed)
     for _ in range(4):
         world.arrive_shared()
@@ -377,7 +377,7 @@ def claim_world(seed: int) -> tuple[World, str]:
 
 
 def claims_named(pod: JsonObject) -> set[str]:
-    """The claims that stand in a pod's spec and status."""
+    """The names of claims in a pod's spec and status."""
     entries = json_tree.objects(pod, "spec", "resourceClaims")
     made = json_tree.objects(pod, "status", "resourceClaimStatuses")
     return {str(one.get("resourceClaimName", "")) for one in (*entries, *made)}
@@ -441,7 +441,7 @@ def test_some_deleted_claims_are_held_and_some_block():
 
 
 def devices_for(world: World, names: Iterable[str]) -> int:
-    """How many devices the claims of these pods are for, shared ones counted once."""
+    """The number of devices that the claims of these pods request; shared claims count once."""
     asked: dict[str, int] = {}
     for name in names:
         for entry in world.cluster.must("pods", name)["spec"]["resourceClaims"]:

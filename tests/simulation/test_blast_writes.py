@@ -1,4 +1,4 @@
-"""A driver's upgrade and a quota are what was said of them: ask in a seeded world, then live it."""
+"""Compares the blast radius of a driver's upgrade and of a quota with what happens afterwards."""
 
 import random
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ def ask(world: World, changes: Iterable[compare.Change]) -> BlastRadius:
 
 
 def upgraded(world: World, seed: int) -> list[JsonObject]:
-    """The slices that a new version of the driver publishes on some nodes."""
+    """The slices that a new version of the driver publishes on some nodes, by the seed."""
     chosen = random.Random(seed * 53)
     names = world.cluster.names("resourceslices")
     if not names:
@@ -69,7 +69,10 @@ def upgraded(world: World, seed: int) -> list[JsonObject]:
 
 
 def losses(world: World) -> set[tuple[str, str, str]]:
-    """Claim, device, and whether its pool lacks it or is not whole, read off the raw objects."""
+    """The lost devices of claims: claim, device, and `gone`, or `pool` for an incomplete pool.
+
+    They are read from the raw objects.
+    """
     published: dict[str, set[str]] = {}
     incomplete = set()
     for name in world.cluster.names("resourceslices"):
@@ -91,7 +94,7 @@ def losses(world: World) -> set[tuple[str, str, str]]:
 
 
 def live(world: World, trees: Iterable[JsonObject], seconds: float) -> set[str]:
-    """Write the objects, let time pass; the pods that have got a node."""
+    """Writes the objects and lets time pass; returns the pods that got a node."""
     waiting = set(world.cluster.names("pods")) - set(bound_pods(world).values())
     for tree in trees:
         resource = "resourcequotas" if tree["kind"] == "ResourceQuota" else "resourceslices"
@@ -156,10 +159,10 @@ def test_upgrade_gives_waiting_pods_the_places_that_it_was_said_to_give(seed):
 
 
 def agree(world: World, lived: Iterable[str], told: Iterable[str]) -> bool:
-    """Whether as many devices went to pods as was told.
+    """True when as many pods got devices as the answer said.
 
-    Whose turn comes first depends on back-off, of which the question knows nothing. Where some of
-    them ask for pairs, the order decides how many devices are left over.
+    The order of pods depends on back-off, which the question does not know. Where some pods request
+    pairs, the order decides how many devices are left over.
     """
     lived, told = set(lived), set(told)
     if devices_for(world, lived | told) == len(lived | told):
@@ -177,7 +180,7 @@ def quota(devices: int) -> JsonObject:
 
 
 def claimed(world: World) -> int:
-    """How many devices the claims of the namespace ask for."""
+    """The number of devices that the claims of the namespace request."""
     trees = [
         world.cluster.must("resourceclaims", name) for name in world.cluster.names("resourceclaims")
     ]
@@ -212,7 +215,7 @@ def test_quota_refuses_the_claims_that_it_was_said_to_refuse(seed):
 
 
 def limited_world(seed: int) -> World:
-    """A world with a quota that is used up, and pods whose claims it has refused."""
+    """A world with an exhausted quota, and pods whose claims the quota has refused."""
     world = world_of(seed)
     world.cluster.apply(quota(claimed(world)))
     for _ in range(5):
@@ -222,7 +225,7 @@ def limited_world(seed: int) -> World:
 
 
 def lacking(world: World) -> set[str]:
-    """The pods whose claims are not made."""
+    """The pods whose claims do not exist."""
     return {
         name
         for name in world.cluster.names("pods")

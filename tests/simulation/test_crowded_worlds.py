@@ -1,4 +1,4 @@
-"""Worlds in which nodes are full and some pods matter more: who goes for whom is sound."""
+"""Preemption keeps the rules in worlds with full nodes and pods of different priorities."""
 
 import pytest
 
@@ -14,7 +14,7 @@ PRIORITIES = ("urgent", "later", "")
 
 
 def crowd(world: FleetWorld) -> None:
-    """A pod that asks for much of a node, with or without devices."""
+    """Creates a pod that requests much of a node, with or without devices."""
     draw = world.random
     spec = {
         "containers": [

@@ -1,4 +1,4 @@
-"""Differences of two runs of a script are those that the judge says, with the roots it planted."""
+"""The differences of two runs of a script are those of the judge, with the planted roots."""
 
 import random
 from collections import Counter
@@ -51,7 +51,7 @@ def differences(a: Side, b: Side) -> DiffReport:
 
 
 def devices(events: Sequence[Event]) -> dict[str, str]:
-    """The device that each pod got, read from the claims alone."""
+    """The device of each pod, read from the claims alone."""
     found: dict[str, str] = {}
     for event in events:
         if event.key.resource == "resourceclaims" and event.is_about_object:
@@ -63,10 +63,10 @@ def devices(events: Sequence[Event]) -> dict[str, str]:
 
 
 def is_as_played(cluster: Cluster, fates: dict[str, Fate]) -> bool:
-    """Whether the pods got the devices that the judge gives them.
+    """True when the pods got the devices that the judge gives them.
 
-    Now and then the scheduler's queue tries one of several waiting pods later than another: its
-    order depends on back-off, of which the judge knows nothing.
+    Sometimes the scheduler's queue tries waiting pods in another order, because the order depends
+    on back-off, which the judge does not know.
     """
     return devices(cluster.line.events) == {
         name: fate.device for name, fate in fates.items() if fate.device

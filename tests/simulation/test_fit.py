@@ -1,4 +1,4 @@
-"""What fits is what a fork really places: ask in a seeded world, then make the copies and look."""
+"""Compares the number of pods that fit with the number that a fork places, in a seeded world."""
 
 import pytest
 
@@ -18,7 +18,7 @@ INFO = HistoryInfo(id=1, name="default")
 
 
 def world_of(seed: int) -> World:
-    """A used world with some room: more devices than pods have come for, some of them tainted."""
+    """A used world with room: it has more devices than its pods need, some of them tainted."""
     world = World(seed, devices=3 + seed % 4)
     for _ in range(6 + 3 * (seed % 5)):
         world.step()
@@ -41,7 +41,7 @@ def of_template(name: str) -> Subject:
 
 
 def place_copies(world: World, template: str, count: int) -> dict[str, int]:
-    """Make so many pods one after the other; how many each node got."""
+    """Creates this many pods one by one; returns the number of pods that each node got."""
     nodes: dict[str, int] = {}
     for number in range(count):
         world.cluster.pod(f"copy-{number}", template=template)

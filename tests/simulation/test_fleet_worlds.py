@@ -1,4 +1,4 @@
-"""Worlds with everything in them, a few hours each; `make simulate` runs many for long."""
+"""Fleet worlds of a few hours each; `make simulate` runs many worlds for longer."""
 
 import os
 
@@ -57,7 +57,7 @@ def test_double_allocation_is_noticed_at_its_event():
 
 
 def give(cluster: Cluster, name: str) -> None:
-    """Allocate by hand, as a broken scheduler would."""
+    """Allocates a device directly, as a broken scheduler would."""
     body = {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}}
     cluster.patch("resourceclaims", name, body)
     result = {"driver": "gpu.example.com", "pool": "n1", "device": "gpu-0", "request": "gpu"}

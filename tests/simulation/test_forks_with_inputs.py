@@ -1,8 +1,8 @@
-"""Forks with recorded inputs come to what a judge says that knows nothing of schedulers.
+"""Compares forks that replay recorded inputs with an independent judge.
 
-A script is played on a control plane of ours, which gives a history. A fork at the moment of a
-planted change, with that change as an edit and the history's later inputs, must give each pod the
-device, the eviction or the wait that the judge works out (`expected_differences.Play`).
+A script runs on redra's control plane, which gives a history. A fork at the moment of a planted
+change, with that change as an edit and the history's later inputs, must give each pod the device,
+the eviction or the wait that the judge computes (`expected_differences.Play`).
 """
 
 import random
@@ -41,10 +41,10 @@ ME = Actor(user="me")
 
 @dataclass
 class Forked(Play):
-    """Plays what is left of a script where its inputs are those that were recorded.
+    """Plays the rest of a script with the recorded inputs.
 
-    A pod finishes as long after it got its device as it did in the recording; one that did not
-    finish there does not finish here. `is_clear` turns false where two acts meet at one instant.
+    A pod finishes as long after it got its device as in the recording; a pod that did not finish
+    there does not finish here. `is_clear` becomes false when two acts happen at one instant.
     """
 
     recorded: Mapping[str, Fate] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Forked(Play):
 
 
 async def recorded(cluster: Cluster, script: Script) -> tuple[MemoryLog, HistoryInfo]:
-    """The history of a cluster."""
+    """The recorded history of a cluster."""
     log, events = MemoryLog(MemoryStore()), cluster.line.events
     settings = {**cluster.profile.settings(), "quirks": asdict(ControllerQuirks(c2=script.c2))}
     info = await log.create_history(
@@ -134,7 +134,7 @@ async def fork(
 
 
 def evictions(events: list[Event]) -> set[str]:
-    """The pods that were told to go because of a taint."""
+    """The pods that were evicted because of a taint."""
     return {
         event.key.name
         for event in events

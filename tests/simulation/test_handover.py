@@ -1,4 +1,4 @@
-"""Planted defects handed on: tests that fail without the repair, cases, names that are gone."""
+"""Exports of planted defects: tests that fail without the repair, cases, and redacted names."""
 
 import json
 import runpy
@@ -33,7 +33,7 @@ def write_soak(folder: Path, pods: int = PODS) -> Path:
 
 
 def run_test(file: Path) -> None:
-    """Run the test of an exported file, as pytest does with the fixture of the plug-in."""
+    """Runs the test of an exported file, as pytest does with the fixture of the plug-in."""
     names = runpy.run_path(str(file))
     (test,) = [value for name, value in names.items() if name.startswith("test_")]
     test(partial(stories.run, changes=None))

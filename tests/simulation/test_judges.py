@@ -1,4 +1,4 @@
-"""The judge of worlds and crashes notices each state that must not be."""
+"""The judge of worlds and crashes reports each forbidden state."""
 
 import copy
 import json
@@ -28,7 +28,7 @@ def event(number: int, kind: str, name: str, type: EventType, **tree: object) ->
 
 
 def history(*steps: tuple) -> list[Event]:
-    """Each step is kind, name and the parts of a tree; a name that comes again is an update."""
+    """A history of steps: kind, name and the parts of a tree. A repeated name is an update."""
     seen: set[tuple[str, str]] = set()
     found = []
     for number, (kind, name, tree) in enumerate(steps, 1):

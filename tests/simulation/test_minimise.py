@@ -1,4 +1,4 @@
-"""Defects planted in the engine of a soak: the smallest history that shows each of them."""
+"""Minimises soaks with planted defects to the smallest history that shows each defect."""
 
 import json
 import os
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(params=sorted(DEFECTS))
 def defect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """An engine with a defect, and the bundle of a soak that ran on it."""
+    """Plants a defect; the bundle is a soak that ran with it."""
     with planted_soak.planted(request.param):
         bundle = tmp_path / "soak.zip"
         planted_soak.write(planted_soak.soak(SEED, PODS), bundle)
@@ -31,7 +31,7 @@ def defect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
 
 
 def rules_broken(path: Path) -> set[str]:
-    """The rules that the history of a bundle breaks, and that it is one whole chain."""
+    """The rules that the history of a bundle breaks; checks that its chain is complete."""
     reader = BundleReader(path, ImportLimits())
     reader.check()
     watch = InvariantWatch()

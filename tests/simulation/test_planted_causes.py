@@ -1,4 +1,4 @@
-"""`why` names the cause that a generator planted: objects, numbers, and the event that made it."""
+"""`why` names the cause that a generator planted: objects, numbers, and the event behind it."""
 
 import random
 

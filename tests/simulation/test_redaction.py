@@ -1,4 +1,4 @@
-"""Histories without their names: what is left of texts that were in every place."""
+"""Redacted histories contain none of the marked texts that were in every field."""
 
 import base64
 import gzip
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 
 class Marks:
-    """Texts that occur nowhere else, in the order in which they sort."""
+    """Generates unique texts in ascending order."""
 
     def __init__(self) -> None:
         self.all: list[str] = []
@@ -45,7 +45,7 @@ class Marks:
         return self.all[-1]
 
     def left_in(self, content: bytes) -> Iterator[str]:
-        """The marks that are in the bytes, as they are or in Base64 at any offset."""
+        """The marks that the bytes contain, plain or in Base64 at any offset."""
         folded = content.lower()
         for mark in self.all:
             forms = {mark.encode(), mark.encode()[::-1], mark.encode().hex().encode()}
@@ -57,7 +57,7 @@ class Marks:
 
 
 def marked(mark: Marks) -> Cluster:
-    """A marked text in every place that a person writes."""
+    """Objects with a marked text in every field that a user writes."""
     space, node, pool, label, model = (mark() for _ in range(5))
     cluster = Cluster(namespaces=("default", space))
     cluster.node(node, **{"example_com/rack": label})
@@ -152,7 +152,7 @@ def marked(mark: Marks) -> Cluster:
 
 
 def others(mark: Marks, space: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Objects that decisions don't read, or of which they read little."""
+    """Objects of which decisions read little or nothing."""
 
     def tree(version: str, kind: str, namespace: str = "", **parts: Any) -> dict[str, Any]:
         metadata = {"name": mark()} | ({"namespace": namespace} if namespace else {})
@@ -191,7 +191,7 @@ WHOLE = ("bundle", "audit", "watch", "objects", "k8shark")
 
 
 def unpacked(path: Path) -> dict[str, bytes]:
-    """The names and contents of what was written, of archives too."""
+    """The names and contents of the written files, and of the members of archives."""
     files = [path] if path.is_file() else sorted(path.iterdir())
     contents = {file.name: file.read_bytes() for file in files}
     for file in files:
@@ -287,7 +287,7 @@ READ = sorted(
 
 
 def filled(node: SchemaNode, mark: Marks, place: str, found: dict[str, str], depth: int = 0) -> Any:
-    """A tree with a mark of its own in every text that a schema has room for."""
+    """A tree with its own mark in every text field of a schema."""
     if depth > 24:
         return None
     match node.shape:

@@ -1,9 +1,9 @@
-"""Rehearsals name what a machine planted for a release, and nothing where it planted nothing.
+"""Rehearsals name the differences that a generator planted for a release, and no others.
 
-A world is a cluster of ours under one release in which pods come, finish and go. Each plant adds
-one thing that another release treats otherwise and says by itself what has to be named: which pods
-fare otherwise, which objects are refused, which fields go, which texts change. What a plant knows
-comes from the pages of parity, not from the rehearsal.
+A world is a cluster under one release in which pods arrive, finish and end. Each plant adds one
+thing that another release treats differently, and states what the rehearsal must name: pods with
+another outcome, refused objects, dropped fields, changed texts. The knowledge of a plant comes from
+the pages of parity, not from the rehearsal.
 """
 
 import json
@@ -40,12 +40,13 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 @dataclass
 class Expected:
-    """What a rehearsal has to name, and nothing beside it.
+    """The differences that a rehearsal must name; it must name no others.
 
-    `pods` are those that fare otherwise with their gravest class; of `refused`, `dropped`,
-    `begins`, `texts`, `fields` and `versions` each has to be part of one entry, and each entry has
-    to have one of them. `by` has the sets of settings that changes come from: of each change one of
-    them, and each of them of a change. Of objects `over_limit` those of `split` must be split.
+    `pods` are the pods with another outcome, with their gravest class. Each text of `refused`,
+    `dropped`, `begins`, `texts`, `fields` and `versions` must be part of an entry, and each entry
+    must contain one of them. `by` holds sets of settings: each change must come from one of them,
+    and each of them must cause a change. Of the objects `over_limit`, those in `split` must be
+    split.
     """
 
     pods: dict[str, str] = field(default_factory=dict)
@@ -63,7 +64,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Plant:
-    """A release, another one, and what is planted for them; `gates` of the first are switched."""
+    """A source and a target release, and the plant for them; `gates` are set in the source."""
 
     source: str
     target: str
@@ -77,7 +78,7 @@ def nothing(cluster: Cluster, drawn: random.Random) -> Expected:
 
 
 def lonely(cluster: Cluster, name: str, devices: list[JsonObject], **spec: object) -> None:
-    """A node with devices that only the class of its name selects."""
+    """Adds a node with devices that only the DeviceClass of the same name selects."""
     attributes = {"attributes": {"own": {"string": name}}}
     cluster.node(name)
     cluster.device_class(name, f'device.attributes["{DRIVER}"].?own.orValue("") == "{name}"')
@@ -88,7 +89,7 @@ def lonely(cluster: Cluster, name: str, devices: list[JsonObject], **spec: objec
 
 
 def come(cluster: Cluster, name: str, template: str, **spec: object) -> None:
-    """A pod that is tried when all is at rest."""
+    """Creates a pod that is tried when the cluster is at rest."""
     cluster.settle()
     cluster.wait(5)
     cluster.pod(name, template=template, **spec)
@@ -199,7 +200,7 @@ def applied_taint(cluster: Cluster, drawn: random.Random) -> Expected:
 
 
 def told_of_claims(cluster: Cluster, drawn: random.Random) -> Expected:
-    """Up to 1.36 a pod that waits is told that no claim of it was freed, too (r8)."""
+    """Up to 1.36 the message of a waiting pod also says that none of its claims was freed (r8)."""
     lonely(cluster, "alone", [{"name": "gpu-0"}])
     come(cluster, "holder", "alone")
     come(cluster, "waiting", "alone")
@@ -210,7 +211,7 @@ def told_of_claims(cluster: Cluster, drawn: random.Random) -> Expected:
 
 
 def toleration_without_effect(cluster: Cluster, drawn: random.Random) -> Expected:
-    """A toleration without an effect does not keep a pod (C2); without the defect it does."""
+    """A toleration without an effect does not protect a pod (C2); without the defect it does."""
     lonely(cluster, "alone", [{"name": "gpu-0"}])
     spec = claim_spec("alone", tolerations=[{"key": KEY, "operator": "Exists"}])
     cluster.create("resource.k8s.io/v1", "ResourceClaimTemplate", "tolerant", spec={"spec": spec})
@@ -227,7 +228,7 @@ def toleration_without_effect(cluster: Cluster, drawn: random.Random) -> Expecte
 
 
 def counters_dropped(cluster: Cluster, drawn: random.Random) -> Expected:
-    """Without the gate counters are dropped: both partitions of one device are handed out."""
+    """Without the gate, counters are dropped: both partitions of one device are allocated."""
     consumes = [{"counterSet": "gpu", "counters": {"memory": {"value": "10Gi"}}}]
     parts = [{"name": f"part-{n}", "consumesCounters": consumes} for n in range(2)]
     lonely(cluster, "alone", parts)
@@ -251,9 +252,9 @@ def counters_dropped(cluster: Cluster, drawn: random.Random) -> Expected:
 
 
 def either_gate(cluster: Cluster, drawn: random.Random) -> Expected:
-    """One device is kept by its taint, one by its counters: without either gate one is free.
+    """A taint blocks one device and counters block another; without either gate one is free.
 
-    Only with both gates as they were nothing is.
+    No device is free only if both gates keep their values.
     """
     counters = [{"counterSet": "gpu", "counters": {"memory": {"value": "10Gi"}}}]
     taints = [{"key": KEY, "effect": "NoSchedule"}]
@@ -280,7 +281,7 @@ def either_gate(cluster: Cluster, drawn: random.Random) -> Expected:
 
 
 def both_in_one_slice(cluster: Cluster, drawn: random.Random) -> Expected:
-    """Up to 1.34 devices and counters are in one slice, since 1.35 in slices of their own."""
+    """Up to 1.34 devices and counters share a slice; since 1.35 they are in separate slices."""
     counters = {"memory": {"value": "10Gi"}}
     consumes = [{"counterSet": "gpu", "counters": counters}]
     parts: list[JsonObject] = [{"name": f"part-{n}", "consumesCounters": consumes} for n in (0, 1)]
@@ -378,7 +379,7 @@ async def rehearsed(
 
 
 def live(cluster: Cluster, drawn: random.Random) -> None:
-    """Pods that come, finish and go, with a device for each: no release decides otherwise."""
+    """Runs pods with one device each, which every release decides alike."""
     cluster.node("n1")
     cluster.device_class()
     cluster.slice("n1", devices=8)

@@ -1,4 +1,4 @@
-"""Does it survive? Seeded worlds, crashes anywhere, and a log that agrees with itself."""
+"""Seeded worlds with crashes at any step, whose log must give the same result when folded again."""
 
 import os
 

@@ -1,7 +1,7 @@
 """A seeded world: a fleet, arrivals, ends of pods, taints, lost nodes and drivers, over weeks.
 
-Everything random comes from one generator, so a seed is a story that can be told again. After every
-step the world is at rest and the rules must hold.
+The seed decides everything random, so it reproduces a run. After every step the world is at rest
+and the rules must hold.
 """
 
 import random
@@ -18,7 +18,7 @@ OFF = frozenset({"kubelet", "deployments", "replicasets", "statefulsets", "daemo
 
 
 class World:
-    """A cluster that somebody uses."""
+    """A seeded cluster in use."""
 
     def __init__(self, seed: int, *, nodes: int = 3, devices: int = 3) -> None:
         self.seed = seed
@@ -70,7 +70,7 @@ class World:
         self.cluster.pod(f"pod-{self.names}", claim=claim)
 
     def finish(self) -> None:
-        """The kubelet says that a pod has ended, once."""
+        """Sets the final phase of a random running pod."""
         if pod := self._some_pod(is_running):
             self.cluster.finish(pod, self.random.choice(["Succeeded", "Failed"]))
 
@@ -79,7 +79,7 @@ class World:
             self.cluster.delete("pods", pod)
 
     def reap(self) -> None:
-        """The kubelet ends what terminates."""
+        """Deletes terminating pods, as kubelets do."""
         for key in list(self.cluster.line.views.objects.keys("", "pods")):
             tree = self.cluster.get("pods", key.name)
             if tree is not None and "deletionTimestamp" in tree["metadata"]:
@@ -132,7 +132,7 @@ class World:
     # How it runs
 
     def step(self, *, crash: float = 0.0) -> None:
-        """One act, then time passes; with some chance all controllers lose their memory before."""
+        """Does one act and lets time pass; replaces the controllers before, at chance `crash`."""
         act = self.random.choices(ACTS, WEIGHTS)[0]
         wait = self.random.choice([0, 0.001, 0.5, 1, 7, 30, 600])
         if crash and self.fate.random() < crash:
@@ -140,24 +140,24 @@ class World:
         try:
             act(self)
         except (AlreadyExists, Conflict, NotFound):
-            self.refusals += 1  # users are refused now and then; the world goes on
+            self.refusals += 1  # some acts are refused; the world continues
         self.cluster.wait(wait)
         self.check()
 
     def crash(self) -> None:
-        """A process dies and another begins: all that controllers know comes from the log."""
+        """Replaces the controllers by new ones that fold the log from its start."""
         self.crashes += 1
         self.cluster.restart()
 
     def check(self) -> None:
-        """The rules that hold at rest."""
+        """Checks the rules that hold at rest. Raises Unsound, which names the seed."""
         try:
             self.sound.check_whole()
         except Unsound as broken:
             raise Unsound(f"seed {self.seed}: {broken}") from broken
 
     def state(self) -> dict[str, object]:
-        """What exists, without versions, times and Event objects."""
+        """The existing objects by key, without versions, managed fields and Event objects."""
         objects = self.cluster.line.views.objects
         found: dict[str, object] = {}
         for group, resource in objects.resources():
@@ -171,7 +171,7 @@ class World:
         return found
 
     def end(self) -> None:
-        """What must be true of the whole story."""
+        """Checks that no pod was evicted or placed twice."""
         evicted: list[str] = []
         placed: list[str] = []
         for event in self.cluster.line.events:
