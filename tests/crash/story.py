@@ -89,7 +89,7 @@ def _beginning(home: str) -> list[Act]:
 
 
 def _arrivals(home: str) -> list[Act]:
-    """Creates pods: rows 0 to 2 have single pods, row 3 has many; all fit."""
+    """The acts that create pods: rows 0 to 2 are for single pods, row 3 is for many; all fit."""
     found = [_pod(f"fixed-{n}-{d}", f"at-n{n}-d{d}", home) for n in range(2) for d in range(3)]
     found += [_pod(f"short-{d}", f"at-n2-d{d}", home, seconds=5) for d in range(2)]
     found.append(_pod("stoic", "stoic", home))
@@ -133,7 +133,7 @@ def _ends(home: str) -> list[Act]:
 
 
 def _return(home: str) -> list[Act]:
-    """Removes the taint; the waiting pods get the devices."""
+    """The acts that remove the taint; waiting pods then get the devices."""
     return [
         _delete(RESOURCE, "devicetaintrules", f"bad-{home}"),
         _pod("again", "at-n0-d1", home),

@@ -5,7 +5,7 @@ import importlib
 
 
 def main() -> None:
-    """Find the module, run it; it raises what it finds."""
+    """Finds and runs the module, which raises its findings."""
     parser = argparse.ArgumentParser(prog="tests.fuzz", description=__doc__)
     parser.add_argument("name", help="a module of this package with a function `run`")
     parser.add_argument("--cases", type=int, default=1_000)

@@ -1,8 +1,8 @@
-"""Requests made from the served OpenAPI: `python -m tests.fuzz api --cases N --seed S`.
+"""Requests generated from the served OpenAPI: `python -m tests.fuzz api --cases N --seed S`.
 
-schemathesis reads the documents of all group-versions as a client would and makes requests that
-they allow, and requests that they do not. Most are moved to a namespace and a name that exist, so
-that they get past the first check. The same seed gives the same cases.
+schemathesis reads the documents of all group-versions as a client would, and makes requests that
+they allow and requests that they forbid. Most requests get an existing namespace and name, so that
+they pass the first check. The same seed gives the same cases.
 """
 
 import json
@@ -32,19 +32,19 @@ NAMES = ["x", "x0", "x1", "x2"]
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """An operation of a document, by its place, and its strategies."""
+    """An operation of a document by its place, with its strategies."""
 
     place: str
     found: schemathesis.schemas.APIOperation
 
     def number(self, seed):
-        """A number of its own, the same in every process."""
+        """A number derived from the operation and the seed, the same in every process."""
         name = f"{seed} {self.place} {self.found.method} {self.found.path}"
         return zlib.crc32(name.encode())
 
 
 def operations(found, places=()):
-    """Every operation of the served documents, of all or of those at the given places."""
+    """Every operation of the served documents, or those at the given places."""
     index = json.loads(found.send(Sent(method="GET", path="/openapi/v3")).body)["paths"]
     every = []
     for place in sorted(places or index):
@@ -57,7 +57,7 @@ def operations(found, places=()):
 
 
 def requests_of(operation, count, seed):
-    """About `count` requests, half of them such as the document does not allow."""
+    """About `count` requests, half of which the document does not allow."""
     rng = random.Random(operation.number(seed))
     shares = {GenerationMode.POSITIVE: (count + 1) // 2, GenerationMode.NEGATIVE: count // 2}
     for mode, share in shares.items():
@@ -130,9 +130,9 @@ def _body(rng, case):
 
 
 def run(*, cases, seed, places=()):
-    """Send about `cases` cases, spread over all operations; raises the first Finding.
+    """Sends about `cases` cases, spread over all operations; raises the first Finding.
 
-    Returns how often each code was answered.
+    Returns the number of answers by code.
     """
     codes = Counter()
     with target() as found:

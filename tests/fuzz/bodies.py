@@ -1,9 +1,8 @@
-"""Bodies that nobody meant: `python -m tests.fuzz bodies --cases N --seed S`.
+"""Broken request bodies: `python -m tests.fuzz bodies --cases N --seed S`.
 
 Each case takes a valid object, changes it, writes it as JSON, YAML or protobuf (which is damaged
 once more), and sends it as a create, a replacement, a patch of any type, or the options of a
-delete. What was stored in spite of that is then read in every form. The same seed gives the same
-cases.
+delete. If an object is stored, it is then read in every form. The same seed gives the same cases.
 """
 
 import json
@@ -51,20 +50,20 @@ _OTHER_TYPES = ["", "text/plain", "application/cbor", "application/json;charset=
 
 
 class Cases:
-    """Makes the requests of one case after the other."""
+    """Generates the requests, case by case."""
 
     def __init__(self, seed):
         self._rng = random.Random(seed)
         self._seeds = all_seeds()
 
     def setup(self):
-        """The objects that patches and replacements begin from."""
+        """The requests that create the objects of patches and replacements."""
         for seed in self._seeds:
             body = json.dumps(seed.tree).encode()
             yield Sent(method="POST", path=seed.collection, body=body)
 
     def next(self):
-        """The requests of the next case: a write, and a read of what it may have left."""
+        """The requests of the next case: a write, and a read of the stored object."""
         rng = self._rng
         seed = rng.choice(self._seeds)
         make = rng.choices(
@@ -90,7 +89,7 @@ class Cases:
         return self._written("PUT", path, mutations.mutated(self._rng, tree))
 
     def _target(self, seed):
-        """An object or a part of it, and a body for that."""
+        """The path of an object or of a part of it, and a body for it."""
         rng = self._rng
         path, tree = f"{seed.collection}/{seed.tree['metadata'].get('name', 'x')}", seed.copy()
         if seed.subresources and rng.random() < 0.35:
@@ -177,7 +176,7 @@ class Cases:
 
 
 def send_cases(found, cases):
-    """Send this many of the cases to a target that was set up."""
+    """Sends the cases to a target, one per step, after the objects are set up."""
     for sent in cases.setup():
         found.send(sent)
     while True:
@@ -187,9 +186,9 @@ def send_cases(found, cases):
 
 
 def run(*, cases, seed):
-    """Send `cases` cases in parts, each to a server of its own; raises the first Finding.
+    """Sends `cases` cases in parts, each to its own server; raises the first Finding.
 
-    Returns how often each code was answered.
+    Returns the number of answers by code.
     """
     codes = Counter()
     done = 0

@@ -1,8 +1,8 @@
 """The cases of `bodies` and `requests` against real processes: `python -m tests.fuzz live …`.
 
-Everything that the process in process lacks takes part: the HTTP parser, PostgreSQL, controllers
-and emulated kubelets that look at what was stored. Afterwards the process must end well and have
-told of no mistake, and a replay of its log must find the chain whole and decide as it did.
+Unlike the application in process, a real process has the HTTP parser, PostgreSQL, controllers and
+emulated kubelets that read the stored objects. Afterwards the process must end in order and report
+no internal error, and a replay of its log must find a complete chain and the same decisions.
 """
 
 import json
@@ -33,12 +33,12 @@ class LiveTarget:
         self.judge = Judge()
 
     def send(self, sent):
-        """Send one request; watches, which take their time, are left to the other fuzzers."""
+        """Sends one request, unless it is a watch, which the other fuzzers cover."""
         if "watch" in sent.query or "follow" in sent.query or not _can_be_sent(sent):
             return None
         headers = {name: value.encode("latin-1", "replace") for name, value in sent.headers.items()}
         headers.pop("content-length", None)
-        # A path that is escaped already stays as it is.
+        # An escaped path is not escaped again.
         target = quote(sent.path, safe="/%@:;").encode() + b"?" + sent.query.encode()
         url = self._client.base_url.copy_with(raw_path=target)
         try:
@@ -52,7 +52,7 @@ class LiveTarget:
         return answered
 
     def settle(self, name):
-        """It serves, says that it is well, and has not grown without bound."""
+        """Checks that the server is ready and that its peak memory is within the bound."""
         health = self._client.get("/readyz").text
         assert health == "ok", health
         self.judge.report(name)
@@ -65,9 +65,9 @@ CASES = {"bodies": bodies.Cases, "requests": requests.Cases}
 
 
 def run(*, cases, seed):
-    """Send `cases` cases of both fuzzers, each to a process of its own; raises the first Finding.
+    """Sends `cases` cases of both fuzzers, each to its own process; raises the first Finding.
 
-    Returns how often each code was answered.
+    Returns the number of answers by code.
     """
     codes = Counter()
     for name in CASES:
@@ -76,7 +76,7 @@ def run(*, cases, seed):
 
 
 def run_one(name, *, cases, seed):
-    """Send `cases` cases of one fuzzer to one process."""
+    """Sends `cases` cases of one fuzzer to one process."""
     with tempfile.TemporaryDirectory() as folder:
         server = ServerProcess(Path(folder))
         server.start()
@@ -95,16 +95,16 @@ def run_one(name, *, cases, seed):
 
 
 def _can_be_sent(sent):
-    """Whether an HTTP client takes it: what the parser refuses is for the tests of connections."""
+    """True when an HTTP client can send the request; tests of connections cover the others."""
     return sent.method.isupper() and all(
         value.isprintable() and value == value.strip() for value in sent.headers.values()
     )
 
 
 def _check_history(data):
-    """The chain is whole, our decisions come out again, and the views follow from the log.
+    """Checks that the chain is complete, and that decisions and views follow from the log.
 
-    Invariants of claims are not judged: the cases write statuses as no driver would.
+    Invariants of claims are not checked: the cases write statuses that no driver would write.
     """
     verified, _ = _redra(data, "replay", "default", "--mode", "verify")
     assert verified["chain"]["problem"] == ""

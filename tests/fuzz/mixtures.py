@@ -1,4 +1,4 @@
-"""Files of every format, changed at random, joined and packed: what a bug report may hold."""
+"""Files of every format, randomly changed, joined and packed, as in a bug report."""
 
 import gzip
 import io
@@ -30,7 +30,7 @@ PACKINGS = (gzip.compress, lzma.compress, zstandard.compress, lambda content: co
 
 
 def written(rng, folder):
-    """The files of a case: one to four formats, damaged or not, beside or within each other."""
+    """Writes the files of a case: one to four formats, some damaged, side by side or nested."""
     names = rng.sample(sorted(CASES), rng.choice((1, 1, 2, 4)))
     files = {}
     for number, name in enumerate(names):

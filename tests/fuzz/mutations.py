@@ -1,4 +1,4 @@
-"""Trees that are almost right: a few changes of a valid object, drawn from a seeded source."""
+"""Almost valid trees: a few changes of a valid object, drawn from a seeded source."""
 
 import copy
 
@@ -64,7 +64,7 @@ METADATA = {
 
 
 def mutated(rng, tree):
-    """A changed copy."""
+    """A changed copy of a tree."""
     found = copy.deepcopy(tree)
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
         found = rng.choices(
@@ -75,7 +75,7 @@ def mutated(rng, tree):
 
 
 def odd(rng):
-    """Any value that is hardly ever right."""
+    """A value that is rarely valid."""
     return copy.deepcopy(rng.choice(ODD))
 
 
@@ -124,7 +124,7 @@ def _removed(rng, tree):
 
 
 def _repeated(rng, tree):
-    """A list with one item many times."""
+    """A list that repeats one item many times."""
     lists = [path for path in places(tree) if isinstance(at(tree, path), list) and at(tree, path)]
     if lists:
         items = at(tree, rng.choice(lists))
@@ -176,7 +176,7 @@ def _metadata(rng, tree):
 
 
 def _typed(rng, tree):
-    """A value of the right shape and the wrong content, where the name tells the shape."""
+    """A value of the right type with wrong content, if the field's name implies the type."""
     wanted = [
         (path, values)
         for path in places(tree)

@@ -1,9 +1,9 @@
-"""Recordings that nobody made: `python -m tests.fuzz recordings --cases N --seed S`.
+"""Broken recordings: `python -m tests.fuzz recordings --cases N --seed S`.
 
 Each case changes the story of `stories` in one format: trees, texts, keys, stamps, the order, the
-manifest. Then it goes the whole way: import, open again from what was stored, every view, every
-page and list in every form, every controller's fold, the replays. What import refuses must be said
-in words with a place; what it takes must not break anything, and the history beside it is served.
+manifest. Then it goes the whole way: import, reopening from the stored log, every view, every page
+and list in every form, every controller's fold, the replays. A refusal of the import must name a
+place; an accepted recording must not break anything, and the other history is still served.
 """
 
 import json
@@ -67,9 +67,9 @@ NUMBERS = (-1, 0, 2**31, 2**53, 2**63 - 1, 2**63, 2**64, 2**70, -(2**63) - 1, 1.
 
 
 def run(*, cases, seed):
-    """Send `cases` cases the whole way; raises the first that breaks something.
+    """Sends `cases` cases the whole way; raises the first that breaks something.
 
-    Returns how often each outcome was met: `taken`, `refused`.
+    Returns the number of cases by outcome: `taken`, `refused`.
     """
     outcomes = Counter()
     for number in range(cases):
@@ -94,7 +94,7 @@ def _case(name):
 
 
 def _written(rng, folder):
-    """The files of a case, and whether the import is to pass over what it cannot read."""
+    """Writes the files of a case; returns also whether the import skips unreadable parts."""
     makers = (_bundle, _audit, _watches, _dump, mixtures.written)
     make = rng.choices(makers, weights=(5, 3, 2, 1, 3))[0]
     return make(rng, folder), rng.random() < 0.5
@@ -122,7 +122,7 @@ def _bundle(rng, folder):
 
 
 def _number_again(lines):
-    """Revisions without a gap, which the objects name too, as the product's own bundles have."""
+    """Renumbers revisions without a gap, also in the objects, as in redra's own bundles."""
     for revision, line in enumerate(lines, start=1):
         line["revision"] = revision
         tree = line["payload"]["object"]
@@ -264,7 +264,7 @@ async def _whole_way(rng, paths, keep_going, portal):
 
 
 async def _imported(store, wanted):
-    """Import; returns the refusal."""
+    """Imports the files; returns the refusal."""
     try:
         await importing.import_history(store, SETTINGS, wanted, NAME, lambda _done, _total: None)
     except (InputError, ChainBroken) as refusal:
@@ -296,7 +296,7 @@ async def _replayed(rng, store):
 
 
 async def _folded_by_controllers(store):
-    """Every controller of the release folds everything, whoever has decided it."""
+    """Folds all events in every controller of the release."""
     info = await stores.find_history(store, NAME)
     profile = profiles.from_settings(info.settings)
     views = LiveViews(profile)
@@ -313,7 +313,7 @@ async def _folded_by_controllers(store):
 
 
 async def _served(rng, store):
-    """A service that begins on the store has every page of the history, and the other one."""
+    """Checks that a new service over the store serves every page, and the other history."""
     async with opening.open_histories(store, SETTINGS) as histories:
         await opening.default_history(histories, SETTINGS)
         meter = Telemetry()

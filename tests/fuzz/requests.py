@@ -1,10 +1,10 @@
-"""Requests that are odd in themselves: `python -m tests.fuzz requests --cases N --seed S`.
+"""Malformed requests: `python -m tests.fuzz requests --cases N --seed S`.
 
-Where `bodies` and `api` send odd objects to the right place, here the request is odd: parameters
-given twice or belonging to another endpoint, the character 0 and other control characters in every
-part, values of every type at every level of custom objects and of their patches, media types,
-methods and encodings that do not belong together. Redra's own endpoints take part. The same cases
-go to a real process with its database by `live`.
+`bodies` and `api` send malformed objects to the right endpoint; here the request is malformed:
+repeated parameters or those of another endpoint, the character 0 and other control characters in
+every part, values of every type at every level of custom objects and of their patches, media types,
+methods and encodings that do not fit together. The cases include redra's own endpoints. `live`
+sends the same cases to a real process with its database.
 """
 
 import gzip
@@ -133,7 +133,7 @@ REDRA_BODIES = (
 
 
 class Cases:
-    """Makes the requests of one case after the other; `setup` makes what they are about."""
+    """Generates the requests, case by case; `setup` creates their objects."""
 
     def __init__(self, seed):
         self._rng = random.Random(f"requests {seed}")
@@ -149,7 +149,7 @@ class Cases:
         ]
 
     def setup(self):
-        """The objects that the requests are about."""
+        """The requests that create the objects of the cases."""
         for seed in self._seeds:
             yield _post(seed.collection, seed.tree)
         yield _post(CRDS, definition())
@@ -181,7 +181,7 @@ class Cases:
         )
 
     def _parameters(self):
-        """Any parameters on what can be read."""
+        """A read with any parameters."""
         rng = self._rng
         path = rng.choice(self._places)
         headers = {"accept": rng.choice(ACCEPTS)} if rng.random() < 0.3 else {}
@@ -193,7 +193,7 @@ class Cases:
         )
 
     def _custom(self):
-        """A custom object, or a patch of one, with a value of any type at any level."""
+        """A write or patch of a custom object with a value of any type at any level."""
         rng = self._rng
         tree = mutations.mutated(rng, self._widget())
         if rng.random() < 0.5 and isinstance(tree, dict):
@@ -297,7 +297,7 @@ class Cases:
 
 
 def _escaped(text):
-    """The text as it stands in a query; some characters stay as they are."""
+    """The text escaped for a query; some characters are left unescaped."""
     raw = text.encode("utf-8", "surrogatepass")
     return quote(raw, safe="") if "\0" in text or "\n" in text else quote_plus(raw, safe="()=,!")
 
@@ -307,9 +307,9 @@ def _post(path, tree):
 
 
 def run(*, cases, seed):
-    """Send `cases` cases in parts, each to a server of its own; raises the first Finding.
+    """Sends `cases` cases in parts, each to its own server; raises the first Finding.
 
-    Returns how often each code was answered.
+    Returns the number of answers by code.
     """
     codes = Counter()
     done = 0

@@ -1,4 +1,4 @@
-"""Valid objects to begin from: at least one of each family of kinds, in every served version."""
+"""Valid objects that fuzzers start from: one or more per family of kinds, in every version."""
 
 import copy
 from dataclasses import dataclass
@@ -342,7 +342,7 @@ DELETE_OPTIONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Seed:
-    """A valid object and where it is written."""
+    """A valid object and its paths."""
 
     tree: dict
     collection: str
@@ -361,12 +361,12 @@ class Seed:
         return self.kind.endswith("Review")
 
     def copy(self):
-        """A tree of one's own."""
+        """A copy of the object's tree."""
         return copy.deepcopy(self.tree)
 
 
 def all_seeds():
-    """Every seed, with its paths."""
+    """All seeds with their paths."""
     return [_seed(tree) for tree in yaml.safe_load_all(_TEXT)]
 
 

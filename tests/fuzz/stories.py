@@ -1,8 +1,8 @@
-"""The story that the fuzzer of recordings changes: one small cluster, told in every format.
+"""The story that the fuzzer of recordings changes: one small cluster, written in every format.
 
-A `Cluster` in virtual time has objects of all kinds that controllers and views look into. Its log
-is told as a bundle, an audit log, watch streams and a dump. Bundles are sealed here without the
-product's chain, so that a changed one is as whole as the product would have made it.
+A `Cluster` in virtual time has objects of all kinds that controllers and views read. Its log is
+written as a bundle, an audit log, watch streams and a dump. Bundles are sealed here without the
+product's code, so that a changed bundle has a valid chain.
 """
 
 import hashlib
@@ -93,7 +93,7 @@ def _create(cluster, tree):
 
 
 def bundle_lines():
-    """The events as trees: those of a bundle's lines, without hashes."""
+    """The events as the trees of a bundle's lines, without hashes."""
     found = [event_json(event) for event in events()]
     for line in found:
         del line["hash"]
@@ -110,7 +110,7 @@ def audit_and_watches(folder):
 
 
 def objects():
-    """The objects that are left at the end."""
+    """The objects that exist at the end."""
     found = {}
     for event in events():
         if event.type == _GONE:
@@ -121,7 +121,7 @@ def objects():
 
 
 def seal(path, lines, settings, **manifest):
-    """Write lines, whose objects are trees or texts, as a bundle with right hashes."""
+    """Writes lines, whose objects are trees or texts, as a bundle with valid hashes."""
     previous = b"\0" * 32
     written, state = [], {}
     for line in lines:

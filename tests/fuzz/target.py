@@ -1,9 +1,9 @@
-"""What the API fuzzers send to, and the judge of its answers.
+"""The target of the API fuzzers, and the judge of its answers.
 
-`Target` is the application in process over the memory adapters: a case costs a millisecond. What is
-judged is the same for a real server (`live.py`): no 5xx, a Status with a reason for every refusal,
-JSON for everything else, bounded memory, and afterwards a log whose chain holds and whose views are
-what a new fold gives.
+`Target` is the application in process over the memory adapters: a case costs a millisecond. The
+rules are the same for a real server (`live.py`): no 5xx, a Status with a reason for every refusal,
+JSON for everything else, bounded memory, and afterwards a log with a valid chain, whose new fold
+gives the served views.
 """
 
 import faulthandler
@@ -46,7 +46,7 @@ PAGE = 5_000
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """One request. `body` None sends none; `headers` in lower case."""
+    """A request. `body` is None for no body; `headers` are in lower case."""
 
     method: str
     path: str
@@ -61,7 +61,7 @@ class Sent:
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
-    """What came back."""
+    """The answer to a request."""
 
     code: int
     headers: dict
@@ -69,25 +69,25 @@ class Answered:
 
 
 class Finding(AssertionError):
-    """Something that must not happen, with the request that made it happen."""
+    """A broken promise of the server, with the request and the answer."""
 
     def __init__(self, what, sent, answered):
         super().__init__(f"{what}\n  sent: {sent}\n  got: {answered.code} {answered.body[:600]!r}")
 
 
 class Judge:
-    """Looks at each answer and counts."""
+    """Judges each answer and counts the codes."""
 
     def __init__(self):
         self.codes = Counter()
         self._begin = self._before = _peak()
 
     def begin(self):
-        """Take what the process has used so far as used by others, such as the generator."""
+        """Sets the memory baseline of a case; memory used before belongs to the generator."""
         self._before = _peak()
 
     def judge(self, sent, answered):
-        """Raise Finding for an answer that breaks a promise."""
+        """Checks an answer. Raises Finding for a broken promise."""
         self.codes[answered.code] += 1
         grown = _peak() - self._before
         if grown > CASE_GROWTH_MAX:
@@ -101,12 +101,12 @@ class Judge:
             _check_json(sent, answered)
 
     def settle(self):
-        """Judge the run as a whole."""
+        """Checks the memory growth of the whole run."""
         grown = _peak() - self._begin
         assert grown < RUN_GROWTH_MAX, f"memory rose by {grown // 1024} MiB over the run"
 
     def report(self, name):
-        """One line about what was seen."""
+        """Prints one line with the counts and the memory growth."""
         counted = ", ".join(f"{code}: {count}" for code, count in sorted(self.codes.items()))
         grown = (_peak() - self._begin) // 1024
         print(f"{name}: {self.codes.total()} requests ({counted}); peak memory +{grown} MiB")
@@ -122,7 +122,7 @@ class Target:
         self.judge = Judge()
 
     def send(self, sent):
-        """Send one request and judge its answer."""
+        """Sends one request and judges its answer."""
         self.judge.begin()
         faulthandler.dump_traceback_later(HANG_SECONDS, exit=True, file=sys.__stderr__)
         try:
@@ -133,7 +133,7 @@ class Target:
         return answered
 
     def settle(self):
-        """The chain holds, and a new fold gives the views that were served."""
+        """Checks the chain, that a new fold gives the served views, and the run as a whole."""
         self._portal.call(self._check_history)
         self.judge.settle()
 
@@ -193,7 +193,7 @@ class Target:
 
 @contextmanager
 def target() -> Iterator[Target]:
-    """A new application; what it holds is checked on leaving without an error."""
+    """A new application; its history is checked at the end of the block, unless that raised."""
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(
@@ -242,6 +242,6 @@ def _decoded(answered):
 
 
 def _peak():
-    """Peak memory of this process in KiB."""
+    """The peak memory of this process in KiB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak // 1024 if sys.platform == "darwin" else peak

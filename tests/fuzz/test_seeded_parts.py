@@ -1,7 +1,7 @@
 """A small part of the API fuzzers with a fixed seed; `make fuzz` runs the large one.
 
-A finding is raised by the fuzzer itself. What is looked at here is that the cases were worth it:
-that some were stored and some refused, for several reasons.
+The fuzzers raise findings themselves. These tests check that the cases are useful: some are stored
+and some are refused, for several reasons.
 """
 
 import pytest

@@ -29,7 +29,7 @@ _MERGES = [
 
 
 def json_text(rng, tree):
-    """JSON, now and then not quite."""
+    """The JSON text of a tree, sometimes damaged."""
     text = json.dumps(tree, ensure_ascii=rng.random() < 0.7)
     if rng.random() < 0.55:
         return _bytes(text)
@@ -41,7 +41,7 @@ def json_text(rng, tree):
 
 
 def yaml_text(rng, tree):
-    """YAML, now and then not quite."""
+    """The YAML text of a tree, sometimes damaged."""
     text = _dumped(rng, tree)
     if rng.random() < 0.4:
         return _bytes(text)

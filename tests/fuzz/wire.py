@@ -12,7 +12,7 @@ _MESSAGES = fields.MESSAGES
 
 
 def protobuf_body(rng, tree):
-    """A body for `tree`; None when its kind has no message."""
+    """A protobuf body for `tree`; None when its kind has no message."""
     api_version, kind = tree.get("apiVersion"), tree.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None
@@ -54,7 +54,7 @@ def _field(rng, number, field, value, depth):
 
 
 def _value(rng, number, kind, value, depth):
-    """The value as its type wants it, or, when it is of another, as what it is."""
+    """The value encoded as the type of its field, or as its own type if that differs."""
     if kind in ("int32", "int64", "bool") and isinstance(value, bool | int):
         return tagged(number, 0, varint(value))
     if kind == "bytes" and isinstance(value, str):

@@ -1,11 +1,11 @@
-"""Random clusters and claims, answered by the product and by the literal allocator.
+"""Random clusters and claims, allocated by the product and by the literal allocator.
 
-Worlds are invented (`tests.worlds.random_worlds`, one thing stressed each; `trap_worlds`, in which
-searches fail late) or put together from recorded scenarios (`recombined_worlds`). Some run on the
+Worlds are invented (`tests.worlds.random_worlds`, each with one stressed feature; `trap_worlds`, in
+which searches fail late) or combined from recorded scenarios (`recombined_worlds`). Some run on the
 two smaller variants, some with one or two defects of upstream repaired, half with every shortcut of
-the search awake from the first failure. Each is answered with pruning, without, and by the literal
-allocator: the answers must be equal to the last letter, and so must the steps without pruning. The
-checker, which knows nothing of the search, must agree with every allocation.
+the search active from the first failure. Each world is allocated with pruning, without pruning, and
+by the literal allocator: the answers must be equal to the last letter, and so must the steps
+without pruning. The checker, which shares no code with the search, must accept every allocation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EAGER = {"TRACED_AFTER": 0, "MATCHING_AFTER": 0, "SPENT_AFTER": 0, "SPENT_EVERY"
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One world and how it is asked about."""
+    """A world, and the options with which it is allocated."""
 
     seed: int
     kind: str
@@ -47,7 +47,7 @@ class Case:
     eager: bool
 
     def difference(self) -> str | None:
-        """The first difference, None when there is none."""
+        """The first difference; None when there is none."""
         with _shortcuts(eager=self.eager):
             return differences.difference(
                 self.world,
@@ -59,7 +59,7 @@ class Case:
 
 @dataclass(kw_only=True)
 class Report:
-    """What was compared: worlds by kind, and how many were too long for the literal search."""
+    """The counts of compared worlds by kind, and of worlds too long for the literal search."""
 
     worlds: int = 0
     kinds: Counter = field(default_factory=Counter)
@@ -67,7 +67,7 @@ class Report:
     too_long: int = 0
 
     def text(self) -> str:
-        """One line."""
+        """The report as one line."""
         kinds = ", ".join(f"{name} {count}" for name, count in sorted(self.kinds.items()))
         seen = ", ".join(f"{name} {count}" for name, count in sorted(self.outcomes.items()))
         return (
@@ -77,7 +77,7 @@ class Report:
 
 
 class Difference(AssertionError):
-    """A world on which the answers differ, made small."""
+    """The answers for a world differ; the text holds the minimised world."""
 
 
 def case_of(seed: int) -> Case:
@@ -94,7 +94,7 @@ def case_of(seed: int) -> Case:
 
 
 def compare(seeds: range) -> Report:
-    """Compare the cases of the seeds. Raises Difference for the first that differs."""
+    """Compares the cases of the seeds. Raises Difference for the first that differs."""
     report = Report()
     for seed in seeds:
         case = case_of(seed)
@@ -114,7 +114,7 @@ def compare(seeds: range) -> Report:
 
 
 def run(cases: int, seed: int) -> None:
-    """Compare so many cases from the seed on; exit code 1 with the smallest input that differs."""
+    """Compares `cases` cases from `seed` on; exits with 1 and the smallest input that differs."""
     try:
         print(compare(range(seed, seed + cases)).text())
     except Difference as found:
@@ -122,7 +122,7 @@ def run(cases: int, seed: int) -> None:
 
 
 def smaller(world: dict, differs: Callable[[dict], bool]) -> dict:
-    """The world with everything taken out that is not needed to differ."""
+    """The world without the parts that the difference does not need."""
     tries = 0
     best = world
     shrunk = True
@@ -146,7 +146,7 @@ def _told(case: Case, found: str) -> str:
     def differs(world: dict) -> bool:
         try:
             return difference(world) is not None
-        except Exception:  # what is taken out may be needed by everybody
+        except Exception:  # the removed part may be required
             return False
 
     small = smaller(case.world, differs)
@@ -157,9 +157,9 @@ def _told(case: Case, found: str) -> str:
 
 
 def _count(case: Case, report: Report) -> None:
-    """Count the outcomes, and let the checker judge every allocation.
+    """Counts the outcomes, and lets the checker judge every allocation.
 
-    Raises Difference for an allocation that breaks a rule which no known quirk explains.
+    Raises Difference for an allocation that breaks a rule without a known quirk as the reason.
     """
 
     def look(asked: checking.Case, answer: Answer, shown: dict) -> None:
@@ -184,7 +184,7 @@ def _count(case: Case, report: Report) -> None:
 
 @contextmanager
 def _shortcuts(*, eager: bool) -> Iterator[None]:
-    """With `eager` the search uses every shortcut as soon as it can."""
+    """With `eager`, makes the search use every shortcut from the first failure on."""
     before = {name: getattr(pruning, name) for name in EAGER}
     try:
         for name, value in EAGER.items() if eager else ():

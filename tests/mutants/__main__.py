@@ -1,9 +1,9 @@
 """Mutants of the core, by area: `python -m tests.mutants eviction --mutants 200 --seed 1`.
 
-A copy of the checkout is mutated by mutmut; each mutant is judged by the tests of its area that
-reach it. The mutants are drawn by the seed, so that a run fits the time there is; without
-`--mutants` all of them run. The score is the share of killed mutants (a timeout kills); survivors
-are printed as differences, to be judged one by one.
+mutmut mutates a copy of the checkout; the tests of an area that reach a mutant judge it. The seed
+draws the mutants, so that a run fits the available time; without `--mutants` all of them run. The
+score is the share of killed mutants (a timeout kills); survivors are printed as differences, for
+review one by one.
 """
 
 import argparse
@@ -23,7 +23,7 @@ UNIT = "tests/unit"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Area:
-    """Modules that are mutated, and the tests that must notice."""
+    """The modules to mutate, and the tests that must notice."""
 
     sources: tuple[str, ...]
     tests: tuple[str, ...]
@@ -169,7 +169,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _copy(folder: Path, area: Area) -> None:
-    """The tracked files of the checkout, with the tool's settings for the area."""
+    """Copies the tracked files of the checkout, with the tool's settings for the area."""
     folder.mkdir()
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -204,7 +204,7 @@ def _copy(folder: Path, area: Area) -> None:
 
 
 def _run(folder: Path, arguments: list[str]) -> str:
-    """What the tool prints, errors included."""
+    """Runs the tool; returns its output, including errors."""
     tool = Path(sys.executable).with_name("mutmut")
     environment = {**os.environ, "REDRA_SHARED": str(shared_root().resolve())}
     ended = subprocess.run(
@@ -218,7 +218,7 @@ def _run(folder: Path, arguments: list[str]) -> str:
 
 
 def _results(folder: Path) -> dict[str, int | None]:
-    """The exit code of the tests for each mutant; None for one that was not tried."""
+    """The exit code of the tests for each mutant; None for a mutant that was not tried."""
     results: dict[str, int | None] = {}
     for path in sorted((folder / "mutants").rglob("*.py.meta")):
         results.update(json.loads(path.read_text(encoding="utf-8"))["exit_code_by_key"])

@@ -1,9 +1,9 @@
-"""Random small worlds of events: enough of everything to make every view work.
+"""Random small worlds of events, with enough content for every view.
 
-A world is decided by its seed. It holds two drivers with a few pools (of several slices, with
-counters and taints, moving through generations), claims that are allocated, shared, reserved and
-freed, rules, patches, classes, pods, Kubernetes Events, decisions and facts, and now and then an
-object that is odd in some part. Events are sealed as the log seals them.
+The seed decides the world. It has two drivers with a few pools (of several slices, with counters
+and taints, moving through generations), claims that are allocated, shared, reserved and released,
+rules, patches, classes, pods, Kubernetes Events, decisions and facts, and sometimes an object with
+an odd part. Events are sealed as the log seals them.
 """
 
 import random
@@ -23,7 +23,7 @@ ODD_VALUES = (None, 7, 2**64 - 1, -1.5, "odd", True, [], {}, [1, "x", {}], {"a":
 
 
 def world(seed: int, count: int) -> list[Event]:
-    """The first `count` events of the world with that seed."""
+    """The first `count` events of the world with this seed."""
     made = World(seed)
     while len(made.events) < count:
         made.step()
@@ -31,7 +31,7 @@ def world(seed: int, count: int) -> list[Event]:
 
 
 class World:
-    """What exists so far, and the sealed events that made it."""
+    """The existing objects, and the sealed events that made them."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -42,7 +42,7 @@ class World:
         self._uids = 0
 
     def step(self) -> None:
-        """Append one or two events."""
+        """Appends one or two events."""
         actions = (
             (self.publish_slice, 5),
             (self.change_claim, 8),
@@ -60,7 +60,7 @@ class World:
         chosen[0]()
 
     def append(self, type: EventType, key: ObjectKey, uid: str, tree: JsonObject) -> None:
-        """Seal one event a little later than the last."""
+        """Seals one event a little later than the last one."""
         self._time += self.random.choice((0, 1, 400_000, 7_000_000, 61_000_000))
         stamp = Stamp(
             time=Instant(self._time),
@@ -76,7 +76,7 @@ class World:
         self.events.append(event)
 
     def put(self, key: ObjectKey, tree: JsonObject) -> None:
-        """Create or replace an object."""
+        """Creates or replaces an object."""
         old = self.objects.get(key)
         metadata: JsonObject = {"name": key.name}
         if key.namespace:
@@ -94,7 +94,7 @@ class World:
         self.append(created, key, json_tree.text(tree, "metadata", "uid"), tree)
 
     def keys(self, resource: str) -> list[ObjectKey]:
-        """Keys of the objects of one resource, sorted."""
+        """The keys of the objects of a resource, sorted."""
         return sorted(key for key in self.objects if key.resource == resource)
 
     def publish_slice(self) -> None:
@@ -247,7 +247,7 @@ class World:
         self.append(kind, key, "", {"reason": "the recorder was away"})
 
     def spoil_something(self) -> None:
-        """Replace some part of an object by something that does not belong there."""
+        """Replaces a random part of an object by an unsuitable value."""
         if not self.objects:
             return
         key = self.random.choice(sorted(self.objects))
@@ -310,7 +310,7 @@ def _node_selector(node: str) -> JsonObject:
 
 
 def _places(tree: JsonObject) -> Iterator[tuple[JsonObject | list[object], str | int]]:
-    """Every place of the tree that can be assigned to."""
+    """Every assignable place of the tree."""
     pending: list[object] = [tree]
     while pending:
         parent = pending.pop()

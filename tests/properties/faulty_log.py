@@ -1,4 +1,4 @@
-"""A log in memory whose answers fail and come late, as a plan says."""
+"""A log in memory whose calls fail or are late according to a plan."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from app.domain.log import Event, Head, HistoryId, LeaseToken, Revision
 
 
 class Fault(Enum):
-    """What becomes of one call."""
+    """The fault of one call."""
 
     NONE = "it is answered"
     REFUSED = "nothing is done, and an error is answered"
@@ -22,7 +22,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One call: turns of the loop before it is done and before it is answered, and its fault."""
+    """The plan of one call: loop turns before it takes effect and before its answer, its fault."""
 
     before: int
     after: int
@@ -34,7 +34,7 @@ NO_FAULT = Turn(0, 0, Fault.NONE)
 
 @dataclass(frozen=True, slots=True)
 class _Late:
-    """An append that is still under way although its caller was answered."""
+    """An append that is still pending although its caller has an answer."""
 
     expected: Head
     events: tuple[Event, ...]
@@ -42,10 +42,9 @@ class _Late:
 
 
 class FaultyLog(MemoryLog):
-    """Answers at once until `plan` is called, and again when a plan has run out.
+    """A log that answers at once, except while a plan lasts.
 
-    An append of which its caller heard nothing may be done at any time later: it is when another
-    call takes its first turn, or at last in `finish`.
+    A late append takes effect when another call takes its first turn, or at the latest in `finish`.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class FaultyLog(MemoryLog):
         self.plan((), (), ())
 
     def plan(self, appends: Sequence[Turn], heads: Sequence[Turn], reads: Sequence[Turn]) -> None:
-        """What becomes of the next calls."""
+        """Sets the plan of the next calls."""
         self._appends, self._heads, self._reads = iter(appends), iter(heads), iter(reads)
 
     async def append(
@@ -100,7 +99,7 @@ class FaultyLog(MemoryLog):
         return events
 
     async def finish(self) -> None:
-        """Do what is late by now."""
+        """Makes all late appends take effect."""
         for late in tuple(self._late):
             await self._do_late(late)
 
@@ -120,7 +119,7 @@ class FaultyLog(MemoryLog):
                 self._history, expected=late.expected, events=late.events, leases=late.leases
             )
         except LogError:
-            return  # somebody was faster; nobody hears of it
+            return  # another append was faster; no caller waits for this one
 
 
 async def _pass_turns(count: int) -> None:

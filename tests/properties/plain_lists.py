@@ -1,8 +1,8 @@
-"""Collections as a plain dictionary answers them: the judge of lists, pages and watches.
+"""A plain dictionary as the judge of lists, pages and watches.
 
-It keeps every write in a list and computes each answer anew from all of them, so there is nothing
-that one answer could leave behind for the next. It shares no code with the server. `Walk` sends
-steps to one server, or to several over one history, and compares every answer.
+It keeps every write in a list and computes each answer from all of them, so no answer affects the
+next one. It shares no code with the server. `Walk` sends steps to one server, or to several over
+one history, and compares every answer.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ Tree = dict[str, Any]
 
 @dataclass(frozen=True)
 class Query:
-    """What a list or watch asks for.
+    """The parameters of a list or watch.
 
     `version` is empty, "0", "any", "Exact" or "NotOlderThan"; the last three name the revision
     that is `percent` of the way from the first to the newest one.
@@ -89,7 +89,7 @@ class Query:
 
 @dataclass
 class Write:
-    """One revision: what the object was after it; for a removal, before it."""
+    """One revision: the object after it, or for a removal the object before it."""
 
     revision: int
     key: Key
@@ -100,7 +100,7 @@ class Write:
 
 @dataclass
 class Page:
-    """A token that a server gave out, and what it stands for."""
+    """A continue token of a server, and the place that it stands for."""
 
     token: str
     revision: int
@@ -120,7 +120,7 @@ class Dictionary:
         self.first = self.head
 
     def state(self, query: Query, revision: int) -> list[Write]:
-        """The last writes of the selected objects that exist at a revision, sorted."""
+        """The last write of each selected object that exists at a revision, sorted."""
         last: dict[Key, Write] = {}
         for write in self.writes:
             if write.revision <= revision:
@@ -130,7 +130,7 @@ class Dictionary:
         return sorted(found, key=lambda write: write.key)
 
     def changes(self, query: Query, after: int) -> list[tuple[str, str, str, int]]:
-        """(type, namespace, name, revision) of what a watch from a revision is told."""
+        """The (type, namespace, name, revision) of each event of a watch from a revision."""
         shown = {write.key for write in self.state(query, after)}
         told = []
         for write in self.writes:
@@ -151,8 +151,8 @@ class Dictionary:
 class Walk:
     """Sends steps to servers and compares each answer with that of the dictionary.
 
-    A server is (client, open_watch): an `httpx.AsyncClient`, and what opens a watch with a
-    method `line`.
+    A server is (client, open_watch): an `httpx.AsyncClient`, and a function that opens a watch,
+    which has a method `line`.
     """
 
     def __init__(self, servers: list[Any], model: Dictionary) -> None:
@@ -164,7 +164,7 @@ class Walk:
         self.count = 0
 
     async def take(self, step: tuple[Any, ...], at: int) -> None:
-        """One step, by one of the servers."""
+        """Takes one step on one of the servers."""
         server = self.servers[at % len(self.servers)]
         await self._catch_up(server)
         match step:
@@ -180,7 +180,7 @@ class Walk:
                 await self._watch(server, query, is_initial)
 
     async def end(self) -> None:
-        """Write one object of each kind that all watches see last; compare what they were told."""
+        """Writes a last object of each kind, and compares the events of all watches."""
         for resource in ("configmaps", "resourceclaims"):
             for namespace in ("kube-system", "default"):
                 await self._write(self.servers[0], (resource, namespace, "zz"), LAST)
@@ -192,7 +192,7 @@ class Walk:
             await self._stack.aclose()
 
     async def _catch_up(self, server: Any) -> None:
-        """Several servers over one history hear of writes of others a little later."""
+        """Waits until the server has seen all writes; another server's writes arrive later."""
         if len(self.servers) > 1:
             version = {"resourceVersion": self.model.head, "resourceVersionMatch": "NotOlderThan"}
             answer = await server[0].get("/api/v1/namespaces", params={**version, "limit": 1})
@@ -266,7 +266,7 @@ class Walk:
         page = self.pages[which % len(self.pages)]
         query = page.query
         if change is not None:
-            # A token may be used with another selector, form and size: it names a place only.
+            # A token names only a place: it may be used with another selector, form and size.
             query = replace(change, collection=query.collection, namespace=query.namespace)
         state = self.model.state(query, page.revision)
         rest = [write for write in state if write.key[1:] > page.after]
@@ -275,7 +275,7 @@ class Walk:
     async def _read(
         self, server: Any, query: Query, more: dict[str, Any], state: list[Write], shown: int
     ) -> None:
-        """Compare one list with what is expected of it."""
+        """Compares one list with the expected one."""
         parameters = {**more, **_selectors(query)}
         if query.limit:
             parameters["limit"] = query.limit
@@ -318,7 +318,7 @@ class Walk:
         watch = await self._stack.enter_async_context(server[1](path, **accept))
         is_stated = is_initial or query.version == "0"
         self._watches.append((watch, query, after, is_stated))
-        # What is there is told before anything else is written.
+        # The watch sends the existing objects before the next write.
         if is_stated:
             for write in self.model.state(query, after):
                 _, namespace, name = write.key
@@ -348,7 +348,7 @@ def _row(write: Write) -> tuple[str, str, str, str]:
 
 
 def _shown(tree: Tree, form: str) -> list[tuple[str, str, str, str]]:
-    """(namespace, name, revision, mark) of what a list shows."""
+    """The (namespace, name, revision, mark) of each item of a list."""
     items = [row["object"] for row in tree["rows"]] if form == "table" else tree["items"]
     found = []
     for metadata in (item["metadata"] for item in items):
@@ -359,7 +359,7 @@ def _shown(tree: Tree, form: str) -> list[tuple[str, str, str, str]]:
 
 
 def _told(line: Tree, form: str) -> tuple[str, str, str, int]:
-    """(type, namespace, name, revision) of a line of a watch."""
+    """The (type, namespace, name, revision) of a line of a watch."""
     tree = line["object"]
     if form == "table":
         tree = tree["rows"][0]["object"]
@@ -397,7 +397,7 @@ _tokens = st.integers(0, 7)
 
 
 def _steps(pool: list[Query]) -> st.SearchStrategy[tuple[Any, ...]]:
-    """A step. Most lists ask again for what was asked for before: as it was, whole, by pages."""
+    """A step. Most lists repeat an earlier query: unchanged, as a whole, or by pages."""
     again = st.builds(replace, st.sampled_from(pool), limit=st.sampled_from([0, 1, 2]))
     return st.one_of(
         st.tuples(st.just("list"), again),
@@ -412,7 +412,7 @@ def _steps(pool: list[Query]) -> st.SearchStrategy[tuple[Any, ...]]:
 
 @st.composite
 def walks(draw: st.DrawFn) -> tuple[list[Any], list[Any]]:
-    """Some objects, and then any interleaving of steps, each with the server that gets it."""
+    """Some objects, then any interleaving of steps, each with the number of its server."""
     objects = draw(st.lists(_writes, min_size=6, max_size=20, unique_by=lambda step: step[1:4]))
     pool = draw(st.lists(queries, min_size=1, max_size=3))
     steps = st.tuples(_steps(pool), st.integers(0, 1))

@@ -1,4 +1,4 @@
-"""Laws of allocations over generated worlds: right, explainable, independent of order, bounded."""
+"""Laws of allocations in generated worlds: correct, explainable, independent of order, bounded."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Nodes that look alike share one search; their answers are those of nodes asked alone."""
+"""Equal nodes share one search, and get the same answers as nodes that are searched alone."""
 
 import os
 from random import Random
@@ -51,7 +51,7 @@ ODD = [
 
 
 def capacity(rng: Random) -> dict:
-    """A capacity, of which some have a policy that a request without an amount may break."""
+    """A capacity; some have a request policy that a request without an amount may break."""
     made: dict = {"value": rng.choice(["8Gi", "16Gi"])}
     if rng.random() < 0.3:
         made["requestPolicy"] = {
@@ -62,7 +62,7 @@ def capacity(rng: Random) -> dict:
 
 
 def design(rng: Random) -> list[dict]:
-    """The devices of one make of node, without what differs from node to node."""
+    """The devices of one type of node, without the parts that differ between nodes."""
     made = []
     for number in range(rng.randint(3, 6)):
         fields: dict = {"kind": rng.choice("xy"), "index": number, "numa": rng.randint(0, 1)}
@@ -79,7 +79,7 @@ def design(rng: Random) -> list[dict]:
 
 
 def cluster(rng: Random) -> list[dict]:
-    """Slices of nodes of few makes; each device has a uuid of its own."""
+    """Slices of nodes of one or two types; each device has its own uuid."""
     makes = [design(rng) for _ in range(rng.randint(1, 2))]
     slices = []
     for number in range(NODES):
@@ -107,7 +107,7 @@ def cluster(rng: Random) -> list[dict]:
 
 
 def wished(rng: Random) -> dict:
-    """What one request or alternative asks for."""
+    """The fields of one request or alternative."""
     fields: dict = {}
     if rng.random() < 0.3:
         fields["tolerations"] = [{"key": "k", "operator": "Exists"}]
@@ -146,7 +146,7 @@ def in_use(rng: Random) -> list[dict]:
 
 
 def shown(answer: object) -> object:
-    """Everything of an answer that users see."""
+    """The parts of an answer that users see."""
     if isinstance(answer, Allocation):
         return answer.allocation_results(lambda: "share"), answer.steps
     if isinstance(answer, Failure):
@@ -155,7 +155,7 @@ def shown(answer: object) -> object:
 
 
 def answers(slices: list[dict], held: list[dict], claims: list[dict], *, alone: bool) -> list:
-    """The answer of every node: of one attempt, or of a cluster that nobody has asked yet."""
+    """The answer for every node: in one attempt, or with a new allocator for each node."""
     classes = {"gpu": device_class()}
     collected = []
     allocator = None

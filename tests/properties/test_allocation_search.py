@@ -1,4 +1,4 @@
-"""The product answers as the literal allocator does, whatever the shortcuts, variant and repairs.
+"""The allocator answers like the literal one, with any shortcuts, variant and repairs.
 
 REDRA_FUZZ_WORLDS sets how many worlds are tried (20,000 take about two minutes); a failure names
 the seed, and `python -m tests.fuzz worlds --cases 1 --seed SEED` shows it again, made small.

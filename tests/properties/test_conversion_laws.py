@@ -92,7 +92,7 @@ STEPS = st.lists(
 
 
 def apply(made: Cluster, step: str, value: Any) -> None:
-    """One step of a life; what it patches follows from its name."""
+    """Takes one step of a life; the name of the step decides the patch."""
     match step:
         case "create":
             made.create(
@@ -117,7 +117,7 @@ def apply(made: Cluster, step: str, value: Any) -> None:
 
 
 def describe(tree: dict[str, Any] | None) -> tuple[Any, ...]:
-    """What a watcher may compare between two states of an object."""
+    """The parts of an object that a watcher may compare between two states."""
     if tree is None:
         return ()
     metadata = {name: item for name, item in tree["metadata"].items() if name != "resourceVersion"}

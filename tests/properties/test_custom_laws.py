@@ -1,4 +1,4 @@
-"""Laws of custom kinds: any schema that is taken can be put to use on any object."""
+"""Laws of custom kinds: every accepted schema can be applied to any object."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ JSON = st.recursive(
 
 
 def extended(inner):
-    """A schema around other schemas."""
+    """A schema that contains other schemas."""
     lists = st.fixed_dictionaries(
         {"type": st.just("array"), "items": inner},
         optional={

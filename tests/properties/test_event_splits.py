@@ -1,8 +1,8 @@
-"""The shared split of pods and claims hands out what stands in the bytes, by the names of the API.
+"""The shared split of pods and claims returns the parts of the bytes under the API's field names.
 
-Folds and the judge of invariants take the same raw parts, so neither can notice a wrong split. What
-is right is said here without it: by `json.loads` and by a table of the API's field names, written
-out, which is itself held against the OpenAPI document of a real server.
+Folds and the judge of invariants use the same raw parts, so neither can notice a wrong split. The
+expected parts come from `json.loads` and from a written table of the API's field names, which is
+compared with the OpenAPI document of a real server.
 """
 
 import json
@@ -80,7 +80,7 @@ NOTHING = object()
 
 
 def standing(tree: Any, path: FieldPath) -> Any:
-    """What stands at a path of an object: NOTHING also beneath what is no mapping."""
+    """The value at a path of an object; NOTHING when it is absent or its parent is no mapping."""
     for key in path:
         if not isinstance(tree, dict) or key not in tree:
             return NOTHING
@@ -95,7 +95,7 @@ def given_by(parts: Any, attribute: str) -> Any:
 
 
 def assert_split_right(place: Place, body: bytes, parts: Any) -> set[FieldPath]:
-    """Every attribute is what stands at its path; returns the paths where something stands."""
+    """Asserts that every attribute is the value at its path; returns the paths with a value."""
     tree = json.loads(body)
     seen: set[FieldPath] = set()
     for attribute, path in TEXTS[place].items():
@@ -116,7 +116,7 @@ def assert_split_right(place: Place, body: bytes, parts: Any) -> set[FieldPath]:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Equal with their types: 1, 1.0 and True are three things."""
+    """True when values and types are equal: 1, 1.0 and True differ."""
     return json.dumps(one) == json.dumps(other)
 
 
@@ -128,7 +128,7 @@ def split(place: Place, body: bytes) -> Any:
 
 
 def attributes(form: Any, before: str = "") -> Iterator[tuple[str, type]]:
-    """The attributes of a split class that hold no further one, by their path, with their types."""
+    """The paths and types of the attributes of a split class that are no split classes."""
     for field in msgspec.structs.fields(form):
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
             yield from attributes(field.type, f"{before}{field.name}.")
@@ -160,7 +160,7 @@ def test_table_names_fields_of_the_api(place: Place, path: FieldPath) -> None:
 
 
 async def split_recording(path: Path) -> dict[Place, set[FieldPath]]:
-    """Holds every version of every pod and claim of a recording; returns what stood somewhere."""
+    """Checks the split of every version of a recording's pods and claims; returns paths in use."""
     events = (await import_paths([path])).events
     versions = [event for event in events if has_parts(event)]
     pages = [(event, parts) for event, parts in Page(events).splits if has_parts(event)]
@@ -235,7 +235,7 @@ def plain(key: str) -> bytes:
 
 
 def around(path: FieldPath, value: bytes, others: tuple[bytes, bytes], write: Any = plain) -> bytes:
-    """An object with a value at a path, and with text before and after it at each level."""
+    """An object with a value at a path, and with text before and after it at every level."""
     before, after = others
     for key in reversed(path):
         value = b"{" + before + write(key) + b" : " + value + after + b"}"
@@ -267,7 +267,7 @@ TREE = dict[str, Any]
 
 
 def levels(place: Place) -> TREE:
-    """The mappings that a split knows, one within the other; None are its parts."""
+    """The nested mappings that a split knows; None marks its parts."""
     tree: TREE = {}
     for of, path in FIELDS:
         if of == place:
@@ -296,7 +296,7 @@ JSON = st.recursive(
 
 @st.composite
 def objects(draw: st.DrawFn, tree: TREE) -> bytes:
-    """Bytes of an object: keys in any order and more than once, with values of any sort."""
+    """The bytes of an object with keys in any order, repeated keys, and values of any type."""
     keys = draw(st.lists(st.sampled_from(list(tree)) | KEYS, max_size=2 * len(tree) + 2))
     pairs: list[bytes] = []
     for key in keys:

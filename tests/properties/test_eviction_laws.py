@@ -1,8 +1,8 @@
 """A pod is to be evicted exactly when the taints of its devices say so (controllers.md 7.3, 5).
 
-Random lives of a small cluster. At rest after each step the eviction of every pod is computed anew
-from the objects alone: what is due has been done, what is due later is in a queue, and nobody was
-evicted for whom no taint asked.
+A small cluster takes random steps. At rest after each step, the eviction of every pod is computed
+from the objects alone: due evictions have been done, later ones are in a queue, and no pod was
+evicted without a taint.
 """
 
 import random
@@ -27,7 +27,7 @@ KEYS = ("hot", "old")
 
 
 class Life:
-    """One cluster and one source of chance."""
+    """A cluster that takes random steps."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -108,7 +108,7 @@ class Life:
 
 
 def check_evictions(cluster: Cluster) -> int:
-    """How many evictions are still to come; all that are due must have been done."""
+    """Checks that all due evictions have been done; returns the number of later ones."""
     state = TaintState()
     for event in cluster.line.events:
         if event.is_about_object:
@@ -129,7 +129,7 @@ def check_evictions(cluster: Cluster) -> int:
 
 
 def check_short_ways(cluster: Cluster) -> int:
-    """What is told without a look agrees with the look; how many pods were served so."""
+    """Checks that pods skipped by the short way need no work; returns their number."""
     objects = cluster.line.views.objects
     served = 0
     for place in (("", "pods", "default", name) for name in cluster.names("pods")):
@@ -149,7 +149,7 @@ def check_short_ways(cluster: Cluster) -> int:
 
 
 def check_reasons(cluster: Cluster) -> int:
-    """Before each eviction a taint asked for it, and no pod is evicted twice."""
+    """Checks that each eviction has a taint as its cause, and that no pod is evicted twice."""
     state = TaintState()
     evicted: set[str] = set()
     for event in cluster.line.events:

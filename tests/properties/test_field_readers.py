@@ -1,4 +1,4 @@
-"""Readers of fields give what a walk through the tree gives, for any JSON tree."""
+"""Field readers return the same values as a walk through the tree, for any JSON tree."""
 
 import types
 from typing import Any, get_args
@@ -65,7 +65,7 @@ FORMS = (
 
 
 def walked(form: Any, tree: json_tree.JsonView) -> Any:
-    """The record as walks to each of its fields make it."""
+    """The record that walks to each of its fields give."""
     fields = {}
     for field in msgspec.structs.fields(form):
         key = field.encode_name

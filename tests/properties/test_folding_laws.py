@@ -21,13 +21,13 @@ WORLDS = st.tuples(st.integers(0, 10**6), st.integers(1, 120))
 
 
 def fresh(name: str) -> Projection:
-    """An empty projection of that name."""
+    """An empty projection with this name."""
     views = all_projections(compiler=COMPILER)
     return next(view for view in views if view.name == name)
 
 
 def materialise(view: Projection, rows: Rows) -> None:
-    """What the projector does with the rows that changed."""
+    """Applies the changed rows of a view, as the projector does."""
     for table, keys in view.take_changed().items():
         for key in keys:
             row = view.row(table, key)
@@ -38,7 +38,7 @@ def materialise(view: Projection, rows: Rows) -> None:
 
 
 def fold_at_once(name: str, events: Iterable[Event]) -> tuple[Projection, Rows]:
-    """Fold everything, then materialise once."""
+    """Folds all events, then materialises once."""
     view, rows = fresh(name), {}
     for event in events:
         view.fold(event)
@@ -47,7 +47,7 @@ def fold_at_once(name: str, events: Iterable[Event]) -> tuple[Projection, Rows]:
 
 
 def with_each_view(test: Callable[..., None]) -> Callable[..., None]:
-    """Run a law for each projection."""
+    """Runs a law for each projection."""
     return pytest.mark.parametrize("name", NAMES)(
         settings(max_examples=draws.examples(60), deadline=None)(test)
     )

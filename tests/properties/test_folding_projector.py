@@ -1,4 +1,4 @@
-"""The projector and the rebuild, against the adapters in memory."""
+"""The projector and the rebuild over the adapters in memory."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ BOUNDS = FoldingBounds(page_max=7, snapshot_every=20, rebuild_tries_max=3)
 
 
 class Store:
-    """A log with one history, and the views beside it."""
+    """A log with one history, and its views."""
 
     def __init__(self, log: EventLog, views: ViewStore, history: HistoryId) -> None:
         self.log = log
@@ -71,7 +71,7 @@ class Store:
         }
 
     async def check(self, events: Sequence[Event]) -> None:
-        """The stored rows and hashes are those of folding everything at once."""
+        """Checks that the stored rows and hashes equal those of one fold of all events."""
         stored = await self.rows()
         for view in all_projections():
             for event in events:
@@ -87,7 +87,7 @@ class Store:
 
 
 def folded_rows(view: Projection) -> dict[str, dict[RowKey, Row]]:
-    """All present rows of a view, by table."""
+    """The existing rows of a view, by table."""
     rows: dict[str, dict[RowKey, Row]] = {table.name: {} for table in view.tables()}
     for table, keys in view.take_changed().items():
         for key in keys:
@@ -98,19 +98,19 @@ def folded_rows(view: Projection) -> dict[str, dict[RowKey, Row]]:
 
 
 def decoded(value: object) -> object:
-    """A value as a reader of the table gets it."""
+    """The value that a reader of the table gets."""
     return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
 @pytest.fixture
 async def store() -> Store:
-    """In memory."""
+    """A store in memory."""
     return await opened(MemoryLog(MemoryStore()), MemoryViewStore(TABLES))
 
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.database)])
 async def any_store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
-    """In memory, and in PostgreSQL."""
+    """A store in memory, then one in PostgreSQL."""
     if request.param == "memory":
         yield await opened(MemoryLog(MemoryStore()), MemoryViewStore(TABLES))
         return
@@ -124,7 +124,7 @@ async def opened(log: EventLog, views: ViewStore) -> Store:
 
 
 def claims_version(number: int) -> Callable[[], Sequence[Projection]]:
-    """All views, the claims in another version."""
+    """All views, with another version of the claims view."""
 
     def make() -> Sequence[Projection]:
         views = all_projections()
@@ -296,10 +296,10 @@ async def test_a_rebuild_names_rows_that_were_changed_by_hand(store: Store) -> N
 
 
 class Rival(MemoryViewStore):
-    """A store in which a projector of another process writes too, `steps` times at the worst time.
+    """A store in which another projector writes `steps` times at the worst moment.
 
-    `before_write` is true for its writing between two of ours, false for between the reading of the
-    checkpoint and that of the rows.
+    With `before_write` it writes before each write of the test; otherwise it writes between the
+    reads of the checkpoint and of the rows.
     """
 
     def __init__(self, store: Store, steps: int, *, before_write: bool) -> None:
@@ -347,7 +347,7 @@ async def test_a_rebuild_gives_up_when_another_writer_never_rests(store: Store) 
     await store.append(world(11, 40))
 
     class Intruder(MemoryViewStore):
-        """Another process wrote first."""
+        """A store in which another process always writes first."""
 
         writes = 0
 

@@ -1,7 +1,7 @@
-"""A create that finds the form of its object gives what one gives that prepares it anew.
+"""A create with a remembered form gives the same result as a create without one.
 
-Pods and claims of the published manifests, and some with everything, are altered in each place in
-each way. One set of rules remembers forms over all of them, the other remembers none.
+Pods and claims of the published manifests, and some with all fields, are altered in each place in
+each way. One set of rules remembers forms of all of them, the other remembers none.
 """
 
 import dataclasses
@@ -67,7 +67,7 @@ def documents(path: Path) -> Iterator[JsonObject]:
 
 
 def created_by(tree: JsonObject) -> JsonObject | None:
-    """The pod or claim that a manifest is, or that is made from it."""
+    """The pod or claim of a manifest, or of its template; None for other kinds."""
     kind = tree.get("kind")
     if kind in ("Pod", "ResourceClaim"):
         return tree
@@ -86,7 +86,7 @@ def world() -> builders.World:
 
 
 def outcome(reader: builders.World, tree: JsonObject, rules: Rules, name: str, how: str) -> Any:
-    """The object that a create makes, as bytes, with its warnings; or what refuses it."""
+    """The created object as bytes with its warnings, or the refusal."""
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
         tree = {**tree, "metadata": {**metadata, "name": name, "namespace": "default"}}
@@ -106,13 +106,13 @@ def outcome(reader: builders.World, tree: JsonObject, rules: Rules, name: str, h
 
 
 def pair(version: str) -> tuple[Rules, Rules]:
-    """Rules that remember forms, and rules that remember none."""
+    """Rules that remember forms, and rules without remembered forms."""
     rules = rules_for(Profile(version=version))
     return rules, dataclasses.replace(rules, forms=Forms(bytes_max=0))
 
 
 def check(reader: builders.World, tree: JsonObject, rules: tuple[Rules, Rules]) -> int:
-    """Compare creates of objects that are alike; how many were made."""
+    """Compares creates of equal objects under both rules; returns the number of created ones."""
     made = 0
     for name, how in (
         ("a", "Ignore"),

@@ -1,4 +1,4 @@
-"""Laws of writing and reading histories: each form gives back what it can say, in any order."""
+"""Laws of writing and reading histories: each format returns what it can express, in any order."""
 
 import json
 import random
@@ -115,7 +115,7 @@ def heard(records):
 
 
 def without_versions(changes):
-    """Deletions answered by a Status have no version of their own: the last state shows it."""
+    """Clears the resourceVersion of changes: a deletion answered by a Status has none."""
     return [
         (op, key, uid, {**tree, "metadata": {**tree["metadata"], "resourceVersion": ""}})
         for op, key, uid, tree in changes

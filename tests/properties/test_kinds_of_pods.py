@@ -1,8 +1,8 @@
-"""What one pod was told of a node is told to another only where every answer is the same.
+"""The scheduler reuses a verdict of one pod for another only if every answer is the same.
 
-The scheduler keeps verdicts by a signature of the pod and its claims. Each place of a pod and of
-its claim is altered in many ways; what a scheduler that has seen all the others says is compared
-with what one says that has seen none.
+The scheduler caches verdicts by a signature of the pod and its claims. Each place of a pod and of
+its claim is altered in many ways. The answer of a scheduler that has seen all other variants is
+compared with that of a scheduler that has seen none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -117,7 +117,7 @@ CLAIM: JsonObject = {
 
 @dataclass
 class Overlaid:
-    """The objects of a cluster with some in the place of those that are there."""
+    """The objects of a cluster, some of them replaced."""
 
     objects: Any
     over: dict[ObjectKey, JsonObject]
@@ -131,7 +131,7 @@ class Overlaid:
 
 @dataclass
 class Views:
-    """What an attempt looks at."""
+    """The views that an attempt reads."""
 
     objects: Any
     inventory: Any
@@ -139,7 +139,7 @@ class Views:
 
 
 def in_order(value: Any) -> Any:
-    """A value with the types of its parts; the order of maps means nothing in objects."""
+    """A value in comparable form: maps and sets are sorted."""
     if is_dataclass(value):
         return [in_order(getattr(value, each.name)) for each in fields(value)]
     if isinstance(value, Mapping):
@@ -152,7 +152,7 @@ def in_order(value: Any) -> Any:
 
 
 class World:
-    """Four nodes that differ in all that pods ask about, and a pod on one of them."""
+    """Four nodes that differ in all properties that pods depend on, and a pod on one of them."""
 
     def __init__(self) -> None:
         made = Cluster(profile=Profile(), options=Options(off=frozenset({"scheduling"})))
@@ -197,7 +197,7 @@ class World:
         )
 
     def said(self, verdicts: Verdicts, pod: JsonObject, claim: JsonObject) -> str:
-        """The whole answer, or how it failed."""
+        """The whole answer, or the exception."""
         views = self.made.line.views
         over = {
             ObjectKey("", "pods", "default", "pod"): pod,
@@ -215,7 +215,7 @@ class World:
 
 
 def cases(world: World, spec: JsonObject) -> Iterator[tuple[JsonObject, JsonObject]]:
-    """Pods and claims of which one place is altered."""
+    """Pods and claims with one place altered."""
     pod = {**world.pod, "spec": spec}
     claim = {**world.claim, "spec": CLAIM}
     yield pod, claim

@@ -19,7 +19,7 @@ LIMITS = [ApiLimits(), ApiLimits(snapshots_max=1, frames_max=1), ApiLimits(retai
 
 
 async def walk(plan, limits, restarts=()):
-    """Take the steps on a server, or on several in turns over one store."""
+    """Takes the steps on one server, or in turns on several servers over one store."""
     before, steps = plan
     store = MemoryStore()
     model, pages, marks = None, [], 0

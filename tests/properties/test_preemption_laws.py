@@ -1,8 +1,8 @@
 """Pre-emption evicts no more than it must, nobody of equal or higher priority, and rather nobody
 who is protected (controllers.md 4.3 and the documentation of pod priority and preemption).
 
-Random nodes full of pods, a pod that fits nowhere. What the scheduler has chosen is compared with
-what plain arithmetic on cpu says about every node.
+Random nodes are full of pods, and a new pod fits nowhere. The choice of the scheduler is compared
+with plain arithmetic on the cpu of every node.
 """
 
 import random
@@ -16,9 +16,9 @@ PRIORITIES = {"p0": -10, "p1": 0, "p2": 10, "p3": 20, "p4": 30}
 
 
 class World:
-    """Nodes with pods as plain numbers beside the cluster that holds them.
+    """A cluster, and its nodes and pods as plain numbers.
 
-    A pod is (name, node, cpu, priority, is guarded); no disruption is allowed to those guarded.
+    A pod is (name, node, cpu, priority, is guarded); a budget allows no disruption of guarded pods.
     """
 
     def __init__(self, seed: int) -> None:
@@ -66,7 +66,7 @@ class World:
         self.cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 
     def preempt(self, cpu: int, priority: str) -> tuple[str, set[str]]:
-        """Let a pod come; the node it was promised and the pods that go for it."""
+        """Creates a pod; returns its nominated node and the pods that are preempted for it."""
         self.put("incoming", cpu, priority)
         self.cluster.settle()
         gone = {
@@ -81,7 +81,7 @@ class World:
         return sum(pod[2] for pod in self.pods if pod[1] == node and pod[0] not in without)
 
     def helps(self, node: str, cpu: int, priority: int, *, guarded: bool = True) -> bool:
-        """Whether the pod would fit there without all (unguarded) pods of lower priority."""
+        """True when the pod fits on the node without all (unguarded) pods of lower priority."""
         gone = {pod[0] for pod in self.pods if pod[3] < priority and (guarded or not pod[4])}
         return any(pod[1] == node and pod[0] in gone for pod in self.pods) and (
             self.used(node, gone) + cpu <= self.room[node]

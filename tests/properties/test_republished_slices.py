@@ -1,4 +1,4 @@
-"""A slice published again is as if it were new; only its unchanged devices stay the same."""
+"""A republished slice gives the same result as a new one; unchanged devices are reused."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -47,7 +47,7 @@ ALTERNATIVES = (None, True, False, 0, 1, 1.0, -1, "", "1", "x", [], {}, ["x"], {
 
 
 def alterations(tree: Any) -> Iterator[Any]:
-    """The tree with one place altered, each place in each way, and with maps in another order."""
+    """Trees with one place altered, for each place and alteration, and with reordered maps."""
     if isinstance(tree, dict):
         for name, below in tree.items():
             yield {other: tree[other] for other in tree if other != name}
@@ -71,7 +71,7 @@ ALTERED = [altered for altered in alterations(FULL) if isinstance(altered, dict)
 
 
 def compiled(*trees: dict) -> Inventory | str:
-    """The inventory after a slice was published so, one time after the other; what is refused."""
+    """The inventory after these versions of a slice in order, or the text of the refusal."""
     made = Inventory(compiler=COMPILER)
     try:
         for tree in trees:
@@ -82,7 +82,7 @@ def compiled(*trees: dict) -> Inventory | str:
 
 
 def everything(inventory: Inventory | str) -> str:
-    """All that is compiled, with the types of all values and the order of maps."""
+    """The text of all compiled slices, with the types of values and the order of maps."""
     return inventory if isinstance(inventory, str) else repr(list(inventory.slices()))
 
 
@@ -149,7 +149,7 @@ PUBLISHED = resource_slice(
 
 
 def has_readable_attributes(spec: object) -> bool:
-    """Whether CEL can be asked about the devices: their attributes are maps of maps."""
+    """True when CEL can read the devices: their attributes are maps of maps."""
     if not isinstance(spec, dict):
         return False
     devices = json_tree.objects(spec, "devices")
@@ -207,7 +207,7 @@ def test_rows_follow_every_course_of_changes(steps: list) -> None:
 
 
 def fresh_rows(view: Projection) -> dict[tuple[str, RowKey], Row]:
-    """All rows, by a view that has compiled everything once."""
+    """All rows of a new view that compiles everything once."""
     whole = InventoryProjection(compiler=COMPILER)
     whole.load(view.dump())
     rows: dict[tuple[str, RowKey], Row] = {}
@@ -216,7 +216,7 @@ def fresh_rows(view: Projection) -> dict[tuple[str, RowKey], Row]:
 
 
 def materialise(view: Projection, rows: dict[tuple[str, RowKey], Row]) -> None:
-    """Bring rows up to date with what the view says has changed."""
+    """Applies the changed rows of a view."""
     for table, keys in view.take_changed().items():
         for key in keys:
             row = view.row(table, key)

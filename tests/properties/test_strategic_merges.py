@@ -1,4 +1,4 @@
-"""A strategic merge of a keyed list gives what a model of its rules gives, item by item.
+"""A strategic merge of a keyed list equals the result of a model of its rules, item by item.
 
 The model keeps items in a dictionary and finds the place of each item that the patch does not name;
 it shares no code with the merge. Parity: api.md 8.
@@ -20,7 +20,7 @@ PARTS = VALUES | st.none() | st.dictionaries(st.sampled_from("pq"), VALUES | st.
 
 
 def items(values: st.SearchStrategy[Any], *, unique: bool) -> st.SearchStrategy[list[JsonObject]]:
-    """Items of a list that merges by `k`."""
+    """The items of a list that merges by `k`."""
     item = st.fixed_dictionaries(
         {"k": st.sampled_from(KEYS)}, optional={"v": values, "w": values, "x": values}
     )
@@ -35,7 +35,7 @@ ORDER = st.none() | st.lists(st.sampled_from(KEYS), unique=True)
 
 @dataclass(frozen=True)
 class Place:
-    """A place of a schema: `list` merges by `k`, nothing else is known."""
+    """A place of a schema in which only `list` is known; it merges by `k`."""
 
     fields: dict[str, "Place"] = field(default_factory=dict)
     merge_key: str = ""
@@ -50,7 +50,7 @@ SCHEMA = Place(fields={"list": Place(merge_key="k", strategies=frozenset({"merge
 
 
 def laid_over(old: Any, new: Any) -> Any:
-    """What a value of a patch makes of the one before."""
+    """The merged value of a patch and the value before."""
     if not isinstance(new, dict):
         return new
     kept = dict(old) if isinstance(old, dict) else {}
@@ -63,10 +63,10 @@ def laid_over(old: Any, new: Any) -> Any:
 
 
 def placed(known: dict[str, Any], wanted: list[str], before: list[str]) -> list[str]:
-    """The keys that are left in their order.
+    """The remaining keys in their order.
 
-    Named ones stand as they are wanted. Each of the others stands before the first named one that
-    followed it before, but never before one of the others that preceded it.
+    Keys named by the patch have the order of the patch. Each other key is placed before the first
+    named key that followed it before, but never before another such key that preceded it.
     """
     named = [key for key in dict.fromkeys(wanted) if key in known]
     others = sorted((key for key in known if key not in named), key=before.index)

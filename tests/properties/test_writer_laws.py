@@ -1,8 +1,8 @@
-"""Whatever fails, what callers were answered is a story that the stored log tells.
+"""The answers of the writer agree with the stored log, whatever fails.
 
-The judge is a dictionary: it folds the stored events by itself and knows what a create, an update,
-a patch and a delete of a ConfigMap mean. An answer must be what it gives at one stored revision
-between the request and the answer: the object and its revision, no change, or the same refusal.
+The judge is a dictionary: it folds the stored events itself, and implements create, update, patch
+and delete of a ConfigMap. An answer must equal the judge's answer at one stored revision between
+the request and the answer: the object and its revision, no change, or the same refusal.
 """
 
 import copy
@@ -47,7 +47,7 @@ QUOTA = 2
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One write. `revision` says which resourceVersion is named: none, the one seen, an old one."""
+    """One write. `revision` selects its resourceVersion: none, the one seen, or an old one."""
 
     verb: str
     name: str
@@ -58,10 +58,10 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of a caller: one act, or several that belong together.
+    """One request of a caller: one act, or several acts in one plan.
 
-    `patience` is after how many turns of the loop the caller goes away; 0: never. A `plan` comes
-    with a decision and a lease, as those of controllers do.
+    The caller cancels after `patience` turns of the loop; 0 means never. A plan has a decision and
+    a lease, as the plans of controllers do.
     """
 
     acts: tuple[Act, ...]
@@ -72,9 +72,9 @@ class Call:
 
 @dataclass(slots=True, kw_only=True)
 class Told:
-    """What a caller asked and heard, and which revisions were stored at either moment.
+    """The request and answer of a caller, and the stored revision at both moments.
 
-    Its events are known by `number`, their cause.
+    `number` is the cause of its events.
     """
 
     number: int
@@ -89,7 +89,7 @@ class Told:
 
 @dataclass(slots=True)
 class Seen:
-    """What the views showed at a revision, and what was stored when they did."""
+    """The objects in the views at a revision, and the stored revision at that moment."""
 
     revision: int
     stored: int
@@ -98,7 +98,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Story:
-    """All that became known to anybody outside."""
+    """All observations of callers, readers and watches."""
 
     told: list[Told] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
@@ -197,9 +197,9 @@ def states_of(events: Sequence[Event]) -> list[dict[str, tuple[int, str]]]:
 def play(
     state: dict[str, tuple[int, str]], revision: int, acts: Sequence[tuple[Act, str]], first: int
 ) -> list[Answer] | str:
-    """What the acts do upon a state: for each what changed, revision and value; or a refusal.
+    """The result of the acts on a state: the change, revision and value of each, or a refusal.
 
-    `first` events (a decision) come before those of the acts.
+    `first` events (a decision) precede those of the acts.
     """
     state = dict(state)
     last = revision + first
@@ -238,7 +238,7 @@ def play(
 
 
 def heard(told: Told) -> list[Answer]:
-    """What the caller heard, in the words of the judge."""
+    """The answer to the caller in the form of the judge."""
     answers: list[Answer] = []
     for (act, _), outcome in zip(told.acts, told.outcomes, strict=True):
         event, tree = outcome.event, outcome.tree
@@ -260,7 +260,7 @@ def heard(told: Told) -> list[Answer]:
 
 
 def fits(told: Told, states: list[dict[str, tuple[int, str]]]) -> bool:
-    """Whether the answer is right at a revision stored between the request and the answer."""
+    """True when the answer is right at a revision stored between the request and the answer."""
     for revision in range(told.since, told.until + 1):
         played = play(states[revision], revision, told.acts, int(told.is_plan))
         if isinstance(played, str) or told.problem is not None:
@@ -275,13 +275,13 @@ def fits(told: Told, states: list[dict[str, tuple[int, str]]]) -> bool:
 
 
 def written_by(played: list[Answer], revision: int, told: Told) -> list[int]:
-    """The revisions of the events, with that of a decision."""
+    """The revisions of the events, including the decision."""
     first = [revision + 1] if told.is_plan else []
     return first + [number for what, number, _ in played if what in ("written", "deleted")]
 
 
 def alike(played: list[Answer], answer: list[Answer], told: Told) -> bool:
-    """Equal, but a dry run names no revision of its own."""
+    """True when the answers are equal; only the value of a dry run is compared."""
     return all(
         (act.is_dry and expected[2] == got[2]) or expected == got
         for (act, _), expected, got in zip(told.acts, played, answer, strict=True)
@@ -289,7 +289,7 @@ def alike(played: list[Answer], answer: list[Answer], told: Told) -> bool:
 
 
 def judge(story: Story, events: Sequence[Event]) -> None:
-    """Each sentence of the law."""
+    """Checks every rule of the module's law."""
     check_chain(list(events))
     times = [event.stamp.time for event in events]
     assert times == sorted(times), "time never falls"
@@ -299,13 +299,13 @@ def judge(story: Story, events: Sequence[Event]) -> None:
         by_cause.setdefault(event.stamp.cause, []).append(event)
     for told in story.told:
         stored = by_cause.get(told.number, [])
-        # Who went away, or heard that the log is unavailable, does not know what became of it.
+        # A caller that left, or that got LogUnavailable, does not know the result.
         if told.until >= 0 and not isinstance(told.problem, LogUnavailable):
             assert isinstance(told.problem, StaleLease) or fits(told, states), (told, events)
             answered = [event.hash for event in told.events]
             assert [event.hash for event in stored] == answered, (told, stored)
         if stored:
-            # All of it, once, at one revision, and as it means there.
+            # The whole request is stored once, at one revision, with its meaning there.
             first = stored[0].revision - 1
             played = play(states[first], first, told.acts, int(told.is_plan))
             assert not isinstance(played, str), (told, stored)
@@ -323,7 +323,7 @@ def judge(story: Story, events: Sequence[Event]) -> None:
 
 
 class World:
-    """Writers upon one store, callers, and what they hear."""
+    """Writers over one store, their callers, and the observations."""
 
     def __init__(self, store: MemoryStore, leases: MemoryLeases) -> None:
         self.store = store
@@ -374,7 +374,7 @@ class World:
         told.events = [found.event for found in told.outcomes if found.event is not None]
 
     def named(self, runtime: HistoryRuntime, act: Act) -> str:
-        """The resourceVersion that the caller believes in."""
+        """The resourceVersion that the caller sends."""
         event = runtime.views.objects.event(ObjectKey("", "configmaps", "d", act.name))
         if not act.revision or event is None:
             return ""
@@ -443,7 +443,7 @@ async def running(world: World, log: FaultyLog, seed: int, writer: WriterBounds)
 async def tell(
     told: Sequence[Sequence[Call]], logs: Sequence[tuple[list, list, list]], writer: WriterBounds
 ) -> tuple[Story, list[Event]]:
-    """Run the callers, each at one of the writers in turn; what became of it."""
+    """Runs the callers, each on one of the writers in turn; returns the observations."""
     store = MemoryStore()
     world = World(store, MemoryLeases(store, VirtualClock(START)))
     plain = FaultyLog(store, world.wake_up.grown)

@@ -1,7 +1,7 @@
-"""A TCP proxy that treats connections badly: it delays, cuts, falls silent, loses and repeats.
+"""A TCP proxy with faults: it delays, cuts or stalls connections, and loses or repeats lines.
 
-Losing and repeating are of whole lines of a watch, which leaves the protocol intact: nothing but
-the content can tell.
+It loses and repeats whole lines of a watch, which leaves the protocol intact: only the content
+shows the fault.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ CHUNK = re.compile(rb"[0-9a-f]+\r\n\{\"type\"[^\r]*\r\n|[0-9a-f]+\r\n\{[^\r]*\"t
 
 
 class Proxy:
-    """Stands before a port. All chances are 0 in the beginning."""
+    """A proxy in front of a port. All chances of faults are 0 at first."""
 
     def __init__(self, port, seed=0):
         self.port = 0
@@ -28,7 +28,7 @@ class Proxy:
         self._writers = set()
 
     async def serve(self, reader, writer):
-        """Carry one connection."""
+        """Forwards one connection."""
         try:
             up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
@@ -50,7 +50,7 @@ class Proxy:
                     each.transport.abort()
 
     def close(self):
-        """Break all connections."""
+        """Aborts all connections."""
         for writer in list(self._writers):
             writer.transport.abort()
 
@@ -90,7 +90,7 @@ class Proxy:
 
 @asynccontextmanager
 async def proxying(source, seed=0):
-    """A proxy before a source."""
+    """Runs a proxy in front of a source."""
     proxy = Proxy(source.port, seed)
     server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     proxy.port = server.sockets[0].getsockname()[1]

@@ -1,4 +1,4 @@
-"""A recorder in this process over a store in memory, and what its log says."""
+"""A recorder in this process over a store in memory, and checks of its log."""
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ QUICK = {
 
 @dataclass
 class Recording:
-    """A history `prod` of a cluster. It may be recorded again and again."""
+    """The history `prod` of a cluster, which may be recorded several times."""
 
     wanted: Wanted
     settings: Settings
@@ -36,7 +36,7 @@ class Recording:
 
     @asynccontextmanager
     async def going(self, *, is_killed=False):
-        """A recorder that runs in the block; killed at its end, or stopped well."""
+        """Runs a recorder during the block; kills it at the end, or stops it in order."""
         stopped, started = anyio.Event(), anyio.Event()
         async with (
             recorders.open_cluster(self.store, self.settings, self.wanted) as opened,
@@ -79,7 +79,7 @@ class Recording:
         return await recorded_doubts.doubts_of(self.store.log, await self.info())
 
     async def gaps(self):
-        """Kind and message of each gap."""
+        """The kind and message of each gap."""
         return [
             (event.key.resource, event.object["message"])
             for event in await self.log()
@@ -87,7 +87,7 @@ class Recording:
         ]
 
     async def wait_for(self, seen):
-        """Return when `seen(events)` is true of the log."""
+        """Waits until `seen(events)` is true for the log."""
         info = await self.info()
         with anyio.fail_after(PATIENCE_SECONDS):
             async with self.store.ports.wake_up.listen(info.id) as listener:
@@ -95,7 +95,7 @@ class Recording:
                     await listener.wait(1.0)
 
     async def wait_for_version(self, version):
-        """Return when a change of this resource version, or a later one, is in the log."""
+        """Waits until the log has a change with this resource version or a later one."""
         await self.wait_for(lambda events: any(version_of(event) >= version for event in events))
 
 
@@ -117,14 +117,14 @@ def version_of(event):
 
 
 def content(event):
-    """The object, without the revision that differs from log to log."""
+    """The object without its resourceVersion, which differs between logs."""
     tree = json_tree.copy(event.object)
     del tree["metadata"]["resourceVersion"]
     return tree
 
 
 def state_of(events):
-    """What exists in the end: uid and content by key."""
+    """The objects that exist at the end: uid and content by key."""
     found = {}
     for event in events:
         if event.type is EventType.OBJECT_DELETED:
@@ -145,10 +145,10 @@ def of_recorded_kinds(events):
 
 
 def check_same(happened, recorded, *, without=(), may_be_late=False):
-    """Assert that the recording is what happened: all of it in its order, or a gap is named.
+    """Asserts that the recording is complete and in order, or names a gap; returns the gaps.
 
-    With gaps the state at the end is the same, and what watches showed has its order. What came
-    late (`may_be_late`) is marked so.
+    With gaps, the final state is the same, and the changes from watches are in order. Late changes
+    (allowed by `may_be_late`) are marked as late.
     """
     happened = [
         event for event in happened
@@ -174,7 +174,7 @@ def check_same(happened, recorded, *, without=(), may_be_late=False):
             event for event in happened
             if event.revision > last_listed and event.revision not in shown
         ]  # fmt: skip
-        # Between the last change before the list and the list nothing happened unseen.
+        # No change between the first watched change and the list is missing.
         first = min((version_of(event) for event in watched), default=10**9)
         assert not [event for event in missing if event.revision > first]
         assert may_be_late or not late

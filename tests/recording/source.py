@@ -1,6 +1,6 @@
-"""A cluster to record: the API server of these tests on a port that stays the same over restarts.
+"""A cluster to record: redra's API server on a port that stays the same over restarts.
 
-Its log is what really happened. `kill` breaks all connections off, as the death of a server does.
+Its log is the truth for the tests. `kill` aborts all connections, as the death of a server does.
 """
 
 import json
@@ -26,7 +26,7 @@ PATIENT = ConnectionBounds(
     send_seconds_max=PATIENCE_SECONDS,
     linger_seconds=PATIENCE_SECONDS,
 )
-"""Nobody is cut off for being slow: clients and server of these tests share a processor."""
+"""Bounds that cut off no slow client: clients and server of these tests share a processor."""
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
@@ -50,16 +50,16 @@ class Source:
         self._server = None
 
     async def start(self):
-        """Serve, and return when connections are taken."""
+        """Starts to serve; returns when the server accepts connections."""
         await self._tasks.start(self._serve)
 
     async def kill(self):
-        """Break everything off."""
+        """Ends the server and aborts all connections."""
         self._scope.cancel()
         await self._ended.wait()
 
     def renew_token(self, old, new):
-        """From the next start on another token is valid."""
+        """Replaces the valid token from the next start on."""
         known = self._options["credentials"]
         self._options["credentials"] = replace(known, tokens={new: known.tokens[old]})
 
@@ -68,7 +68,7 @@ class Source:
         await self.start()
 
     def kubeconfig(self, *, port=0, user=None, name="kubeconfig", **cluster):
-        """A kubeconfig of this server, or of what stands before it."""
+        """Writes a kubeconfig for this server, or for a proxy at `port`; returns its path."""
         server = {"server": f"http://127.0.0.1:{port or self.port}", **cluster}
         tree = {
             "apiVersion": "v1",
@@ -83,7 +83,7 @@ class Source:
         return str(path)
 
     async def events(self):
-        """All that happened to objects, in order."""
+        """All events about objects, in order."""
         runtime = await self.histories.open("default")
         return [
             event
@@ -100,9 +100,9 @@ class Source:
             yield client
 
     def _gate(self, app):
-        """The application, which answers what `refusals` say of the end of a path.
+        """The application, with a refusal for each path that ends as `refusals` says.
 
-        Where it ends as one of `silent` it does not answer at all.
+        It does not answer a path that ends like one in `silent`.
         """
 
         async def answer(scope, receive, send):
@@ -153,7 +153,7 @@ class Source:
                 try:
                     await anyio.sleep_forever()
                 finally:
-                    # A server that is cancelled goes on to listen.
+                    # A cancelled server continues to listen.
                     for listening in self._server.servers:
                         listening.close()
                     for connection in list(self._server.server_state.connections):
@@ -162,7 +162,7 @@ class Source:
 
 
 def _dated(send):
-    """A way to send that dates each answer when it is made, as the API server does."""
+    """Wraps `send` so that each answer has a date from its start, as in the API server."""
 
     async def dated(message):
         if message["type"] == "http.response.start":
@@ -175,7 +175,7 @@ def _dated(send):
 
 @asynccontextmanager
 async def serving_source(folder, **options):
-    """A running source."""
+    """Runs a source during the block."""
     async with anyio.create_task_group() as tasks:
         source = Source(tasks, folder, **options)
         await source.start()
@@ -184,7 +184,7 @@ async def serving_source(folder, **options):
 
 
 class Writer:
-    """Random writes of pods, claims and nodes over HTTP; what is refused or lost is no matter."""
+    """A client that writes random pods, claims and nodes over HTTP."""
 
     def __init__(self, source, seed):
         self._source = source
@@ -193,7 +193,7 @@ class Writer:
         self._number = 0
 
     async def write(self, count):
-        """So many writes, one after another."""
+        """Makes `count` writes, one after the other."""
         async with self._source.client() as client:
             for _ in range(count):
                 await self._one(client)
@@ -224,5 +224,5 @@ class Writer:
 
 
 def node(name):
-    """A node without anything."""
+    """A node with a name only."""
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}

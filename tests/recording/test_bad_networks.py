@@ -1,4 +1,4 @@
-"""Between recorder and cluster stands a proxy that delays, cuts, is silent, repeats and loses."""
+"""A recorder behind a proxy that delays, cuts, stalls, repeats and loses."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Credentials as kubectl has them; what is wrong with them is one sentence, and leaves nothing."""
+"""Credentials as kubectl has them; a wrong one gives one sentence and leaves no history."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ LOCKED = Credentials(tokens={"good": READER}, uids={}, anonymous=None)
 
 
 async def fails(recording, match):
-    """Recording ends with one sentence and leaves no history, finished or not."""
+    """Checks that recording ends with one sentence and leaves no history, finished or not."""
     with pytest.raises(InputError, match=match) as caught:
         await recording.once()
     assert "\n" not in str(caught.value).strip()

@@ -1,4 +1,4 @@
-"""A recorder follows a cluster: everything, in the cluster's order, over the death of either."""
+"""A recorder follows a cluster completely, in the cluster's order, over the death of either."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Where something may be missing, the history says what: gaps, doubts, and what follows them."""
+"""A history names the gaps and doubts where something may be missing."""
 
 import re
 from dataclasses import replace

@@ -43,7 +43,7 @@ def device(name: str, **fields: object) -> dict:
 
 
 def uses(counter_set: str = "set", **amounts: int) -> list:
-    """What a device consumes of one counter set."""
+    """The counters of one counter set that a device consumes."""
     counters = {name: {"value": str(value)} for name, value in amounts.items()}
     return [{"counterSet": counter_set, "counters": counters}]
 
@@ -95,7 +95,7 @@ def request(name: str = "r0", count: int = 1, *expressions: str, **fields: objec
 
 
 def wish(count: int = 1, *expressions: str, **fields: object) -> dict:
-    """What an exact request or an alternative asks for."""
+    """The fields of an exact request or an alternative."""
     made: dict = {"deviceClassName": "gpu", **fields}
     if count:
         made.setdefault("allocationMode", "ExactCount")
@@ -139,7 +139,7 @@ def result(name: str, *, pool: str = "pool", driver: str = DRIVER, **fields: obj
 
 
 def holding(*results: dict, name: str = "held") -> dict:
-    """A claim that is allocated."""
+    """An allocated claim."""
     return {
         "metadata": {"name": name, "namespace": "other", "uid": f"uid-{name}"},
         "status": {"allocation": {"devices": {"results": list(results)}}},
@@ -162,7 +162,7 @@ def allocator(
     compiler: CelCompiler = COMPILER,
     **rest: object,
 ) -> Allocator:
-    """An allocator over the slices, with every gate on but list attributes."""
+    """An allocator over the slices, with every gate on except list attributes."""
     return Allocator(
         Inventory.of_slices(list(slices)),
         {found["metadata"]["name"]: found for found in classes or [device_class()]},
@@ -177,7 +177,7 @@ def allocator(
 
 
 def taken(answer: object) -> list | None:
-    """`request: device` per claim, None when nothing was allocated."""
+    """The map `request: device` per claim; None when nothing was allocated."""
     if not isinstance(answer, Allocation):
         return None
     return [

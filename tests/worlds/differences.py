@@ -1,4 +1,4 @@
-"""Ask the product and the literal allocator the same question and report the first difference."""
+"""Asks the product and the literal allocator the same question; reports the first difference."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def difference(
     quirks: Quirks | None = None,
     steps_max: int = LITERAL_STEPS_MAX,
 ) -> str | None:
-    """The first difference between the answers, None when there is none.
+    """The first difference between the answers; None when there is none.
 
-    A world that the literal search gives up on is answered with and without pruning; TOO_LONG
-    when that takes too long as well.
+    When the literal search takes too long, the answers with and without pruning are compared;
+    TOO_LONG when that takes too long as well.
     """
     how = {"variant": variant, "quirks": quirks or Quirks()}
     pruned = answers(world, prune=True, **how)
@@ -104,7 +104,7 @@ def case_of(
     quirks: Quirks | None = None,
     variant: Variant = Variant.EXPERIMENTAL,
 ) -> Case:
-    """What the checker needs to judge an answer for a node of a scenario's input."""
+    """The input of the checker for a node of a scenario."""
     return Case(
         node=node,
         claims=given["claims"],
@@ -127,7 +127,7 @@ def answers(
     quirks: Quirks,
     on_answer: scenarios.OnAnswer | None = None,
 ) -> JsonObject:
-    """What the product says of a scenario."""
+    """The answer of the product to a scenario."""
     settings = scenarios.ScenarioSettings(
         compiler=COMPILER,
         quirks=quirks,
@@ -147,7 +147,7 @@ def nodes_of(answer: dict) -> list[dict]:
 
 
 def bare(tree: object) -> object:
-    """The answer without steps; share ids are reduced to their presence."""
+    """The answer without steps, and with share ids reduced to their presence."""
     if isinstance(tree, dict):
         return {
             name: bool(value) if name == "shareID" else bare(value)

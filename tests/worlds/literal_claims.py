@@ -1,4 +1,4 @@
-"""Section 3 of allocator.md, transcribed: the checks before the search, and what they leave."""
+"""Section 3 of allocator.md, transcribed: the checks before the search, and their results."""
 
 from __future__ import annotations
 

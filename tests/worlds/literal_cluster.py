@@ -1,6 +1,6 @@
 """Sections 1, 2, 9 and 13 of allocator.md, transcribed: from API objects to pools and state.
 
-Slow and without cleverness, on plain objects. Nothing of the product is used but quantities.
+Slow and simple, on plain objects. It uses nothing of the product except quantities.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ SCALARS = ("string", "int", "bool", "version")
 
 
 class Constraint:
-    """What both kinds share: which requests, which attribute."""
+    """The common part of both kinds: the requests and the attribute."""
 
     def __init__(self, tree, *, lists, quirks):
         self.matching = tree.get("matchAttribute") is not None

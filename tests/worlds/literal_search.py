@@ -1,4 +1,4 @@
-"""The search of allocator.md 3 to 9, transcribed step by step, slow and without cleverness.
+"""The search of allocator.md 3 to 9, transcribed step by step, slow and simple.
 
 Together with `literal_cluster`, `literal_claims`, `literal_capacity`, `literal_constraints` and
 `literal_results` it is a second allocator, written from the specification on plain objects. It
@@ -25,7 +25,7 @@ SUCCESS, FAIL, LIMIT = "success", "fail", "limit"
 
 
 class TooLong(Exception):
-    """The literal search took more steps than the test wants to wait for."""
+    """The literal search took more steps than its bound."""
 
 
 class Literal:
@@ -42,7 +42,7 @@ class Literal:
         self.steps = 0
 
     def allocate(self, node):
-        """What `scenarios.run` says of a node."""
+        """The answer for a node, in the form of `scenarios.run`."""
         self.node = node
         self.pools = self.cluster.pools(node)
         self.results = [[] for _ in self.claims]
@@ -199,7 +199,7 @@ class Literal:
         return self.cache[key]
 
     def never(self, device, wish):
-        """Whether the request could not take the device whatever happens (Q16)."""
+        """True when the request can never take the device (Q16)."""
         return (
             (not wish.admin and device.id in self.state.whole)
             or self.is_tainted(device, wish)
@@ -327,7 +327,7 @@ class Literal:
         return undo
 
     def is_held(self, device):
-        """Whether the counters of a shared device count as booked already."""
+        """True when the counters of a shared device already count as booked."""
         if device.id in self.state.aggregated or device.id in self.shares:
             return True
         return not self.quirks.q17 and device.id in self.state.shares

@@ -1,4 +1,4 @@
-"""A selector compiler that understands very little, for tests about everything but CEL.
+"""A compiler of a few simple selectors, for tests of everything except CEL.
 
 `true`, `false`, `device.driver == "x"`, and comparisons of one attribute joined by `&&`:
 `device.attributes["dom"].id == VALUE`, with a text, a number or a boolean as value.

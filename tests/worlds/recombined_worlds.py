@@ -1,8 +1,8 @@
-"""Seeded worlds made of recorded ones: parts of two scenarios of the reference, put together.
+"""Seeded worlds combined from parts of two recorded scenarios of the reference.
 
-Clusters of one scenario meet claims of another, and single values are changed: gates, counts,
-modes, generations, attributes, policies, taints, what is allocated. So these worlds speak the
-language of the recorded scenarios and reach what no single one of them does.
+The cluster of one scenario is combined with the claims of another, and single values are changed:
+gates, counts, modes, generations, attributes, policies, taints, allocations. So these worlds use
+the features of the recorded scenarios, and cover combinations that no single scenario has.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def claims_of(given: dict) -> list[dict]:
 
 
 def needed(claims: list[dict]) -> set[str]:
-    """The gates without which the claims end the attempt."""
+    """The gates that must be on, because otherwise the claims end the attempt."""
     found = set()
     for claim in claims:
         for request in claim["spec"]["devices"]["requests"]:

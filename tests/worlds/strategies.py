@@ -1,4 +1,4 @@
-"""Hypothesis strategies for worlds, for whoever needs clusters and claims that hang together."""
+"""Hypothesis strategies for worlds with clusters and matching claims."""
 
 from hypothesis import strategies as st
 

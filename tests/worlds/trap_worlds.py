@@ -1,4 +1,4 @@
-"""Seeded tiny worlds in which searches fail late, so that what failed attempts leave behind counts.
+"""Seeded tiny worlds in which searches fail late, so that the traces of failed attempts matter.
 
 A few devices, a few requests that nearly fit, and one to four ingredients that leave traces or tie
 nodes and pods together: counters with taints, shares with and without capacity, list attributes,
@@ -163,7 +163,7 @@ class _Maker:
         return made
 
     def like(self, number: int, counting: bool) -> dict:
-        """A device; in uniform worlds all of one kind are alike but for what must be distinct."""
+        """A device; in uniform worlds, devices of one kind differ only in distinct attributes."""
         if not self.uniform:
             return self.device(number, counting)
         kind = self.rng.choice((0, 0, 1))

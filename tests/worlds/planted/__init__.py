@@ -1,5 +1,5 @@
-"""Small worlds with a planted cause: the generator knows why, and judges what `why` answers.
+"""Small worlds with a planted cause: the generator knows the cause, and judges answers of `why`.
 
-Nothing here reads the analysis: a plant says which object is asked about and which names and
-numbers have to stand together in one branch of the answer, near its beginning.
+Nothing here reads the analysis: a plant names the object of the question, and the names and numbers
+that must occur together in one branch of the answer, near its beginning.
 """

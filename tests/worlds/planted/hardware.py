@@ -1,4 +1,4 @@
-"""Devices, pools, slices, classes, patches, rules and nodes, asked about by themselves."""
+"""Questions about devices, pools, slices, classes, patches, rules and nodes themselves."""
 
 import random
 
@@ -24,7 +24,7 @@ def _at(cluster: Cluster) -> str:
 
 
 def biography(rng: random.Random) -> Plant:
-    """One device, three holders one after the other, and a taint by a rule."""
+    """One device with three holders one after the other, and a taint by a rule."""
     cluster, node = _fleet(rng, 1)
     holders = names(rng, 3, "held")
     spans: list[tuple[str, str, str, int]] = []

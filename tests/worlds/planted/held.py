@@ -1,4 +1,4 @@
-"""Claims: stuck, shared, allocated twice, unused; what their constraints and tolerations say."""
+"""Questions about claims: stuck, shared, allocated twice, unused; constraints and tolerations."""
 
 import random
 
@@ -74,7 +74,7 @@ def device_in_two_claims(rng: random.Random) -> Plant:
 
 
 def chosen_among_many(rng: random.Random) -> Plant:
-    """The chosen device stands in its own explanation, however many others were passed over."""
+    """The explanation names the chosen device, however many other devices were skipped."""
     cluster = Cluster()
     node = names(rng, 1, "node")[0]
     cluster.node(node)
@@ -121,7 +121,7 @@ def constraint_is_met(rng: random.Random) -> Plant:
 
 
 def constraint_is_violated(rng: random.Random) -> Plant:
-    """Somebody wrote an allocation that the constraint of the claim forbids."""
+    """An allocation was written that the constraint of the claim forbids."""
     cluster = Cluster()
     node = names(rng, 1, "node")[0]
     cluster.node(node)

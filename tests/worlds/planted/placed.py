@@ -1,4 +1,4 @@
-"""Pods that have a node: ending, evicted, spared, preempted, finished, without reservation."""
+"""Questions about bound pods: ending, evicted, spared, preempted, finished, not reserved."""
 
 import random
 
@@ -24,7 +24,7 @@ def _one_pod(rng: random.Random, **request: object) -> tuple[Cluster, str]:
 
 
 def bound_without_reservation(rng: random.Random) -> Plant:
-    """The pod names its node itself: nobody allocates its claim, the kubelet refuses it."""
+    """The pod sets its own nodeName: its claim is not allocated, and the kubelet refuses it."""
     cluster = Cluster()
     node = names(rng, 1, "node")[0]
     cluster.node(node)

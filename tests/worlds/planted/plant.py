@@ -1,4 +1,4 @@
-"""A plant, and the judge of an answer to it: the JSON of the answer against what was planted."""
+"""A plant, and the judge that compares the JSON of an answer with the plant."""
 
 import random
 import re
@@ -14,9 +14,9 @@ FIRST = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """Words that must stand in one branch, and the revision of the event that made it so.
+    """Words that must occur in one branch, and the revision of the event that is the cause.
 
-    Of words with a bar between them one is enough.
+    Of words separated by a bar, one is enough.
     """
 
     words: tuple[str, ...]
@@ -25,7 +25,7 @@ class Cause:
 
 @dataclass(frozen=True, kw_only=True)
 class Plant:
-    """A world, the question, what the answer must say and what it must never say."""
+    """A world, a question, and the words that the answer must and must not contain."""
 
     cluster: Cluster
     kind: str
@@ -46,7 +46,7 @@ class _Branch:
 
 
 def problems(plant: Plant, answer: dict[str, Any]) -> list[str]:
-    """What is missing in the answer, or wrongly there."""
+    """The problems of an answer: missing words, and words that it must not contain."""
     branches = list(_branches(answer))
     lines = [branch.text for branch in branches]
     missing = [
@@ -89,5 +89,5 @@ def _says(branch: _Branch, cause: Cause) -> bool:
 
 
 def _has(text: str, words: str) -> bool:
-    """Whether the words stand there as whole words: `gpu-1` is not in `gpu-10`."""
+    """True when the text contains the words as whole words: `gpu-1` is not in `gpu-10`."""
     return re.search(rf"(?<![\w.-]){re.escape(words)}(?![\w-])", text) is not None

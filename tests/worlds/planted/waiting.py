@@ -1,4 +1,4 @@
-"""Pods that wait, each for one planted reason, with noise around it."""
+"""Questions about waiting pods, each with one planted reason, among noise."""
 
 import random
 
@@ -7,7 +7,7 @@ from tests.worlds.planted.plant import Cause, Plant, Sow
 
 
 def names(rng: random.Random, count: int, stem: str) -> list[str]:
-    """Names that share nothing but their stem."""
+    """Random names with a common stem."""
     return [f"{stem}-{rng.randrange(10**6):06d}" for _ in range(count)]
 
 
@@ -58,7 +58,7 @@ def all_in_use(rng: random.Random) -> Plant:
 
 
 def network_devices_in_use(rng: random.Random) -> Plant:
-    """Devices that every node reaches are few, however many nodes are asked."""
+    """Few devices are reachable from every node, however many nodes are tried."""
     cluster = Cluster()
     nodes, devices = rng.randint(2, 5), rng.randint(4, 6)
     for node in names(rng, nodes, "node"):
@@ -86,7 +86,7 @@ def network_devices_in_use(rng: random.Random) -> Plant:
 
 
 def devices_of_other_nodes(rng: random.Random) -> Plant:
-    """What one node has given out is no matter of another one."""
+    """Allocated devices of one node do not explain the refusal of another node."""
     cluster = Cluster()
     mine, other = names(rng, 2, "node")
     cluster.node(mine)
@@ -274,7 +274,7 @@ def pool_is_incomplete(rng: random.Random) -> Plant:
 
 
 def nothing_matches_all(rng: random.Random) -> Plant:
-    """Mode All with no device that matches: nobody wants all of no devices."""
+    """Mode All without a matching device."""
     cluster = Cluster()
     node = names(rng, 1, "node")[0]
     cluster.node(node)
@@ -304,7 +304,7 @@ def gates_hold_back(rng: random.Random) -> Plant:
 
 
 def attempts_are_told(rng: random.Random) -> Plant:
-    """Tried, woken by new nodes that do not help either, tried again each time."""
+    """New nodes that do not help wake the pod, and it is tried again each time."""
     cluster = Cluster()
     cluster.node("n")
     cluster.device_class("gpu", f'device.driver == "other.{DRIVER}"')
