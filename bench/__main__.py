@@ -1,4 +1,4 @@
-"""Runs every measurement, or those named, and holds the figures against what is to be reached.
+"""Runs all or the named measurements, and compares the figures with their targets.
 
 python -m bench [NAME…] [--rounds N]      measure; print the table, write bench/results/
 python -m bench compare A B               two results: files, or the beginnings of commits
@@ -27,7 +27,7 @@ MEASUREMENTS = (
 
 
 def machine() -> str:
-    """One line that says on what the figures were taken."""
+    """One line that describes the machine of the figures."""
     model = "unknown processor"
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8") as lines:
@@ -48,7 +48,7 @@ def build() -> str:
 
 
 def measure(names: Sequence[str], rounds: int) -> Values:
-    """Run the measurements one after the other; returns the figures that they noted."""
+    """Runs the measurements one after the other; returns the figures that they noted."""
     with tempfile.TemporaryDirectory(prefix="redra-bench-") as folder:
         path = Path(folder, "figures.jsonl")
         path.touch()
@@ -121,7 +121,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Measure, or compare what was measured."""
+    """Measures, or compares results."""
     options = _parsed(arguments)
     if options.command == "compare":
         try:

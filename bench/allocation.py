@@ -1,4 +1,4 @@
-"""How fast the allocator answers: `python -m bench.allocation [--with-pruning-only]`.
+"""Measures the speed of the allocator: `python -m bench.allocation [--with-pruning-only]`.
 
 Two tables, in CPU time, the best of some runs each. *Ordinary* shapes are timed three ways: the
 first pod of all (slices compiled, nodes never seen, selectors not compiled), a pod on nodes that
@@ -94,7 +94,7 @@ def pool(
 
 
 def wish(count: int, *expressions: str) -> JsonObject:
-    """What a request or alternative asks for."""
+    """The fields of a request or alternative."""
     return {
         "deviceClassName": "gpu",
         "allocationMode": "ExactCount",
@@ -234,7 +234,7 @@ def hard() -> list[Shape]:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """CPU seconds that a pod took, and what was answered."""
+    """The CPU seconds for a pod, and the answers."""
 
     seconds: float
     answers: list[Answer]
@@ -301,10 +301,10 @@ def measure_ordinary() -> None:
 
 
 def fill() -> float:
-    """CPU seconds to place pods of one device each, all nodes asked for each, the first one taken.
+    """CPU seconds to place pods of one device each; each tries all nodes and takes the first one.
 
     The first node that fits is the same for ten pods, so most nodes have not changed since the pod
-    before, as it is in a cluster that fills.
+    before, as in a cluster that fills up.
     """
     slices = [part for i in range(100) for part in pool(i, plain(10))]
     here = [nodes.node_of({"metadata": {"name": f"node-{i}"}}) for i in range(100)]
@@ -322,7 +322,7 @@ def fill() -> float:
 
 
 def measure_fill() -> None:
-    """Print what filling costs."""
+    """Prints the cost of filling a cluster."""
     seconds = min(fill() for _ in range(RUNS))
     print(f"{FILLING} pods fill 100 nodes x 10 devices: {seconds * 1000:.0f} ms CPU")
     figures.note("allocation.fill.100_nodes", seconds * 1000)

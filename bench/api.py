@@ -34,7 +34,7 @@ class Client:
     async def request(
         self, method: str, path: str, body: bytes = b"", kind: str = "application/json"
     ) -> tuple[int, bytes]:
-        """Status and body of one request, whose own body is of a kind of content."""
+        """Sends one request with a content type; returns the status and body of the answer."""
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
         self.writer.write(f"{head}Content-Type: {kind}\r\n\r\n".encode() + body)
         lines = (await self.reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
@@ -61,7 +61,7 @@ class Server:
 
 
 def cpu_seconds(process: int) -> float:
-    """CPU time that a process has used so far, its children's not included."""
+    """The CPU time that a process has used so far, without its children."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -69,7 +69,7 @@ def cpu_seconds(process: int) -> float:
 async def run_clients(
     server: Server, what: str, count: int, work: Callable[[Client, int], Awaitable[None]]
 ) -> int:
-    """Repeat `work` by `count` clients for a while; print one line, return how often it ran."""
+    """Repeats `work` with `count` clients for a while; prints one line, returns the repetitions."""
     times: list[float] = []
     before = cpu_seconds(server.process)
     end = time.perf_counter() + SECONDS

@@ -1,11 +1,11 @@
-"""How soon `why` knows what happened in a cluster that is attached.
+"""Measures the delay until `why` knows about a change in an attached cluster.
 
     python -m bench.attached [--rate 100] [--seconds 20] [--nodes 20]
 
-One `redra up` plays the cluster, another is attached to it. At `--rate` writes a second (claims
-that change, pods that wait) a pod that waits is made every tenth of a second, and its reasons are
-asked for until the attached history knows it. The time is from sending the write to having the
-reasons. Both servers and the clients share the machine.
+One `redra up` acts as the cluster, another is attached to it. While `--rate` writes a second
+(changed claims, waiting pods) go to the cluster, a waiting pod is created every tenth of a second,
+and its reasons are requested until the attached history knows it. The time counts from sending the
+write to receiving the reasons. Both servers and the clients share the machine.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def pod(name: str) -> bytes:
 
 
 def claim(number: int) -> bytes:
-    """A claim that nobody uses."""
+    """An unused claim."""
     exactly = {"deviceClassName": "none.example.com"}
     return json.dumps(
         {
@@ -69,7 +69,7 @@ def claim(number: int) -> bytes:
 
 
 async def created(client: Client, path: str, body: bytes) -> None:
-    """Create an object that may be there."""
+    """Creates an object, which may already exist."""
     status, answer = await client.request("POST", path, body)
     assert status in (201, 409), answer
 
@@ -103,7 +103,7 @@ async def length(cluster: Server) -> int:
 
 
 async def measure(cluster: Server, attached: Server, rate: int, seconds: float) -> float:
-    """Write for a while and ask on the way; returns the 99th percentile in ms."""
+    """Writes for a while and asks meanwhile; returns the 99th percentile in ms."""
     writes = 0
     late: list[float] = []
     first = await length(cluster)

@@ -1,8 +1,8 @@
-"""What a question about a change costs: `python -m bench.blast [--nodes N] [--pods N]`.
+"""Measures the cost of a blast radius: `python -m bench.blast [--nodes N] [--pods N]`.
 
-Nodes with eight devices each, pods with a claim of their own; asked are a rule on one pool, a rule
-on the whole driver, and a class that matches nothing any more. Freezing is what the event loop
-feels; the rest runs in a thread.
+The cluster has nodes with eight devices each, and pods with their own claims. The questions are a
+rule on one pool, a rule on the whole driver, and a class that no longer matches any device. Only
+freezing the views blocks the event loop; the rest runs in a thread.
 """
 
 import argparse
@@ -39,7 +39,7 @@ _STAMP = Stamp(time=NOW, actor=Actor(user="bench"), verb="create")
 
 
 class Filled:
-    """Views that show a cluster without anybody having written it."""
+    """Views of a cluster that is filled in directly, without writes."""
 
     def __init__(self) -> None:
         self.views = LiveViews(Profile())
@@ -115,7 +115,7 @@ def put_pod(world: Filled, number: int, node: str) -> None:
 
 
 def proposal(kind: str, name: str, spec: JsonObject) -> Put:
-    """An object as a person would apply it."""
+    """An object as a user would apply it."""
     metadata = {"name": name}
     tree = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "spec": spec}
     return Put(tree=tree)
@@ -129,7 +129,7 @@ def rule(**selector: str) -> Put:
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Ask the three questions and print what each costs, in CPU seconds."""
+    """Asks the three questions and prints the CPU seconds of each."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--nodes", type=int, default=1_000)
     parser.add_argument("--pods", type=int, default=8_000)

@@ -1,9 +1,9 @@
-"""What a pod with a claim costs one process without database: `python -m bench.calls`.
+"""Counts function calls for a pod with a claim, without a database: `python -m bench.calls`.
 
-Counted are calls of functions, in C too, from the create of a pod until it runs: the writer of a
-server and all controllers, without HTTP, log and projector. Neighbours do not change that figure,
-the lengths of batches change it by a hundredth. It stands for processor time, which is printed as
-well, of pods made before the counting begins.
+The count includes calls of C functions, from the create of a pod until it runs: the writer of a
+server and all controllers, without HTTP, log and projector. Other processes do not change the
+figure; the lengths of batches change it by one percent. It approximates processor time, which is
+printed as well, for pods that are made before the counting begins.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""How fast device selectors are: `python -m bench.cel`.
+"""Measures the speed of device selectors: `python -m bench.cel`.
 
 Per expression, in CPU time: compiling it; one evaluation by closures; a mask over 128 devices of
 which each value occurs several times, when the devices are first asked, when they were grouped by
@@ -60,7 +60,7 @@ ROWS = (
 
 
 def tree(index: int, values: int) -> JsonObject:
-    """The attributes of a device; `values` is how many distinct ones there are."""
+    """The attributes of a device; `values` is the number of distinct values."""
     return {
         "numa": {"int": index % values},
         "model": {"string": ("h100", "a100", "l40s")[index % min(values, 3)]},
@@ -105,7 +105,7 @@ def theirs(expression: str) -> float:
 
 
 def others(expression: str) -> Callable[[], cel.Program]:
-    """Compiles a text that means the same but was never seen, whenever it is called."""
+    """Compiles, at each call, an equivalent expression whose text is new."""
     numbers = itertools.count()
     return lambda: cel.compile_expression(f"{expression} // {next(numbers)}")
 

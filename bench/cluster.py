@@ -37,7 +37,7 @@ LOOK_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """A history and where it lies; one in memory has no tables."""
+    """A history and its stores; a history in memory has no tables."""
 
     store: Store
     settings: Settings
@@ -89,7 +89,7 @@ def slice_of(name: str) -> CreateObject:
 
 
 def pod(name: str, *, claim: str = "", cpu: str = "100m") -> CreateObject:
-    """A pod that asks for a device: through the template, or the named claim that is there."""
+    """A pod that requests a device, through the template or a named existing claim."""
     entry = {"resourceClaimName": claim} if claim else {"resourceClaimTemplateName": TEMPLATE}
     container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": cpu}}}
     spec = {"resourceClaims": [{"name": "gpu", **entry}], "containers": [container]}
@@ -118,7 +118,7 @@ def _claim_spec() -> JsonObject:
 
 
 async def prepare(cluster: Cluster, nodes: int, *, pods_a_node: int = 110) -> None:
-    """What the pods need: namespace, class, template, nodes and their slices."""
+    """Creates the objects that pods need: namespace, class, template, nodes and slices."""
     selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
     template: JsonObject = {"spec": {"spec": _claim_spec()}}
     runtime = cluster.runtime
@@ -189,5 +189,5 @@ async def history_in_memory() -> AsyncIterator[Cluster]:
 
 
 def fail(trouble: str | None) -> None:
-    """A projector that ended would make the figures too good."""
+    """Fails the measurement: without the projector the figures would be too good."""
     assert trouble is None, trouble

@@ -1,7 +1,7 @@
 """CPU time per write and per projected event, without a database: `python -m bench.cpu`.
 
-Unlike rates, CPU time says the same on a busy machine and on an idle one. The writer runs against
-the log in memory, so what is counted is deciding, sealing, folding into the views and handing on.
+Unlike rates, CPU time is the same on a busy machine and on an idle one. The writer runs against the
+log in memory, so the figure covers deciding, sealing, folding into the views and handing on.
 """
 
 import argparse
@@ -35,7 +35,7 @@ CALLERS = 32
 
 
 def turn_seconds() -> float:
-    """CPU seconds of one turn of a plain loop now: what neighbours leave of the processor."""
+    """CPU seconds of one turn of a plain loop now, which shows the effect of other processes."""
     started = time.process_time()
     total = 0
     for number in range(TURNS):
@@ -58,7 +58,7 @@ async def submit_all(runtime: HistoryRuntime, commands: Sequence[Command]) -> fl
 
 
 def finish(number: int) -> Command:
-    """What a kubelet writes when a pod has started."""
+    """The writes of a kubelet when a pod has started."""
     status = {"phase": "Running", "podIP": f"10.0.{number // 250}.{number % 250 + 1}"}
     return PatchObject(
         key=ObjectKey("", "pods", "default", f"pod-{number:05}"),

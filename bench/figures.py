@@ -1,8 +1,8 @@
-"""Figures of measurements: noted where they are taken, kept in a file, compared between runs.
+"""Figures of measurements: noted by measurements, kept in a file, compared between runs.
 
-A measurement notes a figure by a name that stands in `anchors.json`, with its unit, what is to be
-reached and what others were measured at. Noting does nothing unless a run collects: processes that
-a measurement starts write to the same file.
+A measurement notes a figure under a name of `anchors.json`, which has its unit, its target and the
+figures of other systems. Noting has no effect unless a run collects figures; processes that a
+measurement starts write to the same file.
 """
 
 import json
@@ -32,9 +32,9 @@ Values = dict[str, list[float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """What a figure means and what it is held against.
+    """The meaning of a figure, its target and the figures of other systems.
 
-    `noise` is the part by which single runs of the same code differ on a machine that others use.
+    `noise` is the fraction by which single runs of the same code differ on a shared machine.
     `reach` and the figures of others are None where there are none.
     """
 
@@ -52,7 +52,7 @@ class Unreadable(Exception):
 
 
 def note(name: str, value: float) -> None:
-    """Keep a figure when a run collects them. Raises KeyError for a name without an anchor."""
+    """Keeps a figure when a run collects them. Raises KeyError for a name without an anchor."""
     if name not in anchors():
         raise KeyError(f"the figure {name!r} has no entry in anchors.json")
     if path := os.environ.get(FILE):
@@ -70,7 +70,7 @@ def noted(path: Path) -> Values:
 
 
 def anchors() -> Mapping[str, Anchor]:
-    """All figures that there are, by name."""
+    """All anchors by name."""
     kept = json.loads((FOLDER / "anchors.json").read_text(encoding="utf-8"))
     return {
         name: Anchor(
@@ -94,7 +94,7 @@ def commit() -> str:
 
 
 def save(values: Values, machine: str) -> Path:
-    """Write the figures of this commit beside those that it has already; returns the file."""
+    """Adds figures to those of this commit; returns the file."""
     path = RESULTS / f"{commit()}.json"
     before = load(path)[0] if path.exists() else {}
     together = {
@@ -134,7 +134,7 @@ def file_of(name: str) -> Path:
 
 
 def table(values: Values) -> list[str]:
-    """Each figure beside what is to be reached and what others were measured at."""
+    """The table of figures with their targets and the figures of other systems."""
     rows = [("figure", "unit", "now", "reach", "now / reach", "Go", "control plane", "")]
     for name, anchor in anchors().items():
         if name not in values:
@@ -153,7 +153,7 @@ def table(values: Values) -> list[str]:
 
 
 def compared(before: Values, after: Values) -> list[str]:
-    """What got better or worse between two results.
+    """The figures that got better or worse between two results.
 
     Where both sides were taken RUNS_MIN times, each value of one side lies beyond all of the other;
     with fewer runs the medians must differ by more than single runs of one code do.

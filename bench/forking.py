@@ -1,4 +1,4 @@
-"""What a fork costs, by the length of its parent.
+"""Measures the cost of a fork by the length of its parent.
 
     python -m bench.forking [--events 100 10000 1000000]
 

@@ -1,4 +1,4 @@
-"""How costs grow when a cluster does: `python -m bench.growth [AXIS…] [--points N]`.
+"""Measures how costs grow with a cluster: `python -m bench.growth [AXIS…] [--points N]`.
 
 One size is doubled at a time, each in a process of its own, without a database. Costs are processor
 time, and memory where it says so; the exponent is the slope of a line through the logarithms of all
@@ -74,7 +74,7 @@ async def by_events(size: int) -> Costs:
 
 
 async def by_watchers(size: int) -> Costs:
-    """A write that so many watches of its kind are told of, as lines of an answer."""
+    """A write that is sent to this many watches of its kind, as lines of an answer."""
     with temporary_data() as folder:
         chosen, store = settings(data=folder), memory_store()
         async with open_histories(store, chosen) as histories, anyio.create_task_group() as tasks:
@@ -142,7 +142,7 @@ IDLE_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """What is doubled, from `first` on."""
+    """A size that is doubled, from `first` on."""
 
     measure: Callable[[int], Awaitable[Costs]]
     first: int

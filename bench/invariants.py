@@ -1,4 +1,4 @@
-"""What the invariants cost beside a fold: `python -m bench.invariants [--events N] [--rounds N]`.
+"""The cost of the invariants beside a fold: `python -m bench.invariants [--events N] [--rounds N]`.
 
 The log is that of `bench.folding`. Page by page, the events are folded into all views, the rows
 that changed are made and hashed as the projector does, and the watch follows them, in turns, so

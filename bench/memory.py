@@ -1,4 +1,4 @@
-"""What a large cluster takes in memory: `python -m bench.memory`.
+"""Measures the memory for a large cluster: `python -m bench.memory`.
 
 5,000 nodes of 8 devices, 50,000 running pods with an allocated claim each. Every event is folded
 into what one `redra up` keeps: the live views, every controller, and the projector's views, which
@@ -40,7 +40,7 @@ def events(nodes: int, pods: int) -> Iterator[Event]:
 
 
 class Consumers:
-    """Everything that folds, by name."""
+    """All folding views and controllers, by name."""
 
     def __init__(self, parts: Sequence[str]) -> None:
         profile = Profile()
@@ -65,7 +65,7 @@ class Consumers:
             self.take_rows()
 
     def take_rows(self) -> None:
-        """What the projector does before it writes."""
+        """Takes the changed rows, as the projector does before it writes."""
         for projection in self.projections:
             for table, keys in projection.take_changed().items():
                 for key in keys:

@@ -1,4 +1,4 @@
-"""How well a paced replay keeps its pace.
+"""Measures how exactly a paced replay keeps its pace.
 
     python -m bench.pacing [--seconds 10] [--rate 10]
 

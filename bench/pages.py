@@ -1,4 +1,4 @@
-"""What pages cost on a long history: `python -m bench.pages [--events N]`.
+"""Measures the cost of pages of a long history: `python -m bench.pages [--events N]`.
 
 The history is the one of `bench.folding`: pods with a claim each run through their life on 500
 nodes. It is read first, in as many questions as that takes; then each page is asked for several

@@ -1,4 +1,4 @@
-"""What the processes of a measurement have used: this one, the projector, the database."""
+"""CPU time and memory of the processes of a measurement: this one, the projector, the database."""
 
 import os
 import time
@@ -28,7 +28,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """MiB that are resident; what the database's processes share is counted once."""
+    """Resident MiB; memory shared by the database's processes counts once."""
 
     main: int
     projector: int
@@ -61,7 +61,7 @@ def memory() -> Memory:
 
 
 def resident_megabytes(process: int | str = "self") -> int:
-    """What a process holds in memory now."""
+    """The resident memory of a process now, in MiB."""
     pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") >> 20
 

@@ -1,4 +1,4 @@
-"""What a slice costs that is published again: `python -m bench.republishing [--devices N]`.
+"""Measures the cost of a republished slice: `python -m bench.republishing [--devices N]`.
 
 Slices of N devices, of which one differs from what was published before, as by a driver that tells
 the health or the temperature of its devices. Decoding is not counted.

@@ -1,4 +1,4 @@
-"""What a command costs before its work: `python -m bench.starts [--runs N]`.
+"""Measures the cost of a command before its work: `python -m bench.starts [--runs N]`.
 
 CPU seconds of whole processes, beside an embedded server that runs already, on a history with what
 every cluster has. The least of the runs is shown: others disturbed it least.

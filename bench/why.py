@@ -1,4 +1,4 @@
-"""What the worst question why costs: `python -m bench.why [--nodes N] [--devices N]`.
+"""Measures the cost of an expensive `why`: `python -m bench.why [--nodes N] [--devices N]`.
 
 A pod waits that no node can take: each of 500 nodes has 128 devices, some allocated, some tainted,
 the others not selected. The question is asked over HTTP in this process, as JSON and as a page,
