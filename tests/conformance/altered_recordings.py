@@ -1,6 +1,6 @@
-"""Recordings altered by machine, each alteration with a meaning that decides the verdict.
+"""Recordings altered by machine; the meaning of each alteration decides the verdict.
 
-Lines are those of an audit log. Nothing here knows how a replay works: an alteration is a rule
+Lines are those of an audit log. Nothing here depends on how a replay works: an alteration is a rule
 about lines, objects and their fields.
 """
 
@@ -16,7 +16,7 @@ SECONDS = 1_000_000
 
 
 def renamed(lines: list[dict]) -> list[dict]:
-    """Every user under another name, which says nothing."""
+    """Gives every user another, meaningless name."""
     names: dict[str, str] = {}
 
     def rename(line: dict) -> dict:
@@ -53,7 +53,7 @@ def under_one_account(lines: list[dict]) -> list[dict]:
 
 
 def with_late_clock(lines: list[dict], millis: int) -> list[dict]:
-    """The scheduler's clock, which dates its Events, goes by so much wrong."""
+    """Shifts the scheduler's clock, which dates its Events."""
 
     def late(tree: dict) -> dict:
         if tree.get("eventTime"):
@@ -70,7 +70,7 @@ def with_late_clock(lines: list[dict], millis: int) -> list[dict]:
 
 
 def given_twice(lines: list[dict], seconds: float) -> tuple[list[dict], str]:
-    """For some seconds a claim has the device that another claim holds; tells its name."""
+    """Gives a claim the device of another claim for some seconds; returns its name."""
     holders: dict[tuple[str, str, str], str] = {}
     for number, line in enumerate(lines):
         claim = _body(line)
@@ -108,7 +108,7 @@ def moved(lines: list[dict], pod: str, node: str) -> list[dict]:
 
 
 def exchanged(lines: list[dict], first: str, second: str) -> list[dict]:
-    """Two names (of devices, say) take each other's place in everything about claims."""
+    """Exchanges two names, such as those of devices, in everything about claims."""
     names = {first: second, second: first}
 
     def exchange(tree: object) -> object:
@@ -155,7 +155,7 @@ def reserved_as_well(lines: list[dict], claim: str, name: str, uid: str) -> list
 
 
 def made_with(lines: list[dict], claim: str, **exactly: object) -> list[dict]:
-    """The claim asks for something else than its template, in all that is said of it."""
+    """The claim requests something else than its template, in every line about it."""
 
     def ask(tree: dict) -> dict:
         for request in (tree.get("spec") or {}).get("devices", {}).get("requests", ()):
@@ -168,7 +168,7 @@ def made_with(lines: list[dict], claim: str, **exactly: object) -> list[dict]:
 
 
 def without_bodies(lines: list[dict], is_bare: Callable[[dict], bool]) -> list[dict]:
-    """Some lines at the level Metadata: without what was sent and answered."""
+    """Some lines at the level Metadata, without request and response objects."""
     bodies = ("requestObject", "responseObject")
     return [
         {**{name: part for name, part in line.items() if name not in bodies}, "level": "Metadata"}
@@ -179,7 +179,7 @@ def without_bodies(lines: list[dict], is_bare: Callable[[dict], bool]) -> list[d
 
 
 def is_made(line: dict, resource: str, name: str) -> bool:
-    """Whether the line tells that an object was made."""
+    """True when the line is the create of an object."""
     return line["verb"] == "create" and _is_done(line) and _is_about(line, resource, name)
 
 
@@ -194,7 +194,7 @@ def without(lines: list[dict], is_left_out: Callable[[dict], bool]) -> list[dict
 
 
 def is_placement_of(pod: str, claims: set[str]) -> Callable[[dict], bool]:
-    """What happened to a pod and its claims since the scheduler found it a place."""
+    """True for the lines about a pod and its claims from its placement on."""
     began = False
 
     def tell(line: dict) -> bool:
@@ -215,7 +215,7 @@ def is_placement_of(pod: str, claims: set[str]) -> Callable[[dict], bool]:
 
 
 def is_eviction_of(pod: str) -> Callable[[dict], bool]:
-    """What happened to a pod since it was evicted for a taint."""
+    """True for the lines about a pod from its eviction for a taint on."""
     began = False
 
     def tell(line: dict) -> bool:

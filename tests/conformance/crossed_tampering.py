@@ -19,7 +19,7 @@ HOURS = timedelta(hours=5, minutes=30)
 
 
 class Told(NamedTuple):
-    """The names of objects of which at least one must be named, and what was done to them."""
+    """An alteration: the objects of which a verdict must name at least one, and a description."""
 
     about: tuple[str, ...]
     text: str

@@ -1,4 +1,4 @@
-"""Every constant of the comparison halved and doubled, on every recording: is a verdict another?
+"""Halves and doubles every constant of the comparison, and looks for changed verdicts.
 
 `python -m tests.conformance.decide_tolerances [RECORDING…]` prints the rows of the table that
 change one; by default all recordings are decided, 280 replays. The suite does the same with one.
@@ -22,7 +22,7 @@ LITERAL = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS, Aspect.RULES)
 
 
 class Recorded:
-    """One recording, imported once and decided under changed tables."""
+    """A recording that is imported once and decided under changed tables."""
 
     def __init__(self, name: str) -> None:
         profile = "1.36.2" if name == "e-taints-rules-ignored" else "1.36"
@@ -54,7 +54,7 @@ class Recorded:
 
 
 def changed_tables() -> Iterator[tuple[str, Tolerances]]:
-    """The table with one row halved or doubled, and which."""
+    """The tables with one row halved or doubled, and the name of the row."""
     for row in fields(TABLE):
         value = getattr(TABLE, row.name)
         for number in (value // 2, value * 2):

@@ -1,8 +1,8 @@
-"""Audit logs as they are found on servers: a recorded one, told in another order and with noise.
+"""Audit logs as servers have them: a recorded log in another order and with noise.
 
-Lines stand in the order in which they were flushed, not in that of the answers; stages without an
-answer, leases, Secrets without bodies, dry runs and refusals stand between them; files are rotated
-and packed, and the last line is still being written. None of it changes what happened.
+Lines are in the order in which they were flushed, not in that of the answers. Stages without an
+answer, leases, Secrets without bodies, dry runs and refusals are between them. Files are rotated
+and packed, and the last line is incomplete. None of this changes what happened.
 """
 
 import gzip
@@ -24,7 +24,7 @@ def read(path: Path) -> list[dict]:
 
 
 def shuffled(lines: list[dict], chance: random.Random) -> list[dict]:
-    """The lines in an order in which they may have been flushed."""
+    """The lines in a possible order of flushing."""
 
     def flushed(line: dict) -> int:
         answered = timestamps.parse(line["stageTimestamp"])
@@ -45,7 +45,7 @@ def staged(lines: list[dict]) -> Iterator[dict]:
 
 
 def noisy(lines: list[dict], chance: random.Random) -> Iterator[dict]:
-    """Other requests among those that matter."""
+    """The lines with other requests between them."""
     for line in lines:
         yield line
         if chance.random() < 0.4:
@@ -53,7 +53,7 @@ def noisy(lines: list[dict], chance: random.Random) -> Iterator[dict]:
 
 
 def write(lines: list[dict], folder: Path, *, rotated: bool = False, cut_off: bool = False) -> Path:
-    """The log in a folder, in one file or in three; the last line may be cut off."""
+    """Writes the log to a folder, in one file or three; the last line may be cut off."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = [json.dumps(line) + "\n" for line in lines]
     third = len(texts) // 3 if rotated else 0

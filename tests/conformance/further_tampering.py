@@ -1,5 +1,4 @@
-"""Recordings altered by machine, once more: what others may do to a log that `tampering` and
-`subtle_tampering` do not.
+"""Further alterations of recordings, which `tampering` and `subtle_tampering` do not have.
 
 Each alteration is a function of the lines, which it changes in place, and of a seed. It is written
 from the format of the lines alone and shares no code with what judges it.
@@ -21,7 +20,7 @@ STRANGER = "mallory"
 
 
 def name_of(line: dict[str, Any]) -> tuple[str, str]:
-    """Namespace and name of what a line is about."""
+    """The namespace and name of the object of a line."""
     reference = line.get("objectRef", {})
     made = (line.get("responseObject") or {}).get("metadata") or {}
     return reference.get("namespace", ""), reference.get("name") or made.get("name", "")

@@ -56,7 +56,7 @@ async def import_paths(
     import_options: ImportOptions | None = None,
     each: Callable[[ObjectsProjection], None] | None = None,
 ) -> Imported:
-    """Import into a log in memory, read the events back and fold them."""
+    """Imports into a log in memory, reads the events back and folds them."""
     log = MemoryLog(MemoryStore())
     with open_history(paths, options or ReadOptions()) as recorded:
         result = await importing.import_records(
@@ -93,7 +93,7 @@ def folded_objects(objects: ObjectsProjection) -> dict[tuple[str, str, str], dic
 
 
 def comparable(tree: dict) -> dict:
-    """Without what differs between sources of one object: its version's name, resource version,
+    """The object without the parts that differ between sources: API version, resource version,
     managed fields, empty values and nulls (history-formats.md 4.5)."""
     group, version = registry.split_api_version(tree["apiVersion"])
     kind = registry.find_kind(group, version, tree["kind"])

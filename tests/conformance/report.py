@@ -1,4 +1,4 @@
-"""`make conformance`: how far the vectors of the reference are reproduced, by gate and theme.
+"""`make conformance`: counts the reproduced vectors of the reference, by gate and theme.
 
 Allocations are compared including order, apart from shareID; errors by presence, scope and text up
 to what is cel-go's own. Exit code 1 when anything differs, 2 when the vectors are not there.
@@ -22,7 +22,7 @@ IGNORED = {"shareID", "allocateOneInvocations", "steps", "elapsedMs"}
 
 @dataclass
 class Score:
-    """How many cases agree, of how many, by group."""
+    """The number of agreeing cases and of all cases, by group."""
 
     good: Counter[str] = field(default_factory=Counter)
     all: Counter[str] = field(default_factory=Counter)

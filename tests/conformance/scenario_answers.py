@@ -1,4 +1,4 @@
-"""Comparing answers to scenarios with recorded ones, as the conformance data asks for it.
+"""Compares answers to scenarios with recorded ones, as the conformance data requires.
 
 Share ids are compared by presence, errors by presence, scope and the text up to the part that is
 cel-go's own.
@@ -20,7 +20,7 @@ def without_share_ids(allocations: list | None) -> list | None:
 
 
 def comparable_error(text: str | None) -> str | None:
-    """The error up to what cel-go says."""
+    """The error without the text that comes from cel-go."""
     for mark in CEL_MARKS:
         if text and mark in text:
             return text[: text.index(mark) + len(mark)]
@@ -28,7 +28,7 @@ def comparable_error(text: str | None) -> str | None:
 
 
 def comparable(output: dict) -> dict:
-    """A scenario's answer reduced to what is compared."""
+    """The compared parts of a scenario's answer."""
     if "pods" in output:
         return {
             "pods": [
@@ -44,7 +44,7 @@ def comparable(output: dict) -> dict:
 
 
 def comparable_result(result: dict) -> dict:
-    """One node's answer reduced to what is compared."""
+    """The compared parts of one node's answer."""
     return {
         "node": result["node"],
         "allocations": without_share_ids(result["allocations"]),

@@ -1,8 +1,8 @@
-"""Events of a log, told again as the audit log and the watch streams of a real cluster.
+"""Writes the events of a log as the audit log and the watch streams of a real cluster.
 
-Some writes come later than they stand in the log: those that a rate limit has held up. They are put
-on top of what the object is by then, so the story told is another one and as legal. Who writes
-about one pod has the answer to each request before the next one is sent.
+Some writes come later than in the log, because a rate limit delays them. They are applied to the
+object as it is by then, so the result is another, equally legal history. A client that writes about
+one pod has the answer to each request before it sends the next one.
 """
 
 import heapq
@@ -35,7 +35,7 @@ _WATCHED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """When a write was done at last; `reported` is the instant that an Event object names."""
+    """The final time of a write; `reported` is the instant in an Event object."""
 
     at: Instant
     reported: Instant | None = None
@@ -49,7 +49,7 @@ def retell(
     *,
     answers: int,
 ) -> None:
-    """Write `audit.jsonl` and `watch/*.jsonl`; an answer takes up to `answers` ms, some longer."""
+    """Writes `audit.jsonl` and `watch/*.jsonl`; most answers take up to `answers` ms."""
     (path / "watch").mkdir(parents=True, exist_ok=True)
     story = _Story(path, chance, answers)
     before: dict[ObjectKey, JsonObject] = {}
@@ -73,7 +73,7 @@ def retell(
 
 @dataclass(slots=True, kw_only=True)
 class _Line:
-    """One request of the audit log; its instants are in microseconds."""
+    """A request of the audit log; its instants are in microseconds."""
 
     version: int
     commit: int

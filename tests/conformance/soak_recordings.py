@@ -1,4 +1,4 @@
-"""Soaks that nobody recorded: a seeded load on controllers that are as slow as real ones.
+"""Generated soaks: a seeded load on controllers that are as slow as real ones.
 
 `python -m tests.conformance.soak_recordings --out DIR --seed 1 --minutes 10 --pods 1120` writes the
 audit log and the watch streams of a cluster of ten nodes with 40 devices, in the form of recordings
@@ -38,7 +38,7 @@ RELEASE = "1.36"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """How much of everything.
+    """The size of a load.
 
     `waiting` pods come within the first seconds, so that many wait at once. `rate` and `burst` are
     those of the scheduler's two clients in writes a second, `noise` is by how many milliseconds
@@ -67,13 +67,13 @@ class Bucket:
     last: int = 0
 
     def take(self, now: int) -> int:
-        """When a request that is made now may be sent."""
+        """The time at which a request that is made now may be sent."""
         self.last = max(self.last, now - self.burst * self.every) + self.every
         return max(now, self.last)
 
     @property
     def free_at(self) -> int:
-        """When the next request may be sent."""
+        """The time at which the next request may be sent."""
         return self.last + self.every
 
 
@@ -115,7 +115,7 @@ class SlowControlPlane:
         return str(max(done, default=""))
 
     def put_off(self, pod: str, tried: object, now: Instant) -> Instant | None:
-        """What an attempt comes to is what it comes to."""
+        """Changes nothing: the result of an attempt is final."""
         return None
 
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
@@ -187,7 +187,7 @@ class Soak:
         self._set_up()
 
     def run(self) -> None:
-        """All of the load, and a quarter of a minute of rest."""
+        """Runs the whole load, then rests for a quarter of a minute."""
         start = self.cluster.line.now
         for seconds, act in sorted(self._plan(), key=lambda found: found[0]):
             self.cluster.line.advance(Instant(start + int(seconds * SECOND)))
@@ -276,7 +276,7 @@ class Soak:
         return f"node-{self.chance.randrange(self.load.nodes):02}"
 
     def _taint(self) -> None:
-        """The driver taints a device, or takes back all taints of the node."""
+        """Taints a device as a driver, or removes all taints of the node."""
         node = self._node()
         effect = "" if self.tainted.pop(node, "") else self.chance.choice(_EFFECTS[:2])
         if effect:

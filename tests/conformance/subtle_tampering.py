@@ -1,8 +1,8 @@
 """Recordings altered by machine in ways that leave each single line plausible.
 
-What is wrong here shows only where lines are compared: the same name for two things, an order that
-cannot be, a write that nobody made. Alterations are of the same form as those of `tampering`; one
-that finds nothing to alter in a recording raises `NothingToAlter`.
+An error shows only when lines are compared: one name for two objects, an impossible order, a write
+without a writer. Alterations have the same form as those of `tampering`; an alteration that finds
+nothing to alter in a recording raises `NothingToAlter`.
 """
 
 import itertools
@@ -31,7 +31,7 @@ APART = timedelta(seconds=16)
 
 
 class NothingToAlter(Exception):
-    """The recording has nothing of what the alteration is about."""
+    """The recording has nothing that the alteration could change."""
 
 
 # What changes nothing.
@@ -359,14 +359,14 @@ def _place(result: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _span(lines: Lines, allocated: Allocated) -> tuple[datetime, datetime]:
-    """When a claim was allocated, and until when at the latest."""
+    """The time of an allocation, and its latest possible end."""
     begun = _time(allocated.lines[0], "stageTimestamp")
     ended = [_time(line, "stageTimestamp") for line in ends(lines, allocated)]
     return begun, min(ended, default=_time(lines[-1], "stageTimestamp"))
 
 
 def _meet(one: Sequence[datetime], other: Sequence[datetime]) -> bool:
-    """Whether two stretches of time have an instant in common."""
+    """True when two periods overlap."""
     return one[0] <= other[1] and other[0] <= one[1]
 
 

@@ -1,7 +1,7 @@
-"""Recordings altered by machine: what a hand or a mistake may do to an audit log.
+"""Alterations of recordings, such as a person or a mistake may cause in an audit log.
 
-An alteration is a function of the lines, which it changes in place, and of a seed; it returns what
-it did in words. Each has a verdict that verification must give, whatever the recording.
+An alteration is a function of the lines, which it changes in place, and of a seed; it returns a
+description of the change. Each has one verdict that verification must give for any recording.
 """
 
 import gzip
@@ -70,7 +70,7 @@ READS = ("get", "list", "watch")
 
 @dataclass
 class Allocated:
-    """An allocation of the log: which claim, its results, and which lines show it."""
+    """An allocation of the log: its claim, its results, and the lines that show it."""
 
     claim: tuple[str, str]
     results: list[dict[str, Any]]

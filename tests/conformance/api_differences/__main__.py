@@ -1,4 +1,4 @@
-"""Replays the recorded differences and prints what became of them.
+"""Replays the recorded differences and prints their verdicts.
 
 python -m tests.conformance.api_differences [FILE…] [--show] [--only KEY]
 """
@@ -15,7 +15,7 @@ from tests.shared_data import shared_path
 
 
 def main() -> None:
-    """Print the counts by file, and the titles of what is open or stale."""
+    """Prints the counts by file, and the titles of open and stale differences."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--show", action="store_true", help="print what is lacking")

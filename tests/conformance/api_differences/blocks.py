@@ -16,7 +16,7 @@ BODY_CHARACTERS_MAX = 300
 
 @dataclass(frozen=True)
 class Hunk:
-    """A part where answers differed: the real lines, and redra's of then, with their context."""
+    """A part where answers differed: the real lines and redra's earlier lines, with context."""
 
     real: tuple[str, ...]
     ours: tuple[str, ...]
@@ -24,7 +24,7 @@ class Hunk:
 
 @dataclass(frozen=True)
 class Block:
-    """A request, and where the answers to it differed."""
+    """A request, and the parts of its answers that differed."""
 
     key: str
     title: str
@@ -41,7 +41,7 @@ class Block:
 
 
 def read(text: str) -> list[Block]:
-    """The blocks of a file; titles that are no requests have an empty method."""
+    """Reads the blocks of a file; a title that is no request has an empty method."""
     everywhere = re.search(r"dt\d+", text)
     seen: Counter[str] = Counter()
     blocks = []
@@ -80,7 +80,7 @@ def _block(title: str, lines: str, occurrence: int, everywhere: str) -> Block:
 
 
 def _query_and_body(rest: str) -> tuple[dict[str, str], str]:
-    """`{query} note body`, each of which may be missing."""
+    """Parses `{query} note body`, each of which may be missing."""
     query: dict[str, str] = {}
     if rest.startswith("{"):
         query, end = json.JSONDecoder().raw_decode(rest)

@@ -1,4 +1,4 @@
-"""What a request finds: objects by the end of their path, made before it is sent."""
+"""The objects that exist before a request is sent, by the end of their path."""
 
 import re
 from typing import Any
@@ -72,7 +72,7 @@ LISTED = {
 
 
 def object_for(resource: str, name: str) -> dict[str, Any] | None:
-    """The object that a request for this name finds; None when nothing is known of it."""
+    """The object that a request for this name needs; None when none is known."""
     for pattern, tree in OBJECTS:
         if re.fullmatch(pattern, f"{resource}/{name}"):
             metadata = {"name": name, **tree.get("metadata", {})}

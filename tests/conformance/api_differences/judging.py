@@ -1,4 +1,4 @@
-"""What became of each block: gone, listed with a row of the documented behaviours, or open."""
+"""The verdict on each block: gone, listed with a row of the documented behaviours, or open."""
 
 import json
 import re
@@ -19,7 +19,7 @@ BEHAVIOURS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "behav
 
 
 class Verdict(StrEnum):
-    """What became of a difference."""
+    """The verdict on a difference."""
 
     GONE = "gone"
     LISTED = "listed"
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on a block, the row that explains it, and what ours lacks of the real answer."""
+    """The verdict on a block, its explaining row, and the missing parts of the real answer."""
 
     block: Block
     verdict: Verdict
@@ -39,7 +39,7 @@ class Judgement:
 
 
 def load_entries() -> dict[str, dict[str, Any]]:
-    """What is known of blocks, by file and key."""
+    """Loads the known facts about blocks, by file and key."""
     entries: dict[str, dict[str, Any]] = json.loads(DATA.read_text(encoding="utf-8"))
     return entries
 
@@ -87,7 +87,7 @@ async def _judgement(
 
 
 def missing(hunks: Sequence[Hunk], answer: str) -> str:
-    """The parts of the real answer that ours lacks, each as a difference to ours; or nothing."""
+    """The parts of the real answer that redra's answer lacks, each as a difference."""
     lines = [masked(line) for line in answer.rstrip("\n").split("\n")]
     parts = []
     for hunk in hunks:
@@ -107,7 +107,7 @@ def _difference(wanted: list[str], lines: list[str]) -> str:
 
 
 def _nearest(wanted: list[str], lines: list[str]) -> list[str]:
-    """The lines of ours that are most like the wanted ones, for people."""
+    """The lines of redra's answer that are most similar to the wanted ones, for display."""
     blocks = SequenceMatcher(None, lines, wanted, autojunk=False).get_matching_blocks()
     matching = [block for block in blocks if block.size]
     if not matching:

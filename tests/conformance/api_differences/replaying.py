@@ -1,4 +1,4 @@
-"""Sends the request of a block again, to a server that holds what the request finds."""
+"""Sends the request of a block again, to a server that has the objects of the request."""
 
 import json
 import re
@@ -41,7 +41,7 @@ _MASKS = (
 
 
 class Hurried(SystemClock):
-    """A clock that goes on by a second with each request, so that times tell their order."""
+    """A clock that advances by a second with each request, so that times show the order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Hurried(SystemClock):
 
 
 def masked(line: str) -> str:
-    """A line without what differs between any two servers."""
+    """A line without the parts that differ between any two servers."""
     for pattern, replacement in _MASKS:
         line = pattern.sub(replacement, line)
     return line

@@ -1,8 +1,8 @@
-"""Recordings written by hand: what a control plane would have logged, by the specification.
+"""Recordings written by hand: the log of a control plane according to the specification.
 
-Each write is said one by one, in the order and with the distances of controllers.md 2.3, 3.5 to
+Each write is stated one by one, in the order and with the distances of controllers.md 2.3, 3.5 to
 3.10 and 4.6, as an audit line with request and answer like those of a 1.36 API server. Nothing here
-asks redra what it would do; names, uids and ids of shares are random, as theirs are.
+uses redra's decisions; names, uids and ids of shares are random, as in a real cluster.
 """
 
 import json
@@ -51,7 +51,7 @@ class Recorder:
     # time
 
     def wait(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advances the time."""
         self._now += int(seconds * 1_000_000)
 
     @property
@@ -254,7 +254,7 @@ class Recorder:
         self.claim_status(SCHEDULER, claim, **status)
 
     def unreserve(self, pod: str, claim: str) -> None:
-        """The strategic patch that takes a reservation back."""
+        """The strategic patch that removes a reservation."""
         uid = self.objects["Pod", pod]["metadata"]["uid"]
         tree = self.get("ResourceClaim", claim)
         left = [each for each in tree["status"]["reservedFor"] if each["uid"] != uid]
@@ -335,13 +335,13 @@ class Recorder:
             self.pod_status(SCHEDULER, pod, condition, **parts)
 
     def start(self, pod: str) -> None:
-        """What a kubelet says of a bound pod."""
+        """The status that a kubelet reports for a bound pod."""
         self.wait(0.4)
         node = self.objects["Pod", pod]["spec"]["nodeName"]
         self.pod_status(f"system:node:{node}", pod, phase="Running", startTime=self.seconds)
 
     def finish(self, pod: str, *claims: str, generated: bool = True) -> None:
-        """A kubelet ends a pod; the claim controller gives its claims back."""
+        """A kubelet ends a pod; the claim controller releases its claims."""
         node = self.objects["Pod", pod]["spec"]["nodeName"]
         self.pod_status(f"system:node:{node}", pod, phase="Succeeded")
         for claim in claims:
@@ -357,7 +357,7 @@ class Recorder:
         return str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
 
     def write(self, path: Path) -> Path:
-        """The log as a file."""
+        """Writes the log to a file."""
         path.write_text("".join(json.dumps(line) + "\n" for line in self.lines))
         return path
 
@@ -417,7 +417,7 @@ def assigned(pod: str, node: str) -> str:
 
 
 def unfit(nodes: int, reasons: str, after: str = "still not schedulable", said: str = "") -> str:
-    """The message of an attempt for which no node was left."""
+    """The message of an attempt that found no node."""
     helpless = said or f"{nodes} Preemption is not helpful for scheduling"
     return (
         f"0/{nodes} nodes are available: {reasons}. {after}, "
