@@ -1,4 +1,4 @@
-"""What a real eviction controller did is what the blast radius of its rule says beforehand."""
+"""The blast radius of a recorded rule names what the real eviction controller then did."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ async def recorded(name: str) -> list[Event]:
 
 
 def marked(events: list[Event]) -> dict[str, Instant]:
-    """When the eviction controller marked each pod, by name."""
+    """The time at which the eviction controller marked each pod, by name."""
     found: dict[str, Instant] = {}
     for event in events:
         if event.key.resource == "pods" and event.is_about_object:

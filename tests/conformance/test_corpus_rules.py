@@ -1,4 +1,4 @@
-"""What 99 manifests of public repositories showed of a real server, rule by rule.
+"""The rules of a real server that 99 manifests of public repositories showed.
 
 The manifests are not beside the recording, so each rule has a small one of ours. A rule is read
 off the lines that differed; every difference of the recording has to be one of these rules.

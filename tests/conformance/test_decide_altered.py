@@ -1,4 +1,4 @@
-"""What decide says of recordings that were altered by machine: the verdict each must give."""
+"""The verdict that decide must give for each recording that was altered by machine."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the node controller did and did not do: the verdict that decide gives of each."""
+"""The verdicts of decide on actions and omissions of the node controller."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a recording lacks is said by every answer about it.
+"""Every answer about a recording names what the recording lacks.
 
 A complete recording is altered by machine in one way; the doubts that this must give are stated
 beside the alteration. The unaltered one must give none about content.
@@ -54,17 +54,17 @@ Line = dict[str, object]
 
 
 def level_request(line: Line) -> Line | None:
-    """The policy records what was asked for, not what was stored."""
+    """The policy records requests, not the stored objects."""
     return {**line, "level": "Request", "responseObject": None}
 
 
 def without(resource: str) -> Callable[[Line], Line | None]:
-    """The policy leaves a kind out."""
+    """The policy omits a kind."""
     return lambda line: None if _resource(line) == resource else line
 
 
 def metadata_of(resource: str) -> Callable[[Line], Line | None]:
-    """The policy records who touched a kind, not what was written."""
+    """The policy records the users that wrote a kind, not the written objects."""
 
     def alter(line: Line) -> Line:
         if _resource(line) != resource:

@@ -1,4 +1,4 @@
-"""Forks of recordings, run on: without a cause nothing happens to what runs, with one it does."""
+"""Forks of recordings that run on: running pods are affected only if there is a cause."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What would help a refused pod of a recording, done in a fork: then the pod runs.
+"""A proposed help for a refused pod of a recording makes the pod run in a fork.
 
 Each recording is forked right before the first refusal of a pod. Where the fork without a change
 places the pod, the refusal was a matter of milliseconds or of what came a moment later, and the

@@ -1,4 +1,4 @@
-"""What was counted in the recordings at named moments is counted again after importing them."""
+"""The facts counted in the recordings at named moments have the same counts after an import."""
 
 import pytest
 

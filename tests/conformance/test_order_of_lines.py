@@ -1,4 +1,4 @@
-"""What a recorded audit log tells does not depend on the order of its lines."""
+"""The history of a recorded audit log does not depend on the order of its lines."""
 
 import random
 
@@ -28,7 +28,7 @@ def turn(lines, draw):
 
 
 async def story(lines, name, folder):
-    """What the history holds, but for where each line stood."""
+    """The content of the history without the positions of lines."""
     store = stores.memory_store()
     settings = process_settings.settings(profile=subtly.PROFILES[name])
     path = tampering.write(lines, folder / "audit.jsonl")
