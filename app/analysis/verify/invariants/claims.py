@@ -20,9 +20,19 @@ from app.analysis.verify.invariants.unseen import is_partial
 from app.analysis.verify.invariants.violations import Cause, Finding, Place, ViolationKind
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.raw_parts import RawClaim
+from app.domain.log.records import IMPORTER_USER, Loss
 
 _CREATED = EventType.OBJECT_CREATED
 _PROTECTED = Raw(f'["{CLAIM_FINALIZER}"]'.encode())
+
+_CLAIM_CONTROLLERS = (
+    "system:serviceaccount:kube-system:resource-claim-controller",
+    "system:kube-controller-manager",
+)
+"""The users of the claim controller: with an account of its own, and with its manager's."""
+
+_UNSEEN_STATES = frozenset((Loss.COLLAPSED, Loss.SYNTHETIC_DELETE))
+"""The losses of an event after which the claim may have been deallocated unseen before it."""
 
 
 def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
@@ -35,12 +45,13 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
     known = cluster.claims.get(key)
     if claim is None:
         if known is not None and known.is_there:
-            _take_end(cluster, known)
+            _take_end(cluster, event, known, is_whole=is_whole)
         return
     metadata, status = claim.metadata, claim.status
     is_protected = metadata.finalizers == _PROTECTED or _has_finalizer(metadata.finalizers)
     if known is None:
         known = cluster.claims[key] = KnownClaim(key)
+        cluster.forget_faults(key)
         if not (status.allocation or status.reserved_for):
             ordinary.take_first(known, event, claim, is_protected=is_protected)
             return
@@ -71,11 +82,15 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
     _take_change(cluster, event, known, claim, is_whole=is_whole)
 
 
-def _take_end(cluster: Cluster, known: KnownClaim) -> None:
+def _take_end(cluster: Cluster, event: Event, known: KnownClaim, *, is_whole: bool) -> None:
     """Applies the deletion of a claim."""
     allocation, reserved = known.allocation, known.reserved
+    is_held = known.is_protected and allocation is not None
+    is_same_object = known.uid != "" and known.uid == event.uid
     known.forget()
     cluster.forget_faults(known.key)
+    if is_held and is_whole and is_same_object:
+        _note_unprotected(cluster, event)
     _follow(cluster, known, allocation, None)
     if reserved:
         _reserve(cluster, known, reserved, ())
@@ -88,9 +103,9 @@ def _take_found(cluster: Cluster, event: Event, known: KnownClaim, claim: RawCla
     before, reserved, placed = known.allocation, known.reserved, known.placed
     is_other = not known.is_there or not is_same(known.uid, event.uid)
     was_protected = known.was_protected
+    cluster.forget_faults(known.key)
     if known.is_there:
         known.forget()
-        cluster.forget_faults(known.key)
     known.is_there = True
     known.uid, known.made = event.uid, event.stamp.time
     _read(known, claim, is_new=True)
@@ -121,6 +136,7 @@ def _take_change(
     """Applies a change to a known claim in a part that a rule reads."""
     held, raw, spec = known.allocation, known.raw_allocation, known.asked.raw
     reserved, was_terminating = known.reserved, known.is_terminating
+    was_protected = known.is_protected
     is_certain = is_whole and known.uid != "" and known.uid == event.uid
     known.uid = event.uid
     _read(known, claim, is_new=False)
@@ -169,6 +185,8 @@ def _take_change(
             note_changed(cluster, event, "spec")
         if was_terminating and not known.is_terminating:
             note_changed(cluster, event, "metadata.deletionTimestamp")
+        if was_protected and not known.is_protected and held is not None and now is held:
+            _note_unprotected(cluster, event)
         if known.is_terminating and (was_terminating or not is_collapsed):
             is_taken = held is None and now is not None
             if is_taken or _added(reserved, known.reserved):
@@ -219,6 +237,26 @@ def _note_late(cluster: Cluster, event: Event, *, is_guess: bool) -> None:
     kind = ViolationKind.UNSURE if is_guess else ViolationKind.BROKEN
     place = ("terminating-claim-unused", key, event.revision)
     cluster.note_fault(key, place, Finding(kind=kind, objects=(key,), message=message))
+
+
+def _note_unprotected(cluster: Cluster, event: Event) -> None:
+    """Notes that the finalizer of an allocated claim was removed, if that is the controller's act.
+
+    The claim controller deallocates first. Anybody else may remove a finalizer. Without an author
+    it is unknown who did. Parity: controllers.md 2.3.
+    """
+    user = event.stamp.actor.user
+    is_unnamed = user == IMPORTER_USER
+    is_controller = user in _CLAIM_CONTROLLERS or user in cluster.namers
+    if not (is_unnamed or is_controller) or not _UNSEEN_STATES.isdisjoint(losses_of(event)):
+        return
+    finding = Finding(
+        kind=ViolationKind.UNSURE if is_unnamed else ViolationKind.BROKEN,
+        objects=(event.key,),
+        message="the finalizer of the claim was removed while the claim was allocated",
+    )
+    place = ("finalizer-outlasts-allocation", event.key, event.revision)
+    cluster.note_fault(event.key, place, finding)
 
 
 def _note_exchange(event: Event, known: KnownClaim) -> None:

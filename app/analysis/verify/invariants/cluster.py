@@ -43,7 +43,8 @@ class Cluster:
 
     Most events break nothing. So a cell is dirty only when something in it may be broken, or when
     it is in `open`, the cells in which something was broken when they were last judged. `lacking`
-    are the resources of which the recording may lack whole objects, and `doubts.TIMES`.
+    are the resources of which the recording may lack whole objects, and `doubts.TIMES`. `namers`
+    are the users who told pods the names of their generated claims: claim controllers.
     """
 
     def __init__(self, switches: Switches, lacking: frozenset[str] = frozenset()) -> None:
@@ -55,6 +56,7 @@ class Cluster:
         self.templates: dict[ObjectKey, tuple[str, Raw]] = {}
         self.labels: dict[str, Mapping[str, Any]] = {}
         self.has_seen_pods = False
+        self.namers: set[str] = set()
         self.caused: list[KnownClaim] = []
         self.leaving: list[KnownClaim | KnownPod] = []
         self.unseen = Unseen()

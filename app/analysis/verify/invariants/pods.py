@@ -11,6 +11,7 @@ from app.analysis.verify.invariants.unseen import is_partial
 from app.analysis.verify.invariants.violations import ViolationKind
 from app.domain.log import Event, EventType
 from app.domain.log.raw_parts import RawPod
+from app.domain.log.records import IMPORTER_USER
 
 FINISHED = frozenset(("Succeeded", "Failed"))
 """Phases of pods that no longer need their claims."""
@@ -113,6 +114,8 @@ def _take_change(
         is_evicted = is_marked and not known.is_marked
         if not is_named or known.node_name or is_terminating is not known.is_terminating:
             _note_faults(cluster, event, known, pod)
+        if status.resource_claim_statuses != known.raw_statuses:
+            _note_namer(cluster, event)
     if not is_named:
         _read_names(known, pod)
         claims = _claims(cluster, known)
@@ -153,6 +156,13 @@ def _note_faults(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) -
         is_guess = "no_rv" in losses_of(event)
         kind = ViolationKind.UNSURE if is_guess else ViolationKind.BROKEN
         note_changed(cluster, event, "metadata.deletionTimestamp", kind)
+
+
+def _note_namer(cluster: Cluster, event: Event) -> None:
+    """Records the author of the claim names in a pod's status: the claim controller."""
+    user = event.stamp.actor.user
+    if user not in (IMPORTER_USER, *cluster.namers) and "collapsed" not in losses_of(event):
+        cluster.namers.add(user)
 
 
 def _follow(cluster: Cluster, known: KnownPod, *, is_other: bool) -> None:

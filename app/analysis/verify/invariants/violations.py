@@ -54,6 +54,8 @@ RULES: Mapping[str, str] = {
     "counters-not-overdrawn": "Devices in use draw no more than the counters of their pool have.",
     "consumed-within-capacity": "Shares of a device consume no more than its capacity.",
     "allocation-has-finalizer": "A claim that is allocated has the finalizer that protects it.",
+    "finalizer-outlasts-allocation": "The claim controller deallocates a claim before it removes "
+    "the finalizer.",
     "reservation-has-allocation": "A claim that is reserved is allocated.",
     "reservations-within-limit": "A claim is reserved for at most 256 consumers.",
     "reservation-names-pod": "The pod that a claim is reserved for exists.",

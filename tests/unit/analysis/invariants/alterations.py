@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision
 from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree
 from app.domain.values.timestamps import SECOND, Instant
 from tests.unit.analysis.invariants.worlds import (
+    CONTROLLER,
     DRIVER,
     MARKED,
     World,
@@ -324,6 +325,27 @@ def differ_from_itself(events: list[Event], draw: random.Random) -> list[Event]:
     return _change(events, created, change)
 
 
+def keep_what_ends(events: list[Event], draw: random.Random) -> list[Event]:
+    """The claim controller deletes a claim that never gives its device back."""
+    ends = [
+        number
+        for number, event in enumerate(events)
+        if event.key.resource == "resourceclaims" and event.type is EventType.OBJECT_DELETED
+    ]
+    end = events[draw.choice(ends)]
+    stamp = msgspec.structs.replace(end.stamp, actor=Actor(user=CONTROLLER))
+    return [
+        msgspec.structs.replace(event, stamp=stamp) if event is end else event
+        for event in events
+        if event is end or event.key != end.key or not _is_given_back(event)
+    ]
+
+
+def _is_given_back(event: Event) -> bool:
+    """Whether a write of a claim takes finalizer and allocation away."""
+    return msgspec.json.decode(event.body)["metadata"].get("finalizers") == []
+
+
 GHOST = user("ghost", "00000000-0000-0000-0000-000000000001")
 
 ALTERATIONS: dict[str, tuple[Alter, str]] = {
@@ -335,6 +357,7 @@ ALTERATIONS: dict[str, tuple[Alter, str]] = {
         _in_claim(lambda tree: tree["metadata"].pop("finalizers")),
         "allocation-has-finalizer",
     ),
+    "keep_what_ends": (keep_what_ends, "finalizer-outlasts-allocation"),
     "reserve_without_allocation": (
         _in_claim(lambda tree: tree["status"].pop("allocation")),
         "reservation-has-allocation",

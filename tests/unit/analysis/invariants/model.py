@@ -30,6 +30,8 @@ READ = {"resourceclaims", "resourceslices", "devicetaintrules", "resourceslicepa
 READ |= {"pods", "nodes", "resourceclaimtemplates"}
 LOSSES |= {"undecodable", "encrypted", "redacted", "contradicted"}
 MARK = "DeletionByDeviceTaintManager"
+MANAGERS = {"system:kube-controller-manager"}
+MANAGERS |= {"system:serviceaccount:kube-system:resource-claim-controller"}
 
 
 def remembered(method):
@@ -677,11 +679,60 @@ class Judge:
         return any(world.is_published(device) for world in self.worlds[: number + 1])
 
     def faults(self, number):
-        """Writes that were wrong in themselves, of objects that are still there."""
+        """Writes that were wrong in themselves, of objects that are still there.
+
+        A deletion stays wrong until the name is used again.
+        """
         broken = {}
         for key in self.states[number].objects:
             broken |= self.faults_of(number, key)
+        gone = {key for state in self.states[: number + 1] for key, _ in state.touched}
+        for key in gone - set(self.states[number].objects):
+            if key.resource == "resourceclaims":
+                broken |= self.unprotected_end(number, key)
         return broken
+
+    def unprotected_end(self, number, key):
+        """What is wrong with the deletion of a claim."""
+        index = number
+        while index and key not in self.states[index - 1].objects:
+            index -= 1
+        if not index:
+            return {}
+        before, event = self.states[index - 1], self.event_of(index, key)
+        is_known = key not in before.lossy | self.states[index].missed
+        is_known &= before.written[key] >= self.states[index].last_gap(key)
+        claim = before.objects[key]
+        if not is_known or not uid_of(claim) or uid_of(claim) != event.uid:
+            return {}
+        return self.unprotected(index, key, event, claim)
+
+    def unprotected(self, index, key, event, before):
+        """A claim that lost its finalizer while it was allocated, by the claim controller."""
+        losses = losses_of(event)
+        if not is_allocated(before) or FINALIZER not in texts(before, "metadata", "finalizers"):
+            return {}
+        if {"collapsed", "synthetic_delete"} & set(losses):
+            return {}
+        user = event.stamp.actor.user
+        if user != "redra:import" and user not in MANAGERS | self.namers(index):
+            return {}
+        kind = "unsure" if user == "redra:import" else "broken"
+        return {("finalizer-outlasts-allocation", key, index): (kind, {key})}
+
+    @remembered
+    def namers(self, index):
+        """Who told pods the names of their generated claims until then."""
+        users = set()
+        for number in range(1, index + 1):
+            for key, event in self.states[number].touched:
+                if key.resource != "pods" or not self.is_change(number, key):
+                    continue
+                before, after = (self.states[each].objects[key] for each in (number - 1, number))
+                names = [at(each, "status", "resourceClaimStatuses") for each in (before, after)]
+                if names[0] != names[1] and "collapsed" not in losses_of(event):
+                    users.add(event.stamp.actor.user)
+        return users
 
     @remembered
     def faults_of(self, number, key):
@@ -699,6 +750,10 @@ class Judge:
         losses = losses_of(self.event_of(index, key))
         for name, kind in changed_fields(key, before, after, losses):
             broken["immutable-field-unchanged", key, name, index] = (kind, {key})
+        is_kept = is_allocated(after) and chosen(before) == chosen(after)
+        is_open = is_kept and FINALIZER not in texts(after, "metadata", "finalizers")
+        if key.resource == "resourceclaims" and is_open:
+            broken |= self.unprotected(index, key, self.event_of(index, key), before)
         if key.resource == "resourceclaims" and is_taken(before, after, losses):
             kind = "unsure" if "no_rv" in losses else "broken"
             broken["terminating-claim-unused", key, index] = (kind, {key})

@@ -12,8 +12,10 @@ from app.domain.log import ObjectKey, doubts
 from app.domain.values.timestamps import SECOND
 from tests.shared_data import REPOSITORY
 from tests.unit.analysis.invariants.worlds import (
+    CONTROLLER,
     DRIVER,
     GROUP,
+    UNNAMED,
     World,
     claim,
     device,
@@ -449,6 +451,101 @@ def reserved_unseen_for_a_pod_that_is_gone(story):
     write()
     story.reserve("x", after=30)
     return []
+
+
+def the_claim_controller_removes_the_finalizer_first(story):
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    begin = unprotected(story, "x", by=CONTROLLER)
+    end = story.remove(key_of("resourceclaims", "x"), after=1)
+    return [("finalizer-outlasts-allocation", "broken", "x", begin, end)]
+
+
+def the_claim_controller_ends_an_allocated_claim(story):
+    """The fault lasts until a claim of that name is made again."""
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    begin = story.remove(key_of("resourceclaims", "x"), by=CONTROLLER)
+    story.other()
+    end = revision_of(story, story.claim("x"))
+    return [("finalizer-outlasts-allocation", "broken", "x", begin, end)]
+
+
+def a_claim_that_a_pod_names_is_made_again_after_it_ended_allocated(story):
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    begin = story.remove(key_of("resourceclaims", "x"), by="system:kube-controller-manager")
+    end = revision_of(story, story.claim("x"))
+    return [("finalizer-outlasts-allocation", "broken", "x", begin, end)]
+
+
+def whoever_names_claims_for_pods_ends_an_allocated_claim(story):
+    story.publish("p", device("a"))
+    generated(story, by="my-controller")
+    story.allocate("x", result("p", "a"))
+    begin = story.remove(key_of("resourceclaims", "x"), by="my-controller")
+    return [("finalizer-outlasts-allocation", "broken", "x", begin, None)]
+
+
+def somebody_removes_the_finalizer_of_an_allocated_claim_for_a_moment(story):
+    """Users may do that; the claim is deleted at once if it was being deleted."""
+    story.publish("p", device("a"))
+    generated(story, by="my-controller")
+    story.allocate("x", result("p", "a"))
+    unprotected(story, "x", by="alice")
+    story.remove(key_of("resourceclaims", "x"), after=1)
+    story.allocate("x", result("p", "a"))
+    story.remove(key_of("resourceclaims", "x"), by="alice")
+    return []
+
+
+def nobody_is_named_who_ended_an_allocated_claim(story):
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    begin = story.remove(key_of("resourceclaims", "x"), by=UNNAMED)
+    return [("finalizer-outlasts-allocation", "unsure", "x", begin, None)]
+
+
+def allocated_claims_of_which_changes_were_not_seen(story):
+    """Each may have been deallocated before."""
+    story.publish("p", device("a"))
+    for losses in (("collapsed",), ("synthetic_delete", "no_actor")):
+        story.allocate("x", result("p", "a"))
+        story.remove(key_of("resourceclaims", "x"), by=CONTROLLER, losses=losses)
+    story.allocate("x", result("p", "a"))
+    story.gap(key_of("resourceclaims", "x"))
+    story.remove(key_of("resourceclaims", "x"), by=CONTROLLER)
+    return []
+
+
+def an_allocated_claim_without_finalizer_ends(story):
+    story.publish("p", device("a"))
+    story.claim("x", finalizers=())
+    begin = story.allocate("x", result("p", "a"))
+    end = story.remove(key_of("resourceclaims", "x"), by=CONTROLLER)
+    return [("allocation-has-finalizer", "broken", "x", begin, end)]
+
+
+def unprotected(story, name, **options):
+    tree, write = story.change(key_of("resourceclaims", name), after=1, **options)
+    tree["metadata"]["finalizers"] = []
+    return write()
+
+
+def generated(story, by):
+    """A pod whose claim a controller made and named."""
+    entry = {"name": "gpu", "resourceClaimTemplateName": "gpu"}
+    key = key_of("pods", "q")
+    story.put(key, {"spec": {"resourceClaims": [entry]}, "status": {}})
+    tree, write = story.change(key, by=by)
+    tree["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "x"}]
+    write()
+
+
+def revision_of(story, key):
+    """The last revision of an object."""
+    return next(event.revision for event in reversed(story.events) if event.key == key)
 
 
 def terminating(story, name, **options):

@@ -32,6 +32,9 @@ GAPS = (
 """Kinds of which something may be missing, some in one namespace; no rule reads the last one."""
 
 ODD = (None, 7, -1, "odd", True, [], {}, [1, "x", {}], {"a": 1})
+CONTROLLER = "system:serviceaccount:kube-system:resource-claim-controller"
+UNNAMED = "redra:import"
+AUTHORS = ("someone", "anyone", "my-claim-controller", CONTROLLER, UNNAMED)
 POOLS = ("whole", "shares", "parts")
 LOST = (("no_status",), ("collapsed",), ("no_rv",), ("no_rv", "no_uid"))
 MARKED = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByDeviceTaintManager"}
@@ -60,6 +63,7 @@ class World:
         verb: str = "update",
         uid: str = "",
         losses: tuple[str, ...] = (),
+        by: str = "",
     ) -> int:
         """Write an object; `uid` is that of another object of the same name. Its revision."""
         old = self.objects.get(key)
@@ -75,16 +79,23 @@ class World:
             metadata["namespace"] = key.namespace
         self.objects[key] = json_tree.copy({**tree, "metadata": metadata})
         kind = EventType.OBJECT_CREATED if is_new else EventType.OBJECT_UPDATED
-        return self._append(kind, key, verb, after, losses)
+        return self._append(kind, key, verb, after, losses, by)
 
     def change(self, key: ObjectKey, after: float = 0, **options):
         """The tree of an object to be changed, and the function that writes it."""
         tree = json_tree.copy(self.objects[key])
         return tree, lambda: self.put(key, tree, after=after, **options)
 
-    def remove(self, key: ObjectKey, *, after: float = 0) -> int:
+    def remove(
+        self,
+        key: ObjectKey,
+        *,
+        after: float = 0,
+        losses: tuple[str, ...] = (),
+        by: str = "",
+    ) -> int:
         """Delete an object; the revision of that."""
-        revision = self._append(EventType.OBJECT_DELETED, key, "delete", after, ())
+        revision = self._append(EventType.OBJECT_DELETED, key, "delete", after, losses, by)
         del self.objects[key]
         return revision
 
@@ -96,6 +107,10 @@ class World:
         """A recorder says that it knows these kinds as they are."""
         positions = {f"{key.resource}.{key.group}".rstrip("."): "7" for key in kinds}
         return self._note(EventType.HISTORY_IMPORTED, IMPORTS, {"positions": positions})
+
+    def _author(self) -> str:
+        """The user of a write that names none."""
+        return "someone"
 
     def _note(self, kind: EventType, key: ObjectKey, body: dict, *losses: str) -> int:
         """An event that is not about an object."""
@@ -113,13 +128,12 @@ class World:
         )
         return self.revision
 
-    def _append(self, kind, key, verb, after, losses) -> int:
+    def _append(self, kind, key, verb, after, losses, by) -> int:
         self.time += int(after * SECOND)
         tree = self.objects[key]
         origin = Origin(source="made", losses=losses) if losses else None
-        stamp = Stamp(
-            time=Instant(self.time), actor=Actor(user="someone"), verb=verb, origin=origin
-        )
+        actor = Actor(user=by or self._author())
+        stamp = Stamp(time=Instant(self.time), actor=actor, verb=verb, origin=origin)
         self.events.append(
             Event(
                 revision=Revision(self.revision + 1),
@@ -222,10 +236,14 @@ class RandomWorld(World):
 
     def __init__(self, seed: int, count: int) -> None:
         super().__init__(seed)
+        self._authors = random.Random(seed)
         for _ in range(self.draw.randrange(12)):
             self._step(verb="baseline")
         while self.revision < count:
             self._step(verb="update")
+
+    def _author(self) -> str:
+        return self._authors.choice(AUTHORS)
 
     def _step(self, verb: str) -> None:
         steps = (
