@@ -63,7 +63,6 @@ ABSENT = {
     crossed.draw_more_from_a_counter: ("a-quickstart", "j-api-versions"),
 }
 OPEN = {
-    crossed.evict_before_the_taint: "verify is unsure of evictions for which no taint was there",
     crossed.lose_what_one_server_kept: "the end of a pod is one lost line",
 }
 """Verdicts that are wrong."""

@@ -41,7 +41,6 @@ _LEAVES_OUT = frozenset(
             for loss in (
                 Loss.NO_BASELINE,
                 Loss.SYNTHETIC_CREATE,
-                Loss.GAP,
                 Loss.METADATA_ONLY,
                 Loss.TRUNCATED_BODY,
                 Loss.UNDECODABLE,
@@ -50,7 +49,10 @@ _LEAVES_OUT = frozenset(
         ),
     )
 )
-"""The codes of doubts which mean that whole objects may be missing."""
+"""The codes of doubts which mean that whole objects may be missing, nobody knows when.
+
+A gap has its place in the log, so whoever follows the log knows since when it is there.
+"""
 
 _JUDGED = (*NEEDED, "devicetaintrules")
 

@@ -15,6 +15,10 @@ from app.domain.log import ObjectKey
 
 Broken = Iterator[tuple[Place, Finding]]
 
+_NOTHING: frozenset[str] = frozenset()
+_PODS = frozenset(("pods",))
+_CLAIMS = frozenset(("resourceclaims",))
+
 
 def judge(cluster: Cluster, cell: Cell, *, is_listed: bool) -> Mapping[Place, Finding]:
     """The broken rules of the cell. `is_listed` tells that its state is from the initial list."""
@@ -144,7 +148,11 @@ def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broke
         if "pods" in cluster.lacking:
             kind = ViolationKind.UNSURE
         finding = Finding(
-            kind=kind, objects=objects, message=message, reads_times=is_open is not False
+            kind=kind,
+            objects=objects,
+            message=message,
+            unless=_PODS,
+            reads_times=is_open is not False,
         )
         yield ("reservation-names-pod", key, name, uid), finding
     elif claim not in pod.claims and not is_owned(claim, uid):
@@ -200,10 +208,11 @@ def _unready(
 ) -> Mapping[Place, Finding]:
     """The finding that a bound pod has a claim which lacks something."""
     kind = ViolationKind.OUTSIDE if pod.came_bound else ViolationKind.BROKEN
-    if not claim.is_there and "resourceclaims" in cluster.lacking:
+    unless = _NOTHING if claim.is_there else _CLAIMS
+    if not cluster.lacking.isdisjoint(unless):
         kind = ViolationKind.UNSURE
     message = f"the pod is bound and its claim {claim.key.name} is not {lack}"
-    finding = Finding(kind=kind, objects=(pod.key, claim.key), message=message)
+    finding = Finding(kind=kind, objects=(pod.key, claim.key), message=message, unless=unless)
     return {("bound-pod-has-claims", pod.key, claim.key): finding}
 
 

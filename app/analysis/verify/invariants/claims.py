@@ -39,6 +39,7 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
     """Applies a write or the deletion of a claim."""
     key = event.key
     origin = event.stamp.origin
+    cluster.latest["resourceclaims"] = event.revision
     is_whole = True
     if cluster.lossy or cluster.gaps or (origin is not None and is_partial(origin)):
         is_whole = cluster.unseen.note_write(event)

@@ -14,7 +14,7 @@ from app.analysis.verify.invariants.reading import Result
 from app.analysis.verify.invariants.stock import Stock
 from app.analysis.verify.invariants.unseen import GROUP, Unseen
 from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Place
-from app.domain.log import Event, ObjectKey, doubts
+from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.values.timestamps import Instant
 
 CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -45,6 +45,8 @@ class Cluster:
     it is in `open`, the cells in which something was broken when they were last judged. `lacking`
     are the resources of which the recording may lack whole objects, and `doubts.TIMES`. `namers`
     are the users who told pods the names of their generated claims: claim controllers.
+    `published` has the last write of each slice, rule and patch, `latest` that of each kind which
+    may decide about others.
     """
 
     def __init__(self, switches: Switches, lacking: frozenset[str] = frozenset()) -> None:
@@ -55,7 +57,8 @@ class Cluster:
         self.pods: dict[ObjectKey, KnownPod] = {}
         self.templates: dict[ObjectKey, tuple[str, Raw]] = {}
         self.labels: dict[str, Mapping[str, Any]] = {}
-        self.has_seen_pods = False
+        self.published: dict[ObjectKey, Revision] = {}
+        self.latest: dict[str, Revision] = {}
         self.namers: set[str] = set()
         self.caused: list[KnownClaim] = []
         self.leaving: list[KnownClaim | KnownPod] = []
@@ -184,6 +187,22 @@ class Cluster:
             return True
         newest = {each.name for each in known.newest()}
         return unseen.covers_any(key for key in known.slices if key.name in newest)
+
+    def last_write(self, key: ObjectKey) -> Revision:
+        """The last recorded write of a claim, slice, rule or patch; 0 where that is not known."""
+        claim = self.claims.get(key)
+        if claim is not None:
+            return claim.written if claim.is_there else Revision(0)
+        return self.published.get(key, Revision(0))
+
+    def note_published(self, event: Event) -> bool:
+        """Notes a write or deletion of a slice, rule or patch; True for one seen as a whole."""
+        self.latest[event.key.resource] = event.revision
+        if event.type is EventType.OBJECT_DELETED:
+            self.published.pop(event.key, None)
+        else:
+            self.published[event.key] = event.revision
+        return self.unseen.note_write(event)
 
     def note_fault(self, key: ObjectKey, place: Place, finding: Finding) -> None:
         """Notes a fault of a write itself; the fault remains as long as the object exists."""

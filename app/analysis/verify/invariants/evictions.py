@@ -79,6 +79,7 @@ def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None
         objects=(event.key, *(claim.key for claim in claims)),
         message="the pod is evicted for a taint, and none of its devices has one that evicts it",
         pools=tuple(sorted(pools)),
+        unless=_NEEDED,
         # Clock differences matter only if a taint exists: they cannot create one.
         reads_times=is_early,
     )

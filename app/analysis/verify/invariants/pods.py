@@ -21,7 +21,7 @@ _CREATED = EventType.OBJECT_CREATED
 
 def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
     """Applies a write or the deletion of a pod."""
-    cluster.has_seen_pods = True
+    cluster.latest["pods"] = event.revision
     key, uid, kind = event.key, event.uid, event.type
     origin = event.stamp.origin
     is_whole = True

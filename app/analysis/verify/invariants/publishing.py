@@ -11,7 +11,7 @@ _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 
 def take_slice(cluster: Cluster, event: Event, _: None) -> None:
     """Applies a write of a ResourceSlice. Parity: objects.md 7, what of it is immutable."""
-    is_whole = cluster.unseen.note_write(event)
+    is_whole = cluster.note_published(event)
     key, now, stock = event.key, event.stamp.time, cluster.stock
     if event.type is _DELETED:
         cluster.forget_faults(key)
@@ -37,7 +37,7 @@ def take_slice(cluster: Cluster, event: Event, _: None) -> None:
 
 def take_rule(cluster: Cluster, event: Event, _: None) -> None:
     """Applies a write or deletion of a DeviceTaintRule."""
-    cluster.unseen.note_write(event)
+    cluster.note_published(event)
     if event.type is _DELETED:
         cluster.stock.remove_rule(event.key, event.stamp.time)
     else:
@@ -48,7 +48,7 @@ def take_rule(cluster: Cluster, event: Event, _: None) -> None:
 
 def take_patch(cluster: Cluster, event: Event, _: None) -> None:
     """Applies a write or deletion of a ResourceSlicePatch."""
-    cluster.unseen.note_write(event)
+    cluster.note_published(event)
     if not cluster.switches.patches:
         return
     stock = cluster.stock

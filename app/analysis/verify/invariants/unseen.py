@@ -13,7 +13,7 @@ Example, with claims a and b:
     30        ResourceClaims are whole
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Origin, Revision, doubts
 
@@ -63,17 +63,18 @@ class Unseen:
         self.gaps: dict[_Scope, Revision] = {}
         self._written: dict[ObjectKey, Revision] = {}
 
-    def note_gap(self, key: ObjectKey, revision: Revision) -> None:
-        """Notes that earlier writes were not recorded; ignores kinds that no rule reads."""
+    def note_gap(self, key: ObjectKey, revision: Revision) -> Collection[str]:
+        """Notes that earlier writes were not recorded. Returns their kinds that rules read."""
         if not key.resource or key.group == CLOCKS.group:
             self.gaps.update(((resource, ""), revision) for resource in KINDS)
-        elif KINDS.get(key.resource) not in (key.group, None) and key.group:
-            return
-        elif key.resource in KINDS:
-            if key.name:
-                self.lossy.add(key._replace(group=KINDS[key.resource]))
-            else:
-                self.gaps[key.resource, key.namespace] = revision
+            return KINDS.keys()
+        if key.resource not in KINDS or key.group not in (KINDS[key.resource], ""):
+            return ()
+        if key.name:
+            self.lossy.add(key._replace(group=KINDS[key.resource]))
+        else:
+            self.gaps[key.resource, key.namespace] = revision
+        return (key.resource,)
 
     def note_whole(self, event: Event) -> None:
         """Handles a recorder's report of the kinds whose objects it knows completely."""

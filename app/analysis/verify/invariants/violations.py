@@ -95,6 +95,7 @@ class Finding:
     Without a `kind`, the kind depends on who caused it since it is broken; `causes` are what claims
     did for that in the current step. A step without causes is one of drivers or administrators.
     `pools` are the pools whose devices decided it; `reads_patches` when patches decided it, too.
+    `unless` are the kinds of which an object that nobody knows could make it no fault.
     `reads_times` when it depends on a duration.
     """
 
@@ -104,6 +105,7 @@ class Finding:
     causes: frozenset[Cause] = frozenset()
     pools: tuple[tuple[str, str], ...] = ()
     reads_patches: bool = False
+    unless: frozenset[str] = frozenset()
     reads_times: bool = False
 
 

@@ -14,13 +14,14 @@ Example, with device d and claims a and b:
     13        a gives d back     device d, claim a      ended at 13
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.analysis.verify.invariants import cells, claims, pods, publishing
 from app.analysis.verify.invariants.cluster import LISTED, Cell, Cluster, losses_of
 from app.analysis.verify.invariants.placements import Switches
+from app.analysis.verify.invariants.pools import PoolId
 from app.analysis.verify.invariants.unseen import KINDS
 from app.analysis.verify.invariants.violations import (
     LATE_AFTER,
@@ -34,7 +35,7 @@ from app.analysis.verify.invariants.violations import (
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.log.raw_parts import RawClaim, RawPod
-from app.domain.log.records import Loss
+from app.domain.log.records import Loss, TimeQuality
 from app.domain.values.timestamps import Instant
 
 INCOMPLETE = (
@@ -66,6 +67,13 @@ _GAP, _REPORTED = EventType.GAP_OBSERVED, EventType.HISTORY_IMPORTED
 _UNDATED = ("gap",)
 """The losses of a gap that only the next write of the object reveals."""
 
+_PATCHES = frozenset(("resourceslicepatches",))
+_RULING = frozenset(("devicetaintrules", "resourceslicepatches"))
+"""The kinds whose objects change other objects' devices."""
+
+_Concerned = Callable[[Collection[ObjectKey], tuple[PoolId, ...], frozenset[str]], bool]
+"""Whether unseen writes may concern a violation: by its objects, its pools and its `unless`."""
+
 UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 
 
@@ -73,7 +81,8 @@ UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 class _Open:
     """A violation that has not ended; `is_known` once `news` has returned it.
 
-    `by` is the event that caused it, kept where times contradict the order of changes.
+    `pools` and `unless` are as in `Finding`. `by` is the event that caused it, kept where times
+    contradict the order of changes.
     """
 
     kind: ViolationKind
@@ -82,8 +91,18 @@ class _Open:
     begin: Moment
     is_doubted: bool
     causes: frozenset[Cause]
+    pools: tuple[PoolId, ...]
+    unless: frozenset[str]
     by: Event | None = None
     is_known: bool = False
+
+
+class _Ended(NamedTuple):
+    """A violation that has ended; `pools` and `unless` are as in `Finding`."""
+
+    violation: Violation
+    pools: tuple[PoolId, ...]
+    unless: frozenset[str]
 
 
 class InvariantWatch:
@@ -96,7 +115,7 @@ class InvariantWatch:
         self._cluster = Cluster(switches, lacking)
         self._open: dict[Cell, dict[Place, _Open]] = {}
         self._cluster.open = self._open
-        self._ended: list[Violation] = []
+        self._ended: list[_Ended] = []
         self._news: list[Violation] = []
         self._at = Revision(0), Instant(0)
         self._time = Instant(0)
@@ -153,26 +172,59 @@ class InvariantWatch:
 
     def _note_gap(self, event: Event) -> None:
         """Handles a gap: writes of one object, of a kind or of any kind were not fully recorded."""
-        if event.key != CLOCKS:
-            self._end_listing()
-            self._cluster.unseen.note_gap(event.key, event.revision)
-            claim = self._cluster.claims.get(event.key)
-            if claim is not None and claim.is_there and losses_of(event) == _UNDATED:
-                self._doubt_since(claim.key, claim.written)
+        key, unseen = event.key, self._cluster.unseen
+        if key == CLOCKS:
+            return
+        self._end_listing()
+        kinds = unseen.note_gap(key, event.revision)
+        if not key.name:
+            if _is_late(event):
+                for kind in kinds:
+                    self._note_late(kind)
+        elif kinds and losses_of(event) == _UNDATED:
+            self._note_undated(key._replace(group=KINDS[key.resource]))
 
-    def _doubt_since(self, key: ObjectKey, revision: Revision) -> None:
-        """Marks later violations about an object that was written unseen since a revision.
+    def _note_late(self, kind: str) -> None:
+        """Marks violations that an object may have decided whose kind is found to have a gap.
+
+        The unseen writes came after the last recorded one of the kind.
+        """
+        since = self._cluster.latest.get(kind, Revision(0))
+        self._doubt_since(lambda _, __, unless: kind in unless, since)
+
+    def _note_undated(self, key: ObjectKey) -> None:
+        """Marks violations that a write may have decided which only a later write reveals.
+
+        It came after the last recorded write of the object.
+        """
+        cluster, resource = self._cluster, key.resource
+        since = cluster.last_write(key)
+        place = cluster.stock.slices.get(key)
+
+        def is_concerned(
+            objects: Collection[ObjectKey], pools: tuple[PoolId, ...], unless: frozenset[str]
+        ) -> bool:
+            if resource == "resourceslices" and (place is None or place.pool in pools):
+                return bool(pools)
+            return key in objects or (resource in _RULING and resource in unless)
+
+        self._doubt_since(is_concerned, since)
+
+    def _doubt_since(self, is_concerned: _Concerned, revision: Revision) -> None:
+        """Marks violations that began after a revision and that unseen writes may concern.
 
         Violations that began before keep their judgement.
         """
         for places in self._open.values():
             for each in places.values():
-                if key in each.objects and each.begin.revision > revision:
+                is_later = each.begin.revision > revision
+                if is_later and is_concerned(each.objects, each.pools, each.unless):
                     each.is_doubted = True
-        for number, violation in enumerate(self._ended):
-            if key in violation.objects and violation.begin.revision > revision:
+        for number, (violation, pools, unless) in enumerate(self._ended):
+            is_later = violation.begin.revision > revision
+            if is_later and is_concerned(violation.objects, pools, unless):
                 unsure = replace(violation, kind=ViolationKind.UNSURE, doubt=INCOMPLETE)
-                self._ended[number] = unsure
+                self._ended[number] = _Ended(unsure, pools, unless)
 
     def violations(self) -> list[Violation]:
         """All violations so far, ended or not, in the order of their beginning.
@@ -187,7 +239,10 @@ class InvariantWatch:
             if (violation := self._violation(place, each, None)) is not None
         ]
         return sorted(
-            (self._judged_by_pods(each) for each in (*self._ended, *still)),
+            (
+                self._judged_by_pods(each)
+                for each in (*(each.violation for each in self._ended), *still)
+            ),
             key=lambda each: (each.begin.revision, each.rule, each.objects, each.message),
         )
 
@@ -195,9 +250,9 @@ class InvariantWatch:
         """The violations that were not returned before, in the order of their beginning.
 
         A caller that asks after every event gets, in the end, the same violations as from
-        `violations`, with the same beginnings, each as it was known at that time. Nothing is
-        returned in the middle of a list, and nothing that more events may still change; `is_end`
-        says that no more events follow.
+        `violations`, with the same beginnings, each as it was known at that time: a gap that is
+        noticed late may make it unsure. Nothing is returned in the middle of a list, and nothing
+        else that more events may still change; `is_end` says that no more events follow.
         """
         if is_end:
             self._end_listing()
@@ -258,6 +313,7 @@ class InvariantWatch:
         for place, finding in broken.items():
             each = still.get(place)
             causes = finding.causes if each is None else finding.causes | each.causes
+            unless = finding.unless | (_PATCHES if finding.reads_patches else frozenset())
             kind = finding.kind or _blame(place, causes)
             if each is not None and each.kind is kind:
                 each.objects.update(finding.objects)
@@ -271,6 +327,8 @@ class InvariantWatch:
                 begin=self._now(),
                 is_doubted=self._cluster.is_doubted(finding),
                 causes=causes,
+                pools=finding.pools,
+                unless=unless,
                 by=self._event,
             )
         for place, each in still.items():
@@ -280,7 +338,7 @@ class InvariantWatch:
                 )
                 violation = self._violation(place, each, self._now())
                 if violation is not None:
-                    self._ended.append(violation)
+                    self._ended.append(_Ended(violation, each.pools, each.unless))
                     if not each.is_known:
                         self._news.append(violation)
         if now:
@@ -301,7 +359,7 @@ class InvariantWatch:
     def _is_vain(self, violation: Violation) -> bool:
         """Whether the violation misses a pod although the recording may contain no pods at all."""
         is_about_pods = violation.rule == NEEDS_PODS and violation.kind.is_failure
-        return is_about_pods and not self._cluster.has_seen_pods
+        return is_about_pods and "pods" not in self._cluster.latest
 
     def _violation(self, place: Place, each: _Open, end: Moment | None) -> Violation | None:
         """The violation; None if a controller restored the state in time."""
@@ -323,6 +381,12 @@ class InvariantWatch:
             end=end,
             doubt=doubt,
         )
+
+
+def _is_late(event: Event) -> bool:
+    """Whether a gap stands where it was noticed, and not where the unseen writes were."""
+    origin = event.stamp.origin
+    return origin is not None and origin.time_quality == TimeQuality.EXACT
 
 
 def _may_have_come_later(one: Event | None, other: Event | None) -> bool:

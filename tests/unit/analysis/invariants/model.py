@@ -91,7 +91,10 @@ def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> li
     judge = Judge(states, switches, lacking)
     found, still = [], {}
     causes: dict[tuple, set] = defaultdict(set)
+    gaps = [event for event in events if event.type is EventType.GAP_OBSERVED]
     for number, state in enumerate(states):
+        while gaps and gaps[0].revision < state.touched[0][1].revision:
+            doubt_later(gaps.pop(0), events, states[number - 1 : number], [*found, *still.values()])
         broken = judge.broken(number)
         for place in [place for place in causes if place not in broken]:
             del causes[place]
@@ -100,29 +103,86 @@ def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> li
                 causes[place] |= judge.causes(number, place, objects)
                 broken[place] = (BLAME[place[0]](causes[place]), objects)
         for place in list(still):
-            if place not in broken or broken[place][0] != still[place][0]:
-                found.append((place, *still.pop(place), state))
+            if place not in broken or broken[place][0] != still[place].kind:
+                still[place].last = state
+                found.append(still.pop(place))
         for place, (kind, objects) in broken.items():
             if place in still:
-                still[place][1].update(objects)
+                still[place].objects.update(objects)
             else:
                 doubted = judge.doubted(number, place, objects)
-                still[place] = [kind, set(objects), (state, doubted)]
-    found += [(place, *parts, None) for place, parts in still.items()]
+                pools = judge.pools(number, place, objects)
+                unless = judge.unless(number, place)
+                still[place] = Broken(place, kind, set(objects), state, doubted, pools, unless)
+    for gap in gaps:
+        doubt_later(gap, events, states[-1:], [*found, *still.values()])
+    found += still.values()
     end = events[-1].stamp.time if events else 0
     seen = {event.key.resource for event in events if event.is_about_object}
     made = []
-    for place, kind, objects, (first, doubted), last in found:
+    for each in found:
+        place, kind, first, last = each.place, each.kind, each.first, each.last
         if kind == "late" and (end if last is None else last.time) - first.time < LATE_AFTER:
             continue
         is_failure = kind in ("late", "broken")
         if is_failure and place[0] == "reservation-names-pod" and "pods" not in seen:
             kind = "unsure"
-        if doubted:
+        if each.doubted:
             kind = "unsure"
         until = None if last is None else last.revision
-        made.append((place[0], kind, tuple(sorted(map(str, objects))), first.revision, until))
+        made.append((place[0], kind, tuple(sorted(map(str, each.objects))), first.revision, until))
     return sorted(made, key=repr)
+
+
+@dataclass
+class Broken:
+    """A broken place: since and until when, and what decided it."""
+
+    place: tuple
+    kind: str
+    objects: set
+    first: State
+    doubted: bool
+    pools: list
+    unless: set
+    last: State | None = None
+
+
+def doubt_later(gap, events, before, broken):
+    """Doubts what a gap may concern that came after the unseen writes; `before` is the state."""
+    key, origin = gap.key, gap.stamp.origin
+    if key.name:
+        if origin is None or tuple(origin.losses) != ("gap",) or key.resource not in READ:
+            return
+        objects = before[0].objects if before else {}
+        is_there = key in objects and key.resource not in (
+            "pods",
+            "nodes",
+            "resourceclaimtemplates",
+        )
+        since = before[0].written[key] if is_there else 0
+        spec = fields(objects.get(key), "spec")
+        pool = text(spec, "driver"), text(spec, "pool", "name")
+        for each in broken:
+            is_concerned = key in each.objects
+            if key.resource == "resourceslices":
+                is_any = key not in objects
+                is_concerned |= bool(each.pools) if is_any else pool in each.pools
+            if key.resource in ("devicetaintrules", "resourceslicepatches"):
+                is_concerned |= key.resource in each.unless
+            each.doubted |= is_concerned and each.first.revision > since
+    elif origin is not None and origin.time_quality == "exact":
+        is_all = key.group == "redra" or not key.resource
+        for kind in READ if is_all else {key.resource}:
+            written = [
+                event.revision
+                for event in events
+                if event.is_about_object and event.key.resource == kind
+                if event.revision < gap.revision
+            ]
+            for each in broken:
+                is_later = each.first.revision > max(written, default=0)
+                each.doubted |= is_later and kind in each.unless
 
 
 def blame(causes: set) -> str:
@@ -424,6 +484,19 @@ class Judge:
             if "resourceslicepatches" in lossy:
                 return True
         return any(self.is_doubtful(number, pool) for pool in self.pools(number, place, objects))
+
+    def unless(self, number, place):
+        """Kinds of which an object that nobody knows could make the place a sound one."""
+        rule = place[0]
+        if rule == "eviction-has-taint":
+            return {"resourceclaims", "resourceslices", "devicetaintrules"}
+        if rule == "reservation-names-pod":
+            return {"pods"}
+        if rule == "bound-pod-has-claims":
+            return set() if place[2] in self.states[number].objects else {"resourceclaims"}
+        if rule in ("consumed-within-capacity", "constraint-holds"):
+            return {"resourceslicepatches"}
+        return set()
 
     def is_doubtful(self, number, pool):
         """Whether a pool may have other devices than those that were recorded."""

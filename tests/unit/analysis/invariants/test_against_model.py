@@ -59,7 +59,7 @@ def test_random_worlds(seed):
 
 
 def test_random_worlds_break_nearly_everything_in_every_way():
-    worlds = [RandomWorld(seed, 100).events for seed in SEEDS]
+    worlds = [RandomWorld(seed, 100).events for seed in range(40)]
     found = [each for events in worlds for each in watched(events)]
     found += [each for events in worlds for each in watched(events, Switches(rules_unseen=True))]
     assert {rule for rule, *_ in found} == set(RULES)

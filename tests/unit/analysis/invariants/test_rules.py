@@ -1231,6 +1231,67 @@ def write_that_only_the_next_one_tells_of_leaves_open_what_came_before(story):
     ]
 
 
+def rule_that_was_changed_unseen_leaves_later_evictions_open(story):
+    """It may have tainted the devices since its last known write, not before."""
+    broken = evicted(story)
+    key = key_of("devicetaintrules", "new")
+    story.put(key, {"spec": {}})
+    tree, write = story.change(key_of("pods", "q"), after=1)
+    tree["status"]["conditions"] = []
+    write()
+    tree["status"]["conditions"] = [dict(MARKED)]
+    unsure = story.put(key_of("pods", "q"), tree, after=1)
+    story.gap(key, "gap")
+    story.put(key, {"spec": {"deviceSelector": {}}})
+    return [
+        ("eviction-has-taint", "broken", "q,x", broken, None),
+        ("eviction-has-taint", "unsure", "q,x", unsure, None),
+    ]
+
+
+def slice_that_was_changed_unseen_leaves_later_allocations_open(story):
+    """It may have had the device since its last known write, as no other pool has."""
+    story.publish("p", device("a"))
+    story.publish("q", device("a"))
+    story.claim("y")
+    before = story.allocate("x", result("p", "b"))
+    story.publish("p", device("a"))
+    unsure = story.allocate("y", result("p", "b"))
+    broken = story.allocate("z", result("q", "b"))
+    story.gap(key_of("resourceslices", "p"), "gap")
+    return [
+        ("allocated-device-existed", "broken", "x", before, None),
+        ("allocated-device-existed", "unsure", "y", unsure, None),
+        ("allocated-device-existed", "broken", "z", broken, None),
+        ("device-in-one-claim", "broken", "x,y", unsure, None),
+    ]
+
+
+def gap_of_a_kind_that_was_noticed_late(story):
+    """A pod may have come since the last one was seen."""
+    story.publish("p", device("a"), device("b"))
+    story.pod("other")
+    story.allocate("x", result("p", "a"))
+    broken = story.reserve("x", user("q", "unknown"))
+    story.pod("another")
+    story.allocate("y", result("p", "b"))
+    unsure = story.reserve("y", user("r", "unknown"))
+    story.gap(ObjectKey("", "pods", "", ""), time_quality="exact")
+    return [
+        ("reservation-names-pod", "broken", "q,x", broken, None),
+        ("reservation-names-pod", "unsure", "r,y", unsure, None),
+    ]
+
+
+def gap_of_a_kind_that_stands_where_it_was(story):
+    story.publish("p", device("a"))
+    story.pod("other")
+    story.allocate("x", result("p", "a"))
+    broken = story.reserve("x", user("q", "unknown"))
+    story.gap(ObjectKey("", "pods", "", ""))
+    return [("reservation-names-pod", "broken", "q,x", broken, None)]
+
+
 STORIES = [
     value
     for value in list(globals().values())

@@ -99,9 +99,12 @@ class World:
         del self.objects[key]
         return revision
 
-    def gap(self, key: ObjectKey = IMPORTS, *losses: str) -> int:
-        """A stretch that was not recorded, of all kinds, one kind or one object."""
-        return self._note(EventType.GAP_OBSERVED, key, {}, *losses)
+    def gap(self, key: ObjectKey = IMPORTS, *losses: str, time_quality: str = "") -> int:
+        """A stretch that was not recorded, of all kinds, one kind or one object.
+
+        With an exact time it is noticed late.
+        """
+        return self._note(EventType.GAP_OBSERVED, key, {}, *losses, time_quality=time_quality)
 
     def report(self, *kinds: ObjectKey) -> int:
         """A recorder says that it knows these kinds as they are."""
@@ -112,9 +115,11 @@ class World:
         """The user of a write that names none."""
         return "someone"
 
-    def _note(self, kind: EventType, key: ObjectKey, body: dict, *losses: str) -> int:
+    def _note(
+        self, kind: EventType, key: ObjectKey, body: dict, *losses: str, time_quality: str = ""
+    ) -> int:
         """An event that is not about an object."""
-        origin = Origin(source="made", losses=losses) if losses else None
+        origin = Origin(source="made", losses=losses, time_quality=time_quality)
         stamp = Stamp(time=Instant(self.time), actor=Actor(user="x"), verb="gap", origin=origin)
         self.events.append(
             Event(
@@ -503,18 +508,20 @@ class RandomWorld(World):
 
     def _other(self, options) -> None:
         if self.draw.random() < 0.1:
-            self.gap(ObjectKey("", "", "", "") if self.revision % 2 else IMPORTS)
+            key = ObjectKey("", "", "", "") if self.revision % 2 else IMPORTS
+            self.gap(key, time_quality=self._authors.choice(("exact", "none")))
             return
         if self.draw.random() < 0.2:
             kind = self.draw.choice(GAPS)
-            self.gap(kind)
+            self.gap(kind, time_quality=self._authors.choice(("exact", "none")))
             return
         if self.draw.random() < 0.2:
             self.report(*self.draw.sample(GAPS, 4))
             return
         chosen = self._pick("resourceclaims")
         if chosen is not None and self.draw.random() < 0.3:
-            self.gap(chosen)
+            changed = self._authors.choice((chosen, *sorted(self.objects)))
+            self.gap(changed, *self._authors.choice(((), ("gap",))))
             return
         key = ObjectKey("", "configmaps", "ns", "other")
         self.put(key, {"data": {"at": str(self.revision)}}, after=options["after"])
