@@ -9,6 +9,7 @@ import pytest
 from app.analysis.replay.classes import Reason
 from app.analysis.replay.differences import Aspect
 from app.bootstrap import process_settings, replays, stores
+from app.domain.controllers.registry import Options
 from app.domain.objects.profile import Profile
 from app.domain.values.timestamps import Instant
 from tests import draws
@@ -306,3 +307,27 @@ async def test_status_of_a_rule_that_is_due_after_the_end_is_not_missed(tmp_path
     of_rule = [each for each in report.differences if each.subject.endswith("/rule")]
     assert Aspect.RULES in {each.aspect for each in of_rule}
     assert {each.reason for each in of_rule} == {Reason.AFTER_END}
+
+
+async def test_pod_that_goes_before_its_claims_are_written_had_a_place_until_then(tmp_path):
+    """Only its nomination is recorded, not the devices that it was given and that others lacked."""
+
+    def slowly(_pod, now):
+        return Instant(now + 2_000 * MILLI), Instant(now + 2_500 * MILLI)
+
+    profile = Profile(version=RELEASE, gates=dict.fromkeys(GATES, True))
+    cluster = Cluster(profile, Options(bind_delay=slowly))
+    cluster.node()
+    cluster.device_class()
+    cluster.slice(devices=1)
+    cluster.template()
+    cluster.pod(template="gpu")
+    cluster.wait(1)
+    cluster.delete("pods", "pod")
+    cluster.wait(2)
+    cluster.pod("second", template="gpu")
+    cluster.wait(15)
+    assert cluster.must("pods", "second")["spec"]["nodeName"]
+    report = await decided(cluster, {}, tmp_path)
+    assert [(each.aspect, each.recorded, each.again) for each in report.differences] == []
+    assert report.aspects[Aspect.NODES].same == 1

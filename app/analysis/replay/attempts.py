@@ -20,7 +20,8 @@ class Placing:
     """One successful attempt: when its first write was sent, its claims written, and its pod bound.
 
     By `free_at` the previous holders had given back all of its devices. `earliest` is the earliest
-    possible instant of the attempt, where times are not exact.
+    possible instant of the attempt, where times are not exact. `cut_at` is when the pod was gone,
+    if that was before all of this was written.
     """
 
     began: Instant
@@ -30,6 +31,7 @@ class Placing:
     bind_at: Instant | None = None
     free_at: Instant = Instant(0)
     earliest: Instant | None = None
+    cut_at: Instant | None = None
 
 
 @dataclass(slots=True)
@@ -62,7 +64,8 @@ class Try:
 
     `also` are other messages that it may have had, where the log leaves that open. `is_exact` is
     True when the attempt's instant is recorded. `version` is that of the pod that it saw, 0 if
-    unknown.
+    unknown. `is_paired_by_time` is True when a condition counts as this attempt's although the
+    report is a repetition, which does not contain its own text: the instants alone say so.
     """
 
     instant: Instant
@@ -73,12 +76,16 @@ class Try:
     also: frozenset[str] = frozenset()
     is_exact: bool = True
     version: int = 0
+    is_paired_by_time: bool = False
 
     def came_to(self, ours: Tried) -> bool:
         """Whether an attempt here had the same outcome; a pod that was never bound has no node."""
         tried = self.tried
         if not tried.node and not tried.message and tried.devices:
             return bool(ours.node) and ours.devices == tried.devices
+        if self.placing is not None and self.placing.cut_at and self.placing.claims_at is None:
+            # The pod was gone before its devices were written; only the nomination is recorded.
+            return ours.node == tried.node
         return ours == tried or (not ours.node and ours.message in self.also)
 
 
@@ -92,13 +99,19 @@ def waits_of(pods: Mapping[str, PodTries], writes: Iterable[Instant]) -> Waits:
 
 
 def attempts_of(
-    tries: PodTries, waits: Waits, removed: Instant | None, slack: int = 0
+    tries: PodTries,
+    waits: Waits,
+    removed: Instant | None,
+    slack: int = 0,
+    *,
+    are_apart: bool = False,
 ) -> list[Try]:
     """All attempts of a pod in order: reports, writes without a report, and placings.
 
-    `slack` is the possible error of the recording's instants, in microseconds.
+    `slack` is the possible error of the recording's instants, in microseconds. With `are_apart` no
+    condition is paired with a report by time alone: it is of an attempt of its own.
     """
-    refused, tried = _failures(tries, waits, slack)
+    refused, tried = _failures(tries, waits, slack, are_apart=are_apart)
     for placing in tries.placings:
         last = max(placing.began + tolerances.TABLE.sure_after + slack, placing.claims_at or 0)
         earliest = placing.began if placing.earliest is None else placing.earliest
@@ -143,13 +156,16 @@ _Refused = list[tuple[Made, str]]
 """Conditions: the time of the attempt, and the message."""
 
 
-def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list[Try]]:
+def _failures(
+    tries: PodTries, waits: Waits, slack: int, *, are_apart: bool
+) -> tuple[_Refused, list[Try]]:
     """The failed attempts; a condition that belongs to a report is not an attempt of its own."""
     refused: _Refused = []
     failures: list[Try] = []
     notes = dict(enumerate(note for _, note in tries.failures))
     instants = [instant for instant, _ in tries.failures]
     with_condition: set[int] = set()
+    by_time: set[int] = set()
     for number, (sent, message) in enumerate(tries.refusals):
         made = waits.of(sent)
         note = messages.note(message)
@@ -160,12 +176,14 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
             and made.first - tolerances.TABLE.same_attempt
             <= instant
             <= made.last + tolerances.TABLE.same_attempt
-            and notes[index] in ("", note)
+            and notes[index] in ((note,) if are_apart else ("", note))
             and not tries.is_later(index, number)
         ]
         if near:
             index = min(near, key=lambda each: abs(instants[each] - made.middle))
             with_condition.add(index)
+            if not notes[index]:
+                by_time.add(index)
             notes[index] = note
             # The report may have a later time than the condition, but the attempt was earlier.
             instant = instants[index] = min(instants[index], sent)
@@ -188,6 +206,7 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
             last=Instant(instant + tolerances.TABLE.sure_after + slack),
             tried=Tried(message=notes[index]),
             version=tries.seen_by(index),
+            is_paired_by_time=index in by_time,
         )
         for index, instant in enumerate(instants)
     )

@@ -48,7 +48,8 @@ class Evidence:
     `chosen` are the switches that were set for this replay, turned back. `others` are those that
     the recorded control plane may have had. `rules_seen` is the one that decides whether rules are
     seen. `lacks` has what was not recorded. `impossible` maps pods and claims to recorded facts
-    that no missing record and no wrong clock can explain.
+    that no missing record and no wrong clock can explain. `paired_by_time` are the pods with a
+    condition that only its instant assigns to an attempt.
     """
 
     overused: Mapping[str, str] = field(default_factory=dict)
@@ -58,6 +59,7 @@ class Evidence:
     rules_seen: Switched | None = None
     lacks: Lacks = field(default_factory=lambda: Lacks(()))
     impossible: Mapping[ObjectKey, str] = field(default_factory=dict)
+    paired_by_time: Set[str] = frozenset()
 
     @property
     def turned(self) -> set[str]:

@@ -5,7 +5,7 @@ was not made, a switch. Which ones are worth a run follows from the facts that o
 Whether one holds, only its run tells (`proving`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from app.analysis.replay import tolerances
@@ -44,6 +44,20 @@ _COUNTED = (
     ("counted_first", "at once"),
 )
 
+_TRIED = (
+    ("tried", "the pod was tried at the instant of each recorded attempt"),
+    ("apart", "the pod was tried once more than its reports show"),
+    (
+        "apart+tried",
+        "the pod was tried at each recorded attempt, and once more than its reports show",
+    ),
+    (
+        "tried+repeated",
+        "the pod was tried at each recorded attempt, and a repeated report was sent when recorded",
+    ),
+)
+"""Attempts of a pod that may have been made otherwise, as fields of a variant."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hypothesis:
@@ -76,10 +90,14 @@ class Hypothesis:
 
 
 class Proposals:
-    """Proposes hypotheses about differences, the likeliest first."""
+    """Proposes hypotheses about differences, the likeliest first.
 
-    def __init__(self, recorded: Trace) -> None:
+    `paired_by_time` are the pods with a condition that only its instant assigns to an attempt.
+    """
+
+    def __init__(self, recorded: Trace, paired_by_time: Set[str] = frozenset()) -> None:
         self._recorded = recorded
+        self._paired_by_time = paired_by_time
 
     def group_of(self, sides: Sides, again: Trace) -> str:
         """The uid of the pod that the subject belongs to, or of the subject itself."""
@@ -214,19 +232,12 @@ class Proposals:
                 target=uid,
             )
         if any(is_failed_attempt(fact) and not is_skip(fact) for fact in theirs):
-            yield Hypothesis(
-                reason=_reason_of_attempts(sides),
-                detail="the pod was tried at the instant of each recorded attempt",
-                field="tried",
-                target=uid,
-            )
-            yield Hypothesis(
-                reason=_reason_of_attempts(sides),
-                detail="the pod was tried at each recorded attempt, and a repeated report was sent "
-                "when recorded",
-                field="tried+repeated",
-                target=uid,
-            )
+            for name, detail in _TRIED:
+                if name.startswith("apart") and uid not in self._paired_by_time:
+                    continue
+                yield Hypothesis(
+                    reason=_reason_of_attempts(sides), detail=detail, field=name, target=uid
+                )
         if not theirs and ours and all(is_failed_attempt(fact) for fact in ours):
             yield Hypothesis(
                 reason=_reason_of_attempts(sides),

@@ -9,7 +9,7 @@ decided here. Acts that were not seen at all come a little later than those that
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from app.analysis.replay import tolerances
@@ -104,6 +104,7 @@ class RecordedPace:
         self._writes: list[Instant] = []
         self._coarse = 0
         self._freed: dict[str, list[Instant]] = defaultdict(list)
+        self._made_for: dict[str, list[str]] = defaultdict(list)
         self._pods: dict[str, _PodPace] = {}
         self._passed: dict[_Key, Instant] = {}
         self._unseen: dict[_Key, Instant] = {}
@@ -113,11 +114,13 @@ class RecordedPace:
         acts: Iterable[Act],
         names: Mapping[str, Sequence[str]],
         removed: Mapping[str, Instant],
+        apart: Set[str] = frozenset(),
     ) -> None:
         """Learns the acts of controllers; `names` maps user names to controllers.
 
         `removed` has the instants at which pods were deleted: an attempt whose claims were written
-        afterwards was made before.
+        afterwards was made before. `apart` are pods whose conditions are paired with no report by
+        time alone.
         """
         for act in acts:
             self._learn_freed(act)
@@ -142,9 +145,27 @@ class RecordedPace:
         if is_coarse:
             self._note_order()
         for uid, tries in self._tries.items():
-            self._pods[uid] = _PodPace(attempts_of(tries, waits, removed.get(uid), slack))
+            gone = removed.get(uid)
+            attempts = attempts_of(tries, waits, gone, slack, are_apart=uid in apart)
+            if gone is not None:
+                self._cut_short(uid, attempts, gone, removed)
+            self._pods[uid] = _PodPace(attempts)
         for instants in self._acts.values():
             instants.sort()
+
+    def _cut_short(
+        self, uid: str, attempts: Sequence[Try], gone: Instant, removed: Mapping[str, Instant]
+    ) -> None:
+        """Notes that a pod was gone before the last placement of it was written.
+
+        Claims are written for a pod that is gone as well. Where they are not, those that were made
+        for it were gone, too.
+        """
+        placing = attempts[-1].placing if attempts else None
+        if placing is None or placing.bind_at is not None:
+            return
+        claims = () if placing.claims_at is not None else self._made_for.get(uid, ())
+        placing.cut_at = max([gone, *(removed[claim] for claim in claims if claim in removed)])
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         """The instant of the next recorded act for the key, else a little after the first call."""
@@ -203,6 +224,15 @@ class RecordedPace:
         """The recorded attempts of a pod, in order."""
         course = self._pods.get(pod)
         return () if course is None else course.tries
+
+    @property
+    def paired_by_time(self) -> Set[str]:
+        """The pods with a condition that only its instant assigns to a reported attempt."""
+        return {
+            uid
+            for uid, course in self._pods.items()
+            if any(each.is_paired_by_time for each in course.tries)
+        }
 
     def has_attempts(self, pod: str) -> bool:
         """Whether the recording has attempts of the pod that have not been made here yet."""
@@ -274,16 +304,20 @@ class RecordedPace:
                 now + tolerances.TABLE.bind_after
             )
         late = max(0, now - placing.began - tolerances.TABLE.sure_after)
+        # What is not recorded before the pod was gone had not been written by then.
+        unwritten = Instant(0) if placing.cut_at is None else Instant(placing.cut_at + 1)
         claims_at = placing.claims_at
         bind_at = placing.bind_at
         if claims_at is None:
             claims_at = Instant(placing.began + tolerances.TABLE.claims_after)
             if bind_at is not None:
                 claims_at = min(claims_at, bind_at)
+            claims_at = max(claims_at, unwritten)
         if bind_at is None:
             bind_at = Instant(
                 claims_at + tolerances.TABLE.bind_after - tolerances.TABLE.claims_after
             )
+            bind_at = max(bind_at, unwritten)
         return Instant(max(claims_at + late, now)), Instant(max(bind_at + late, now))
 
     def _try_not_before(self, pod: str, now: Instant) -> Instant | None:
@@ -332,6 +366,7 @@ class RecordedPace:
             if event.type is EventType.OBJECT_CREATED:
                 for owner in meta.owners(event.object):
                     self._note(("claims/pods", (namespace, owner.name)), act)
+                    self._made_for[owner.uid].append(event.uid)
                 return
             old, new = consumers(act.before), consumers(event.object)
             added = [new[uid] for uid in new.keys() - old.keys()]

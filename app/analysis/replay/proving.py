@@ -67,7 +67,7 @@ class Prover:
         self._variant = variant
         self._runs_max = runs_max
         self._sought: Sought | None = None
-        self._proposals = Proposals(recorded)
+        self._proposals = Proposals(recorded, evidence.paired_by_time)
         self._doubting = Doubting(
             recorded=recorded,
             end=end.at,

@@ -52,6 +52,8 @@ class Variant:
     - `is_paced`: controllers act when they were seen acting; otherwise as soon as they can.
     - `resyncs`: a finished pod is synced only when the recording shows it.
     - `tried`: pods that are tried at the instant of each recorded attempt, without any other wait.
+    - `apart`: pods whose conditions are of attempts of their own, where the instants alone would
+      make them those of attempts that a repeated report shows.
     - `skipped`: pods that are tried between the two revisions of their removal.
     - `untried`: pods that are tried only when the recording shows it.
     - `held`: pods that are not tried before an instant.
@@ -81,6 +83,7 @@ class Variant:
     is_paced: bool = True
     resyncs: bool = False
     tried: frozenset[PodUid] = frozenset()
+    apart: frozenset[PodUid] = frozenset()
     skipped: frozenset[PodUid] = frozenset()
     untried: frozenset[PodUid] = frozenset()
     held: frozenset[tuple[PodUid, Instant]] = frozenset()

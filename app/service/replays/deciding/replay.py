@@ -6,7 +6,7 @@ trace of the recording and the trace of the run are compared; each difference ha
 runs of variants prove. Nothing is written to a history. Parity: design 8, controllers.md 7.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -118,10 +118,10 @@ class Runs:
     ties: set[str] = field(default_factory=set)
     step: str = "deciding again"
 
-    def pace(self) -> RecordedPace:
-        """A new recorded pace, at its beginning."""
+    def pace(self, apart: Set[str] = frozenset()) -> RecordedPace:
+        """A new recorded pace, at its beginning; `apart` is that of a variant."""
         pace = RecordedPace()
-        pace.learn(self.recording.acts, self.writers.names, self.recording.removed)
+        pace.learn(self.recording.acts, self.writers.names, self.recording.removed, apart)
         return pace
 
     async def run(
@@ -145,7 +145,7 @@ class Runs:
         if variant.is_paced:
             control = None if alteration is None else alteration.control
             keys, starts = recording.trace.keys, recording.starts
-            pace = SteeredPace(self.pace(), variant, keys, control, starts)
+            pace = SteeredPace(self.pace(variant.apart), variant, keys, control, starts)
         run = Run(
             recording,
             variant,
@@ -406,6 +406,7 @@ def prover_of(
             rules_seen=proofs.rules_seen,
             lacks=recording.lacks,
             impossible=impossible,
+            paired_by_time=pace.paired_by_time,
         ),
         races=Races(recording.trace, pace),
         run=trace_of,

@@ -5,6 +5,7 @@ import pytest
 from app.analysis.replay.attempts import Placing, PodTries, attempts_of, waits_of
 from app.analysis.replay.authors import EVICTION
 from app.analysis.replay.instants import known_instants
+from app.analysis.replay.lags import Waits
 from app.analysis.replay.pace import Act, RecordedPace
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
 from app.domain.values.timestamps import SECOND, Instant
@@ -108,6 +109,23 @@ def test_attempts_saw_the_version_that_reports_name():
         (third, 7),
         (later, 9),
     ]
+
+
+@pytest.mark.parametrize("are_apart", [False, True])
+def test_condition_after_a_repeated_report_is_of_its_attempt_or_of_a_later_one(are_apart):
+    """Requests wait four seconds at that time, and a repeated report has the text of the first."""
+    first, repeated, sent = (Instant(each * SECOND) for each in (10, 12, 16))
+    tries = PodTries(
+        failures=[(first, "no room"), (repeated, "")], refusals=[(sent, "in flight")], seen=[7, 7]
+    )
+    waits = Waits([(Instant(sent - 10_000), repeated)], ())
+    found = attempts_of(tries, waits, None, are_apart=are_apart)
+    assert [each.tried.message for each in found if each.instant >= sent - 4 * SECOND][-1] == (
+        "in flight"
+    )
+    assert [each.is_paired_by_time for each in found] == (
+        [False, False, False] if are_apart else [False, True]
+    )
 
 
 @pytest.mark.parametrize(
