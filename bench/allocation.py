@@ -145,6 +145,21 @@ def migs(gpus: int) -> tuple[list[JsonObject], JsonObject]:
     return devices, {f"g{gpu}": {"memory": 80, **slots} for gpu in range(gpus)}
 
 
+def cards(count: int) -> tuple[list[JsonObject], JsonObject]:
+    """Cards of seven slots with overlapping partitions: the whole card, two parts, each slot."""
+    parts = [range(7), range(4), range(4, 7), *((slot,) for slot in range(7))]
+    devices = [
+        device(
+            f"c{card}-{number}",
+            counters={f"c{card}": {"memory": len(part), **{f"slot-{slot}": 1 for slot in part}}},
+        )
+        for card in range(count)
+        for number, part in enumerate(parts)
+    ]
+    slots = {f"slot-{slot}": 1 for slot in range(7)}
+    return devices, {f"c{card}": {"memory": 7, **slots} for card in range(count)}
+
+
 def ordinary() -> list[Shape]:
     """Shapes of every day; the Go library's times are in the design."""
     last = [device(f"d{i}", numa=min(i // 7, 15), index=i) for i in range(113)]
@@ -228,6 +243,11 @@ def hard() -> list[Shape]:
                 {f"g{g}": {"m": 30, **{f"s{p}": 1 for p in range(7)}} for g in range(8)},
             ),
             claims=[claim(*(request(f"r{i}") for i in range(4)), constraints=MATCH)],
+        ),
+        Shape(
+            name="29 partitions of 4 cards of 7 slots",
+            slices=pool(0, *cards(4)),
+            claims=[claim(request("r", 29))],
         ),
     ]
 

@@ -5,14 +5,16 @@ the seed, and `python -m tests.fuzz worlds --cases 1 --seed SEED` shows it again
 """
 
 import os
+import random
+from itertools import combinations
 
 import pytest
 
-from app.domain.allocation import Quirks, Variant
+from app.domain.allocation import Allocation, DoesNotFit, Quirks, Variant, pruning
 from app.domain.allocation.quirks import NUMBERS
 from tests import draws
 from tests.fuzz import worlds as fuzzing
-from tests.worlds import differences, random_worlds, recombined_worlds, trap_worlds
+from tests.worlds import builders, differences, random_worlds, recombined_worlds, trap_worlds
 
 WORLDS = int(os.environ.get("REDRA_FUZZ_WORLDS") or 600 * draws.FACTOR)
 CHUNKS = 8
@@ -40,6 +42,97 @@ def test_each_repaired_quirk_answers_as_the_literal_allocator(quirk: str) -> Non
     for seed in range(WORLDS // 20):
         found = differences.difference(trap_worlds.world(seed), quirks=repaired)
         assert found in (None, differences.TOO_LONG), f"trap {seed}: {found}"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_partitions_of_several_cards_are_given_whenever_any_choice_fits(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bounds by counters are asked at once; few pools of the worlds above have two sets."""
+    for name, value in fuzzing.EAGER.items():
+        monkeypatch.setattr(pruning, name, value)
+    chosen = random.Random(seed)
+    for _ in range(10):
+        left, draws = partitions(chosen)
+        fitting = [
+            choice
+            for size in range(len(draws) + 1)
+            for choice in combinations(range(len(draws)), size)
+            if all(
+                sum(draws[number].get(place, 0) for number in choice) <= amount
+                for place, amount in left.items()
+            )
+        ]
+        total = max(map(len, fitting)) + chosen.randrange(2)
+        start = chosen.randrange(len(draws) // 2)
+        later = max(sum(number >= start for number in choice) for choice in fitting)
+        later = min(total, later - chosen.randrange(2))
+        expressions = (f'device.attributes["{builders.DRIVER}"].index >= {start}',)
+        requests = [
+            builders.request(name, need, *selectors)
+            for name, need, *selectors in (("any", total - later), ("later", later, *expressions))
+            if need
+        ]
+        pruned, plain = (
+            builders.allocator(*pool_of(left, draws), prune=prune).allocate(
+                builders.node(), [builders.claim(*requests)]
+            )
+            for prune in (True, False)
+        )
+        if any(
+            len(choice) == total and sum(number >= start for number in choice) >= later
+            for choice in fitting
+        ):
+            assert isinstance(pruned, Allocation)
+            assert builders.taken(pruned) == builders.taken(plain)
+        else:
+            assert isinstance(pruned, DoesNotFit)
+
+
+def partitions(chosen: random.Random) -> tuple[dict, list[dict]]:
+    """What is left of the counters of two or three cards, and what each partition draws of them."""
+    places = [(card, name) for card in range(chosen.randrange(2, 4)) for name in ("mem", "slots")]
+    left = {place: chosen.randrange(2, 7) for place in places}
+    draws = []
+    for _ in range(chosen.randrange(6, 10)):
+        cards = chosen.choices([0, 1, 2], [3, 6, 2])[0]
+        drawn = chosen.sample(sorted({card for card, _ in places}), min(cards, len(places) // 2))
+        draws.append(
+            {
+                (card, name): chosen.randrange(1, 5)
+                for card, name in places
+                if card in drawn and chosen.random() < 0.8
+            }
+        )
+    return left, draws
+
+
+def pool_of(left: dict, draws: list[dict]) -> list:
+    """The slices of one pool with such counters and partitions."""
+
+    def by_card(amounts: dict) -> dict:
+        made: dict = {}
+        for (card, name), amount in amounts.items():
+            made.setdefault(f"card-{card}", {})[name] = amount
+        return made
+
+    devices = [
+        builders.device(
+            f"d{number}",
+            index=number,
+            consumesCounters=[
+                found
+                for card, each in by_card(drawn).items()
+                for found in builders.uses(card, **each)
+            ],
+        )
+        for number, drawn in enumerate(draws)
+    ]
+    sets = [builders.counter_set(card, **amounts) for card, amounts in by_card(left).items()]
+    return [
+        builders.resource_slice("s", *devices, count=2),
+        builders.resource_slice("c", count=2, sharedCounters=sets),
+    ]
 
 
 def test_a_difference_is_made_small() -> None:

@@ -5,6 +5,8 @@
 
 from collections.abc import Sequence
 
+from app.domain.allocation import bounds
+from app.domain.allocation.bounds import CounterGroup
 from app.domain.allocation.constraints import Facts
 from app.domain.allocation.features import Variant
 from app.domain.allocation.problem import Problem, Row
@@ -27,6 +29,7 @@ class Analysis:
         self._groups: dict[tuple[int, int], dict[Facts, int] | None] = {}
         self._alike: dict[object, int] = {}
         self._classes: list[object] = []
+        self._counter_groups: tuple[CounterGroup, ...] | None = None
         self.relevant: list[int] = []
         self.bounds_hold: list[bool] = []
         self.exchange_holds: list[bool] = []
@@ -67,6 +70,12 @@ class Analysis:
             groups = None
         self._groups[claim, number] = groups
         return groups
+
+    def counter_groups(self) -> tuple[CounterGroup, ...]:
+        """The groups of devices that draw from the same counter sets."""
+        if self._counter_groups is None:
+            self._counter_groups = bounds.groups_of_counters(self._problem)
+        return self._counter_groups
 
     def _look_ahead(self, bookings: set[int], tracing: set[int]) -> None:
         """Computes the lists per row: relevant devices, aborts, later rows."""

@@ -12,6 +12,9 @@ from app.domain.allocation.counters import Counter
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.usage import Usage
 
+UNLIMITED = 1 << 200
+"""More than is left of any counter, in nanos."""
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Demand:
@@ -109,6 +112,97 @@ def counters_suffice(demands: Sequence[Demand], problem: Problem, usage: Usage) 
                 costs[where] = costs.get(where, 0) + cheapest
     ledger = usage.ledger()
     return all(cost <= ledger.left(pool, place, cost) for (pool, place), cost in costs.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterGroup:
+    """Devices that draw from the same counter sets, directly or by way of each other.
+
+    `counters` are the pool and name of each counter, and its devices by the amount they draw, least
+    first.
+    """
+
+    mask: int
+    counters: tuple[tuple[int, Counter, tuple[tuple[int, int], ...]], ...]
+
+
+def groups_of_counters(problem: Problem) -> tuple[CounterGroup, ...]:
+    """The devices with counters, in groups of which no two share a counter set."""
+    pool_index, draws = problem.view.pool_index, problem.draws.amounts
+    groups: list[tuple[int, set[tuple[int, str]]]] = []
+    drawn: dict[tuple[int, Counter], dict[int, int]] = {}
+    for index, amounts in enumerate(draws):
+        if not amounts:
+            continue
+        pool, bit = pool_index[index], 1 << index
+        mask, sets = bit, {(pool, place[0]) for place, _ in amounts}
+        for place, amount in amounts:
+            by_amount = drawn.setdefault((pool, place), {})
+            by_amount[amount] = by_amount.get(amount, 0) | bit
+        apart = []
+        for group in groups:
+            if sets.isdisjoint(group[1]):
+                apart.append(group)
+            else:
+                mask, sets = mask | group[0], sets | group[1]
+        groups = [*apart, (mask, sets)]
+    return tuple(
+        CounterGroup(
+            mask=mask,
+            counters=tuple(
+                (pool, place, tuple(sorted(by_amount.items())))
+                for (pool, place), by_amount in drawn.items()
+                if (pool, place[0]) in sets
+            ),
+        )
+        for mask, sets in groups
+    )
+
+
+def groups_suffice(
+    demands: Sequence[Demand], problem: Problem, usage: Usage, groups: Sequence[CounterGroup]
+) -> bool:
+    """Whether groups of counters have enough devices for each demand, and for all together.
+
+    No choice takes more devices of a group than each of its counters has left for the cheapest of
+    them. Unlike `counters_suffice` this adds the groups up: with one group exhausted, the other
+    groups have to serve the demands. The same conditions apply.
+    """
+    if problem.draws.negative:
+        return True
+    ledger = usage.ledger()
+    together = 0
+    for demand in demands:
+        together |= demand.mask
+    wanted = [(sum(demand.need for demand in demands), together)]
+    if len(demands) > 1:
+        wanted += [(demand.need, demand.mask) for demand in demands]
+    missing = [need - (mask & ~problem.consuming).bit_count() for need, mask in wanted]
+    for group in groups:
+        left = [ledger.left(pool, place, UNLIMITED) for pool, place, _ in group.counters]
+        for number, (_, mask) in enumerate(wanted):
+            if missing[number] > 0:
+                missing[number] -= _most_of(group, left, mask & group.mask)
+    return all(need <= 0 for need in missing)
+
+
+def _most_of(group: CounterGroup, lefts: Sequence[int], mask: int) -> int:
+    """An upper bound for the number of devices of `mask` that the counters have left for."""
+    for (_, _, by_amount), left in zip(group.counters, lefts, strict=True):
+        for amount, devices in reversed(by_amount):
+            if amount <= left:
+                break
+            mask &= ~devices
+    most = mask.bit_count()
+    for (_, _, by_amount), left in zip(group.counters, lefts, strict=True):
+        spared = 0
+        for amount, devices in by_amount:
+            drawing = (devices & mask).bit_count()
+            served = min(drawing, left // amount) if amount else drawing
+            left -= served * amount
+            spared += drawing - served
+        most = min(most, mask.bit_count() - spared)
+    return most
 
 
 def shares_suffice(demands: Sequence[Demand], problem: Problem, usage: Usage) -> bool:

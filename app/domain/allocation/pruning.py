@@ -26,8 +26,14 @@ included. What failed once is not tried again.
 
 **Bounds.** Necessary conditions for a solution of the remaining rows: enough devices for this row
 and for each later one of the claim under the constraints as they stand, enough of them together,
-also for later claims (Hall's condition, by matching), and enough of each counter. A cut by a bound
-skips looking at devices, so it is used only when no row from here on can abort.
+also for later claims (Hall's condition, by matching), enough of each counter, and enough devices
+over all groups of counter sets (`bounds.groups_suffice`). A cut by a bound skips looking at
+devices, so it is used only when no row from here on can abort.
+
+Where devices have counters, the choice point of a branch that a bound has cut is asked for the same
+bounds with the devices that it has left, and so on upwards. The devices that failed there are in no
+solution of this choice point, so the ones that are left are all that a solution can take for the
+row. A search thus leaves at once what a first take has made impossible, such as a whole card.
 
 **Bookings that stay behind** (q1) end when there is nothing left to book: see `_are_spent`. From
 then on, until takes that stood are undone, rows count as clean if nothing else leaves traces. What
@@ -89,6 +95,7 @@ class Pruner:
         self._was_spent = False
         self._traced_asked = 0
         self._traced_met = 0
+        self._bound_cut = False
         self._analysis: Analysis | None = None
 
     def prepare(self, row: Row, number: int, pending: int) -> tuple[int, Key | None] | None:
@@ -107,22 +114,36 @@ class Pruner:
         if analysis.bounds_hold[row.index]:
             left = self._bounded(analysis, row, number, pending)
             if left is None:
+                self._bound_cut = bool(self._problem.consuming)
                 return None
             pending = left
         key = self._key(row, number, pending)
         return None if key in self._failed else (pending, key)
 
-    def after_failure(self, row: Row, device: int, pending: int) -> int:
-        """The devices of `pending` that remain to be tried after the branch of `device` failed."""
+    def after_failure(self, row: Row, number: int, device: int, pending: int) -> int:
+        """The devices of `pending` that remain to be tried after the branch of `device` failed.
+
+        `number` devices of the row are already chosen.
+        """
         self._failures += 1
         if self._analysis is None:
             self._analysis = Analysis(self._problem)
             self._active = not self._analysis.outlasting
         if not self._active:
             return pending
-        if not (self._analysis.exchange_holds[row.index] and self._is_clean(row)):
+        analysis, bound_cut = self._analysis, self._bound_cut
+        self._bound_cut = False
+        if not self._is_clean(row):
             return pending
-        return pending & ~self._usage.alike_now(device, self._analysis.alike(device))
+        if analysis.exchange_holds[row.index]:
+            pending &= ~self._usage.alike_now(device, analysis.alike(device))
+        if bound_cut and analysis.bounds_hold[row.index]:
+            left = self._bounded(
+                analysis, row, number, pending & ~self._usage.blocked(row), thorough=True
+            )
+            self._bound_cut = left is None
+            return left or 0
+        return pending
 
     def failed(self, row: Row, key: Key | None) -> None:
         """Remembers that a choice point failed, unless the failure has left a trace."""
@@ -232,8 +253,13 @@ class Pruner:
             return None
         return pending, key
 
-    def _bounded(self, analysis: Analysis, row: Row, number: int, pending: int) -> int | None:
-        """The devices that the bounds allow; None when no solution can remain."""
+    def _bounded(
+        self, analysis: Analysis, row: Row, number: int, pending: int, *, thorough: bool = False
+    ) -> int | None:
+        """The devices that the bounds allow; None when no solution can remain.
+
+        With `thorough` the costlier bounds are asked in any case.
+        """
         usage = self._usage
         need = row.count - number
         pending &= ~row.tainted
@@ -255,7 +281,7 @@ class Pruner:
             return None
         if self._failures < MATCHING_AFTER:
             return pending
-        if number == 0 or self._failures % 4 == 0:
+        if thorough or number == 0 or self._failures % 4 == 0:
             demands += self._of_later_claims(analysis, row)
             if any(demand.mask.bit_count() < demand.need for demand in demands):
                 return None
@@ -264,7 +290,10 @@ class Pruner:
                 return pending if bounds.shares_suffice(demands, problem, usage) else None
             if not bounds.can_match(demands):
                 return None
-            if problem.consuming and not bounds.counters_suffice(demands, problem, usage):
+            if problem.consuming and not (
+                bounds.counters_suffice(demands, problem, usage)
+                and bounds.groups_suffice(demands, problem, usage, analysis.counter_groups())
+            ):
                 return None
         return pending
 

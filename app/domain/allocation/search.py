@@ -249,7 +249,7 @@ class Search:
                 return signal
             if self._pruner is not None:
                 choice.pending = self._pruner.after_failure(
-                    row, choice.taken.device, choice.pending
+                    row, choice.number, choice.taken.device, choice.pending
                 )
             choice.taken = None
         faults = row.faults

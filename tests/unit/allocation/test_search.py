@@ -144,6 +144,26 @@ def partitioned(gpus: int, mem: int, *, tainted: bool = False) -> list:
     ]
 
 
+def cards(count: int) -> list:
+    """Cards of seven slots with overlapping partitions: the whole card, two parts, each slot."""
+    parts = [range(7), range(4), range(4, 7), *((slot,) for slot in range(7))]
+    devices = [
+        device(
+            f"c{card}-{number}",
+            size=len(part),
+            consumesCounters=uses(f"c{card}", mem=len(part), **{f"s{slot}": 1 for slot in part}),
+        )
+        for card in range(count)
+        for number, part in enumerate(parts)
+    ]
+    slots = {f"s{slot}": 1 for slot in range(7)}
+    sets = [counter_set(f"c{card}", mem=7, **slots) for card in range(count)]
+    return [
+        resource_slice("s", *devices, count=2),
+        resource_slice("c", count=2, sharedCounters=sets),
+    ]
+
+
 def shared(count: int) -> dict:
     return resource_slice(
         "s",
@@ -199,6 +219,12 @@ HARD = [
         partitioned(8, 30),
         [claim(*(request(f"r{i}") for i in range(4)), constraints=[match()])],
     ),
+    ("a partition more than slots", cards(4), [claim(request("r", 29))]),
+    (
+        "a partition more than slots, by two requests",
+        cards(4),
+        [claim(request("a", 14), request("b", 15))],
+    ),
     ("more shares than places", [shared(10)], [asking(32, "5")]),
     (
         "11 claims on 10 devices",
@@ -210,9 +236,8 @@ HARD = [
 
 @pytest.mark.parametrize(("slices", "claims"), [row[1:] for row in HARD], ids=[r[0] for r in HARD])
 def test_hopeless_search_ends_soon(slices: list, claims: list) -> None:
-    answer = allocator(*slices).allocate(node(), claims)
-    assert isinstance(answer, DoesNotFit)
-    assert answer.steps < STEPS_FEW
+    asked = allocator(*slices, bounds=Bounds(steps_max=STEPS_FEW))
+    assert isinstance(asked.allocate(node(), claims), DoesNotFit)
 
 
 def test_only_group_that_is_large_enough_is_found_soon() -> None:
@@ -221,6 +246,15 @@ def test_only_group_that_is_large_enough_is_found_soon() -> None:
     answer = allocator(resource_slice("s", *devices)).allocate(node(), claims)
     assert taken(answer) == [[f"r: d{i}" for i in range(105, 113)]]
     assert answer.steps < STEPS_FEW
+
+
+@pytest.mark.parametrize("count", [21, 22, 23, 27, 28])
+def test_partitions_of_several_cards_are_found_soon(count: int) -> None:
+    """The first device is a whole card, with which at most 22 partitions fit."""
+    asked = allocator(*cards(4), bounds=Bounds(steps_max=STEPS_FEW))
+    (names,) = taken(asked.allocate(node(), [claim(request("r", count))]))
+    assert len(names) == count
+    assert ("r: c0-0" in names) == (count <= 22)
 
 
 def test_search_stops_at_its_bound_of_steps() -> None:
