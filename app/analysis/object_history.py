@@ -131,7 +131,7 @@ def of(
             # An earlier object of the same name is a different object.
             before = {}
         last = _visible(event)
-        now = dict(_flat(last))
+        now = dict(flat(last))
         changes = [path for path in now if path not in before or before[path] != now[path]]
         gone = [path for path in before if path not in now]
         if is_first and older:
@@ -169,7 +169,7 @@ def _visible(event: Event) -> JsonObject:
     return secret
 
 
-def _flat(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def flat(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Each value with its path; empty objects and lists are values, null counts as absent."""
     if path in _BOOKKEEPING or tree is None:
         return
@@ -177,10 +177,10 @@ def _flat(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         for name, value in tree.items():
             plain = name.isidentifier()
             step = f".{name}" if plain and path else name if plain else f"[{name!r}]"
-            yield from _flat(value, f"{path}{step}")
+            yield from flat(value, f"{path}{step}")
     elif isinstance(tree, list) and tree:
         for index, value in enumerate(tree):
-            yield from _flat(value, f"{path}[{index}]")
+            yield from flat(value, f"{path}[{index}]")
     else:
         yield path, tree
 

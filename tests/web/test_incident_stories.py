@@ -13,7 +13,7 @@ from app.bootstrap.gallery import exhibits, playing
 from app.cli.explaining import page, parts
 from app.domain.log import Head
 from tests.api.serving import serving
-from tests.web import invented, later_incidents, more_incidents
+from tests.web import field_incidents, invented, later_incidents, more_incidents
 from tests.web.reading import read
 
 HOME = "/ui/h/default/"
@@ -102,7 +102,12 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
 
 @pytest.mark.parametrize(
     "make",
-    [*invented.INVENTED, *more_incidents.MORE, *later_incidents.LATER],
+    [
+        *invented.INVENTED,
+        *more_incidents.MORE,
+        *later_incidents.LATER,
+        *field_incidents.FIELD,
+    ],
     ids=lambda make: make.__name__,
 )
 @pytest.mark.parametrize("seed", [1, 2])
@@ -121,6 +126,7 @@ async def test_cause_of_an_incident_that_is_in_no_list_is_three_clicks_away(make
 TOLD_OF_PODS = [
     *more_incidents.MORE,
     *(make for make in later_incidents.LATER if make(invented.Names(3)).about),
+    *field_incidents.FIELD,
 ]
 
 

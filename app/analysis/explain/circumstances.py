@@ -7,7 +7,7 @@ meant for its taint, or the nodes for which devices were published that no node 
 
 from collections.abc import Iterator, Sequence
 
-from app.analysis.explain import stuck, tainted, waits
+from app.analysis.explain import lives, stuck, tainted, waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.explain.trees import NodeReason
@@ -24,7 +24,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects.kinds import extended_resources as names_of_resources
 from app.domain.objects.kinds import pod_resources
 from app.domain.values import api_resources, counts
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -114,6 +114,8 @@ def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[
         way = "" if tree is None else stuck.cause(views, key, tree)
         if tree is not None and meta.is_deleting(tree):
             ending[key] = _ending(views, key, tree)
+        elif tree is not None:
+            ending |= _kept_by_ending_pods(views, key, tree)
         if way in (stuck.CONSUMER_GONE, stuck.CONSUMER_ENDED, stuck.UNPROTECTED):
             groups.setdefault(way, []).append(key)
     useless = {key for keys in groups.values() for key in keys}
@@ -141,6 +143,30 @@ def _ending(views: LiveViews, key: ObjectKey, tree: JsonView) -> Reason:
     text += f"; it is reserved for {listed(users, len(users))}" if users else ""
     event = views.objects.event(key)
     return Reason(text=text, revision=0 if event is None else event.revision, about=key)
+
+
+def _kept_by_ending_pods(
+    views: LiveViews, key: ObjectKey, tree: JsonView
+) -> dict[ObjectKey, Reason]:
+    """The terminating pods for which a claim keeps its devices, and what they wait for."""
+    reasons: dict[ObjectKey, Reason] = {}
+    for consumer in dra.consumers(tree):
+        pod_key = ObjectKey(*api_resources.PODS, key.namespace, consumer.name)
+        event = views.objects.event(pod_key)
+        if event is None or not meta.is_deleting(event.object):
+            continue
+        pod = event.object
+        text = f"claim {key.namespace}/{key.name} is reserved for pod {key.namespace}/"
+        text += f"{consumer.name}, which was deleted and should have ended by "
+        text += meta.deletion_timestamp(pod)
+        reasons[pod_key] = Reason(
+            text=text,
+            revision=event.revision,
+            about=pod_key,
+            children=tuple(lives.awaited(views, pod, core.node_name(pod))),
+            is_kept=True,
+        )
+    return reasons
 
 
 def _holders_in(views: LiveViews, place: PoolId) -> Iterator[str]:

@@ -4,7 +4,8 @@ For pods also what their termination waits for, and what keeps a pod with a node
 Events are those of the object, newest first.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from app.analysis.explain import sources
@@ -16,6 +17,15 @@ from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, condition_types, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonView
+from projections.objects import ObjectsProjection
+
+_KUBELET = "kubelet"
+
+FAILED_PREPARE = "FailedPrepareDynamicResources"
+"""The reason of the Event with which a kubelet reports that a driver did not prepare devices."""
+
+_ORDINARY_WAITS = frozenset(("", "ContainerCreating", "PodInitializing"))
+"""Reasons of waiting containers that say no more than that the pod has not started."""
 
 _KEEPS = {
     well_known.CLAIM_PROTECTION: "kept while the claim is reserved for a pod",
@@ -97,9 +107,74 @@ def of_pod(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterato
         yield from _finished(events, tree)
     if meta.is_deleting(tree):
         yield from ending(events, tree)
-        yield from _awaited(views, tree, node)
+        yield from awaited(views, tree, node)
     elif node and not core.is_finished(tree):
         yield from unready(views, events, tree)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletWarning:
+    """A warning of a kubelet about a pod: an Event object, and the event of the log that has it."""
+
+    event: Event
+    reason: str
+    message: str
+    count: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.reason}: {self.message}" if self.message else self.reason
+
+
+def is_starting(tree: JsonView) -> bool:
+    """Whether a pod has a node and none of its containers was started there."""
+    return bool(core.node_name(tree)) and meta.phase(tree) in ("", "Pending")
+
+
+def warnings(objects: ObjectsProjection, namespace: str = "") -> dict[str, KubeletWarning]:
+    """The newest warning of a kubelet about each pod, by uid and by namespace and name.
+
+    An Event without a uid counts for the pod of its name.
+    """
+    newest: dict[str, KubeletWarning] = {}
+    for event in objects.events(*api_resources.EVENTS, namespace or None):
+        said = core.event_object(event.object)
+        by = {said.source.component, said.reporting_component, said.reporting_controller}
+        about = said.subject
+        if said.type != "Warning" or _KUBELET not in by or about.kind != "Pod":
+            continue
+        key = about.uid or f"{about.namespace}/{about.name}"
+        if key not in newest or event.revision > newest[key].event.revision:
+            count = max(said.count, 0 if said.series is None else said.series.count)
+            newest[key] = KubeletWarning(
+                event=event, reason=said.reason, message=said.text, count=count
+            )
+    return newest
+
+
+def warning_about(warnings: Mapping[str, KubeletWarning], tree: JsonView) -> KubeletWarning | None:
+    """The newest warning about a pod."""
+    named = warnings.get(f"{meta.namespace(tree)}/{meta.name(tree)}")
+    by_uid = warnings.get(meta.uid(tree))
+    both = [one for one in (named, by_uid) if one is not None]
+    return max(both, key=lambda one: one.event.revision, default=None)
+
+
+def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:
+    """The last words of the kubelet about a pod that it has not started, and of its containers."""
+    if not is_starting(tree):
+        return
+    if warning is not None:
+        times = f", {warning.count} times" if warning.count > 1 else ""
+        yield Reason(
+            text=f"the kubelet of node {core.node_name(tree)} said{times}: {warning.text}",
+            revision=warning.event.revision,
+            about=warning.event.key,
+            is_kept=True,
+        )
+    for container in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
+        if container.state.waiting.reason not in _ORDINARY_WAITS:
+            yield Reason(text=f"container {container.name} waits: {container.state.waiting.reason}")
 
 
 def unready(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
@@ -145,7 +220,7 @@ def _lacking(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
         )
 
 
-def _awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
+def awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
     """Who has to confirm the termination of a pod."""
     if not node:
         if not meta.finalizers(tree):
@@ -169,6 +244,16 @@ def _awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
     if lost:
         text += f"; drivers {lost} do not answer there"
     yield Reason(text=text, about=key, is_kept=True)
+
+
+def kept_by(views: LiveViews, tree: JsonView) -> str:
+    """What a terminating pod waits for, without the name of the pod."""
+    finalizers = meta.finalizers(tree)
+    if finalizers:
+        noun = "finalizer" if len(finalizers) == 1 else "finalizers"
+        return f"{noun} {listed(finalizers, len(finalizers))}"
+    lines = [reason.text for reason in awaited(views, tree, core.node_name(tree))]
+    return lines[0] if lines else "nothing is known to keep it"
 
 
 def _finished(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
+from app.analysis import scope
 from app.analysis.explain import node_answers, quota_use
 from app.analysis.explain.reasons import Reason, listed
 from app.domain.controllers import pods
@@ -27,13 +28,23 @@ def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
     """The cause in one sentence; empty for a pod about which nodes are asked."""
     if not core.node_name(tree):
         if not pod_spec.is_ours(tree):
-            name = core.scheduler_name(tree)
-            return f"it is left to the scheduler {name}, which does not run here"
+            return _left_to(views, core.scheduler_name(tree))
         gates = json_tree.objects(tree, "spec", "schedulingGates")
         if gates:
             names = [json_tree.text(gate, "name") for gate in gates]
             return f"scheduling gates hold it back: {listed(names, len(names))}"
     return node_answers.before_nodes(views, tree, rules)
+
+
+def _left_to(views: Views, name: str) -> str:
+    """That another scheduler is responsible, with similar names of those known to bind pods."""
+    text = f"it is left to the scheduler {name}, which does not run here"
+    trees = (views.objects.get(key) or {} for key in views.objects.keys(*api_resources.PODS))
+    binding = {core.scheduler_name(tree) for tree in trees if core.node_name(tree)} - {""}
+    if name in binding:
+        return text
+    near = scope.nearest(name, sorted({pod_spec.DEFAULT_SCHEDULER, *binding}))
+    return f"{text}; {near}" if near else text
 
 
 def shared_causes(

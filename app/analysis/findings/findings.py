@@ -1,10 +1,11 @@
 """Collects all findings of a history up to a revision."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from app.analysis import scope
 from app.analysis.chronicle import Chronicle
 from app.analysis.findings import claims, cluster, pods, taints
+from app.analysis.findings.pods import PodCauses
 from app.analysis.findings.report import Findings, ranked
 from app.analysis.views import LiveViews
 from app.domain.controllers.quirks import ControllerQuirks
@@ -12,7 +13,6 @@ from app.domain.errors import NotFound
 from app.domain.log import Revision
 from app.domain.log.doubts import Doubt
 from app.domain.values import api_resources
-from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 ITEMS_MAX = 100
@@ -24,14 +24,14 @@ def of(
     views: LiveViews,
     chronicle: Chronicle,
     recorded: Sequence[Doubt],
-    unasked: Callable[[JsonObject], str],
+    causes: PodCauses,
     *,
     quirks: ControllerQuirks,
     now: Instant,
     items_max: int = ITEMS_MAX,
     namespace: str = "",
 ) -> Findings:
-    """All findings as of the views; `unasked` says why no node is asked about a pod.
+    """All findings as of the views; `causes` says why pods wait or do not start.
 
     `now` is the time of the views' revision, `quirks` are those of the eviction controller. Before
     the first event nothing is known, which is the only finding. With a namespace, findings are
@@ -47,8 +47,10 @@ def of(
     everything = ranked(
         (
             *cluster.invariants(chronicle, until, namespace),
-            *pods.waiting(chronicle, views, until, unasked, namespace),
+            *pods.waiting(chronicle, views, until, causes.unasked, namespace),
+            *pods.unstarted(views, causes, namespace),
             *claims.stuck(views, namespace),
+            *pods.overdue(views, now, namespace),
             *pods.evicted(chronicle, views, until, namespace),
             *(cluster.pools(views) if not namespace else ()),
             *taints.in_use(views, quirks, now, namespace),

@@ -1,9 +1,11 @@
-"""Findings about pods: waiting ones, by first cause; evicted ones, by reason."""
+"""Findings about pods, by cause: those that wait, were evicted, do not start or do not end."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from app.analysis.chronicle import Chronicle
+from app.analysis.explain import lives, sources
+from app.analysis.explain.lives import KubeletWarning
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.scheduler_messages import first_cause
 from app.analysis.views import LiveViews
@@ -11,8 +13,21 @@ from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 
 UNTOLD = "no scheduler has said anything about them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodCauses:
+    """What says why pods wait or do not start.
+
+    `unasked` gives the cause why no node is asked about a pod, or nothing. Without `reads_events`
+    no cause rests on Event objects, which the reader may not see.
+    """
+
+    unasked: Callable[[JsonObject], str]
+    reads_events: bool = True
 
 
 @dataclass(slots=True)
@@ -93,6 +108,73 @@ def evicted(
             first=group.first,
             last=group.last,
             objects=_newest(group),
+        )
+
+
+def unstarted(views: LiveViews, causes: PodCauses, namespace: str = "") -> Iterator[Finding]:
+    """Pods with a node whose kubelet has refused or failed to start them, by its last words.
+
+    Parts of the words that name the pod or its claims differ; those after the last colon are
+    compared.
+    """
+    starting = [
+        (key, event)
+        for key in views.objects.keys(*api_resources.PODS, namespace or None)
+        if (event := views.objects.event(key)) is not None
+        and lives.is_starting(event.object)
+        and not meta.is_deleting(event.object)
+    ]
+    if not starting or not causes.reads_events:
+        return
+    warnings = lives.warnings(views.objects, namespace)
+    groups: dict[tuple[str, str], list[tuple[ObjectKey, KubeletWarning]]] = {}
+    for key, event in starting:
+        warning = lives.warning_about(warnings, event.object)
+        if warning is not None:
+            said = (warning.reason, warning.message.rpartition(": ")[2])
+            groups.setdefault(said, []).append((key, warning))
+    for refused in groups.values():
+        refused.sort(key=lambda one: -one[1].event.revision)
+        have = "has" if len(refused) == 1 else "have"
+        last_words = refused[0][1].text
+        yield Finding(
+            kind=FindingKind.UNSTARTED_PODS,
+            severity=Severity.ERROR,
+            text=f"{_pods(len(refused))} {have} a node and did not start there: {last_words}",
+            count=len(refused),
+            present=len(refused),
+            first=min(warning.event.revision for _, warning in refused),
+            last=max(warning.event.revision for _, warning in refused),
+            objects=tuple(
+                Subject.of(key, views.revision) for key, _ in refused[:OBJECTS_SHOWN_MAX]
+            ),
+        )
+
+
+def overdue(views: LiveViews, now: Instant, namespace: str = "") -> Iterator[Finding]:
+    """Pods that are still there after their grace period, by what they wait for."""
+    groups: dict[str, list[tuple[ObjectKey, Revision]]] = {}
+    for key in views.objects.keys(*api_resources.PODS, namespace or None):
+        event = views.objects.event(key)
+        if event is None or not meta.is_deleting(event.object):
+            continue
+        until = sources.instant_of(meta.deletion_timestamp(event.object) or "")
+        if until is not None and until < now:
+            waits = lives.kept_by(views, event.object)
+            groups.setdefault(waits, []).append((key, event.revision))
+    for cause, ending in groups.items():
+        ending.sort(key=lambda one: -one[1])
+        is_one = len(ending) == 1
+        yield Finding(
+            kind=FindingKind.OVERDUE_PODS,
+            severity=Severity.WARNING,
+            text=f"{_pods(len(ending))} should have ended and {'is' if is_one else 'are'} still "
+            f"there: {cause}",
+            count=len(ending),
+            present=len(ending),
+            first=min(revision for _, revision in ending),
+            last=max(revision for _, revision in ending),
+            objects=tuple(Subject.of(key, views.revision) for key, _ in ending[:OBJECTS_SHOWN_MAX]),
         )
 
 

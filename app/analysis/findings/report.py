@@ -16,7 +16,9 @@ class FindingKind(StrEnum):
 
     BROKEN_INVARIANT = "BrokenInvariant"
     WAITING_PODS = "WaitingPods"
+    UNSTARTED_PODS = "UnstartedPods"
     STUCK_CLAIMS = "StuckClaims"
+    OVERDUE_PODS = "OverduePods"
     EVICTED_PODS = "EvictedPods"
     UNUSABLE_POOLS = "UnusablePools"
     TAINTED_DEVICES = "TaintedDevices"

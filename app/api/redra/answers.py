@@ -28,6 +28,7 @@ from app.analysis.explain import attempts as explained_attempts
 from app.analysis.explain import unasked
 from app.analysis.explain.questions import ObjectExplanation, Question, key_of, placed
 from app.analysis.findings import findings
+from app.analysis.findings.pods import PodCauses
 from app.analysis.findings.report import Findings
 from app.analysis.lanes import Lanes
 from app.analysis.mapped import DeviceMap
@@ -367,13 +368,15 @@ class Answers:
         views = await self.views(inquiry)
         chronicle, doubts = await self._chronicles.of(runtime)
         rules = scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler)
+        reads_events = inquiry.reader().sees_all(api_resources.EVENTS)
         return findings.of(
             runtime.info.name,
             views,
             chronicle,
             doubts,
-            unasked.shared_causes(
-                views, rules, reads_events=inquiry.reader().sees_all(api_resources.EVENTS)
+            PodCauses(
+                unasked=unasked.shared_causes(views, rules, reads_events=reads_events),
+                reads_events=reads_events,
             ),
             quirks=rules.quirks,
             now=await self.time(inquiry, views),

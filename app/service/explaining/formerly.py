@@ -17,7 +17,7 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
 from app.domain.devices.nodes import Node, NodeSelectionError, node_of
 from app.domain.devices.pools import newest
-from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.kinds import extended_resources, pod_resources
 from app.domain.values import api_resources, quantity
 from app.domain.values.fields import core, dra, meta, paths
@@ -29,7 +29,7 @@ NODES_MAX = 20
 """Nodes whose names are searched for in the names of deleted slices."""
 
 BEFORE_MAX = 100
-"""Events before the deletion of a slice that are searched for pods of its node."""
+"""Events before a loss on a node that are searched for deleted pods of that node."""
 
 CAPACITY = "capacity "
 COUNTER = "counter "
@@ -50,7 +50,7 @@ async def told(evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason])
     ]
 
 
-def _loss(events: Sequence[Event], had: Callable[[JsonView], bool]) -> tuple[Event, Event] | None:
+def loss(events: Sequence[Event], had: Callable[[JsonView], bool]) -> tuple[Event, Event] | None:
     """The last state that had something and the event that removed it; events are newest first.
 
     None while the object still has it, or when no known state had it.
@@ -68,8 +68,8 @@ async def _relabelled(evidence: Evidence, slices: Sequence[Slice]) -> list[Reaso
     """The nodes that slices were for, and the changes after which they no longer match."""
     reasons: list[Reason] = []
     for one in slices[:NAMES_MAX]:
-        for key in await _changed(evidence, api_resources.NODES, one.node.name):
-            lost = _loss(await evidence.changes(key), partial(_is_for, one))
+        for key in await changed(evidence, api_resources.NODES, one.node.name):
+            lost = loss(await evidence.changes(key), partial(_is_for, one))
             if lost is None or not evidence.sight.sees(lost[1]):
                 continue
             before, after = lost
@@ -78,7 +78,7 @@ async def _relabelled(evidence: Evidence, slices: Sequence[Slice]) -> list[Reaso
             else:
                 labels = ", ".join(_labels_lost(one, before.object, after.object))
                 text = f"slice {one.name} was for node {key.name}, which had {labels}"
-            reasons.append(_kept(after, text))
+            reasons.append(kept(after, text))
     return reasons
 
 
@@ -129,8 +129,8 @@ async def _withdrawn(evidence: Evidence, nodes: Sequence[NodeReason]) -> list[Re
             if is_missed and not is_replaced and evidence.sight.sees(deletion):
                 text = f"slice {one.name} of pool {'/'.join(one.pool)}, for "
                 text += f"{circumstances.where_of(one)}, was deleted"
-                before = await _ended_before(evidence, deletion, one)
-                reasons.append(replace(_kept(deletion, text), children=tuple(before)))
+                before = await ended_before(evidence, deletion.revision, one.node.name)
+                reasons.append(replace(kept(deletion, text), children=tuple(before)))
     return sorted(reasons, key=lambda reason: -reason.revision)[:NAMES_MAX]
 
 
@@ -141,16 +141,16 @@ def _is_seen_by(one: Slice, node: Node) -> bool:
         return False
 
 
-async def _ended_before(evidence: Evidence, deletion: Event, one: Slice) -> list[Reason]:
-    """The pods of the slice's node that were deleted shortly before the slice."""
-    if not one.node.name:
+async def ended_before(evidence: Evidence, revision: Revision, node: str) -> list[Reason]:
+    """The pods of a node that were deleted shortly before a revision; empty without a node."""
+    if not node:
         return []
     return [
         sources.made(event, f"before that pod {event.key.namespace}/{event.key.name} was deleted")
-        for event in await evidence.before(deletion.revision, BEFORE_MAX)
+        for event in await evidence.before(revision, BEFORE_MAX)
         if event.type is EventType.OBJECT_DELETED
         and (event.key.group, event.key.resource) == api_resources.PODS
-        and core.node_name(event.object) == one.node.name
+        and core.node_name(event.object) == node
         and evidence.sight.sees(event)
     ][-NAMES_MAX:]
 
@@ -177,13 +177,13 @@ async def _smaller(evidence: Evidence, device: str, about: str) -> list[Reason]:
         if now is None:
             continue
         key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)
-        lost = _loss(await evidence.changes(key), partial(_is_more, name, about, now))
+        lost = loss(await evidence.changes(key), partial(_is_more, name, about, now))
         if lost is None or not evidence.sight.sees(lost[1]):
             return []
         old, new = (_published(event.object, name, about) for event in lost)
         what = f"{about} of {name}" if about.startswith(CAPACITY) else about
         text = f"slice {one.name} had {old} for {what} until it was written with {new or 'none'}"
-        return [_kept(lost[1], text)]
+        return [kept(lost[1], text)]
     return []
 
 
@@ -227,8 +227,8 @@ async def _renamed(
         if _is_served(evidence, name):
             continue
         reasons.append(Reason(text=f"no deviceclass stands for {name}", is_kept=True))
-        for key in await _changed(evidence, api_resources.DEVICE_CLASSES):
-            lost = _loss(await evidence.changes(key), partial(_stands_for, name))
+        for key in await changed(evidence, api_resources.DEVICE_CLASSES):
+            lost = loss(await evidence.changes(key), partial(_stands_for, name))
             if lost is None or not evidence.sight.sees(lost[1]):
                 continue
             after = lost[1]
@@ -238,7 +238,7 @@ async def _renamed(
                 text += "deleted"
             else:
                 text += f"written with {became}" if became else "written without a resource"
-            reasons.append(_kept(after, text))
+            reasons.append(kept(after, text))
     return reasons
 
 
@@ -254,7 +254,7 @@ def _is_served(evidence: Evidence, resource: str) -> bool:
     return any(_stands_for(resource, objects.get(key) or {}) for key in classes)
 
 
-async def _changed(evidence: Evidence, kind: tuple[str, str], name: str = "") -> list[ObjectKey]:
+async def changed(evidence: Evidence, kind: tuple[str, str], name: str = "") -> list[ObjectKey]:
     """The changed objects of a kind, last changes first, then the deleted ones.
 
     At most as many as one question may follow; with one `name`, unless it is empty.
@@ -291,6 +291,7 @@ async def _known(evidence: Evidence, kind: tuple[str, str], name: str = "") -> l
     return list(filter(evidence.sight.sees_key, known))
 
 
-def _kept(event: Event, text: str) -> Reason:
+def kept(event: Event, text: str) -> Reason:
+    """A reason with its event that is never cut from a page."""
     said = sources.made(event, text)
     return Reason(text=said.text, revision=said.revision, about=said.about, is_kept=True)

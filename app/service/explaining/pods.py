@@ -20,7 +20,14 @@ from app.domain.values.fields import core, decision_body, dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.service.explaining import absent, disruption, formerly, published
+from app.service.explaining import (
+    absent,
+    disruption,
+    formerly,
+    published,
+    selections,
+    templates,
+)
 from app.service.explaining.evidence import Evidence, body, drive
 
 
@@ -59,6 +66,8 @@ async def answer(
                 placed = replace(placed, text=verdicts.ALONE)
         gone = await absent.told(evidence, tree)
         gone += await formerly.told(evidence, tree, placed.nodes)
+        gone += await selections.told(evidence, tree, placed.nodes)
+        gone += await templates.told(evidence, tree)
         after = (*gone, *attempt_reasons, *(() if tried else lives.origin(events)))
         placed = replace(placed, children=(*placed.children, *after))
     outcome = decision_body.read(body(decision)).outcome or "Pending"
@@ -85,6 +94,7 @@ async def _placed(
     now = await evidence.now()
     state = await disruption.of(evidence, key)
     state += lives.of_pod(evidence.views, events, tree)
+    state += await _held_up(evidence, tree)
     said = [] if decision is None else [decision_reasons.reason_of(decision)]
     holdings = await evidence.run(lambda views: device_reasons.claims_of(views, tree, quirks, now))
     again = await published.renewed(evidence, _held(evidence, tree))
@@ -98,6 +108,27 @@ async def _placed(
         reason=Reason(text=subject, children=(*state, *said, *holdings, *again, *chosen)),
         decision=body(decision),
     )
+
+
+async def _held_up(evidence: Evidence, tree: JsonObject) -> list[Reason]:
+    """What the kubelet said about a pod that it has not started.
+
+    When devices could not be prepared, a driver may have left the node: the pods of the node that
+    were deleted before are named.
+    """
+    if not lives.is_starting(tree):
+        return []
+    warning = None
+    if evidence.sight.reads_events:
+        warnings = lives.warnings(evidence.views.objects, meta.namespace(tree))
+        warning = lives.warning_about(warnings, tree)
+    reasons = [*lives.held_up(warning, tree)]
+    if warning is not None and warning.reason == lives.FAILED_PREPARE:
+        first = await evidence.changes(warning.event.key)
+        revision = min((event.revision for event in first), default=warning.event.revision)
+        before = await formerly.ended_before(evidence, revision, core.node_name(tree))
+        reasons[0] = replace(reasons[0], children=tuple(before))
+    return reasons
 
 
 def _held(evidence: Evidence, tree: JsonObject) -> list[DeviceResult]:
@@ -202,4 +233,6 @@ def _place_text(evidence: Evidence, events: Sequence[Event], pod: JsonObject) ->
         return f"has ended on node {node}"
     if [*lives.unready(evidence.views, events, pod)]:
         return f"is bound to node {node} and cannot start there"
+    if lives.is_starting(pod):
+        return f"is bound to node {node} and has not started there"
     return f"runs on node {node}"

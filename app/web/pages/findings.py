@@ -7,7 +7,9 @@ from app.web.frame import Frame, render
 KINDS = {
     FindingKind.BROKEN_INVARIANT: "invariant",
     FindingKind.WAITING_PODS: "waiting pods",
+    FindingKind.UNSTARTED_PODS: "pods that do not start",
     FindingKind.STUCK_CLAIMS: "stuck claims",
+    FindingKind.OVERDUE_PODS: "pods that do not end",
     FindingKind.EVICTED_PODS: "evicted pods",
     FindingKind.UNUSABLE_POOLS: "pools",
     FindingKind.TAINTED_DEVICES: "tainted devices in use",

@@ -289,15 +289,18 @@ async def test_pod_that_nobody_tries_tells_who_would_have_to(spec: JsonObject, t
 
 async def test_bound_pod_tells_whether_it_runs() -> None:
     cluster = cluster_of(nodes=1, devices=4)
-    for name in ("runs", "ends", "done"):
+    names = ("runs", "starts", "ends", "done")
+    for name in names:
         cluster.pod(name, template="gpu")
     cluster.settle()
+    cluster.finish("runs", "Running")
     cluster.delete("pods", "ends")
     cluster.finish("done")
     async with asking(cluster.settle()) as ask:
-        told = {name: (await ask("pod", name)).text for name in ("runs", "ends", "done")}
+        told = {name: (await ask("pod", name)).text for name in names}
     assert told == {
         "runs": "runs on node n0",
+        "starts": "is bound to node n0 and has not started there",
         "ends": "ends on node n0; its devices are free when it has",
         "done": "has ended on node n0",
     }

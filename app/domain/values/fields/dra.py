@@ -117,6 +117,7 @@ class Ask(Record, frozen=True):
     allocation_mode: str = ""
     count: int | None = None
     admin_access: bool = False
+    selectors: tuple[JsonObject, ...] = ()
     tolerations: tuple[JsonObject, ...] = ()
 
 

@@ -1,0 +1,157 @@
+"""Devices that the selectors of a waiting pod matched before a driver published them anew.
+
+A selector says what is false or lacking now. When an upgrade of a driver renames or changes an
+attribute, the cause is the write of a ResourceSlice.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from app.analysis.explain import circumstances
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain.trees import NodeReason
+from app.domain.allocation.reasons.causes import CauseKind
+from app.domain.controllers import pods
+from app.domain.controllers.resources import claim_key
+from app.domain.devices.device_selectors import DeviceSelector, SelectorCompileError
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.model import Device
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.values import api_resources, counts
+from app.domain.values.fields import dra, paths
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.service.explaining import formerly
+from app.service.explaining.evidence import Evidence
+
+WRITES_MAX = 20
+"""The number of writes of one ResourceSlice that are examined, the last ones first."""
+
+_PUBLISHED = ("attributes", "capacity")
+
+_of_class = paths.objects("spec", "selectors")
+_expression = paths.text("cel", "expression")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wish:
+    """A request of a claim, with the selectors that a device has to match."""
+
+    name: str
+    selectors: tuple[DeviceSelector, ...]
+
+    def matches(self, device: Device) -> bool:
+        return all(selector.judge([device])[0].match for selector in self.selectors)
+
+
+async def told(evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason]) -> list[Reason]:
+    """The writes of slices after which devices no longer match, as they were published."""
+    if not any(one.is_error for one in nodes) and not any(
+        circumstances.excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR)
+    ):
+        return []
+    wishes = [*_wishes(evidence, pod)]
+    reasons: list[Reason] = []
+    for key in await formerly.changed(evidence, api_resources.RESOURCE_SLICES) if wishes else ():
+        event = evidence.views.objects.event(key)
+        if event is None:
+            continue
+        lost = _loss(await evidence.changes(key), wishes)
+        if lost is not None and evidence.sight.sees(lost[0]):
+            reasons.append(formerly.kept(lost[0], f"slice {key.name} {lost[1]}"))
+        if len(reasons) == NAMES_MAX:
+            break
+    return reasons
+
+
+def _wishes(evidence: Evidence, pod: JsonObject) -> Iterator[_Wish]:
+    """The requests of the pod's claims that have no devices yet."""
+    objects, facts = evidence.views.objects, pods.facts(pod)
+    for named in pods.named_claims(facts):
+        claim = objects.get(claim_key(facts.namespace, named.name or "")) or {}
+        if dra.allocation(claim) is not None:
+            continue
+        for request in dra.requests(claim):
+            for wish in (request.exactly, *request.first_available):
+                if wish is None:
+                    continue
+                key = ObjectKey(*api_resources.DEVICE_CLASSES, "", wish.device_class_name)
+                trees = (*_of_class(objects.get(key) or {}), *wish.selectors)
+                texts = map(_expression, trees)
+                try:
+                    compiled = [evidence.rules.compiler.compile(text) for text in texts if text]
+                except SelectorCompileError:
+                    continue
+                if compiled:
+                    name = f"request {request.name} of claim {named.name}"
+                    yield _Wish(name=name, selectors=tuple(compiled))
+
+
+def _loss(events: Sequence[Event], wishes: Sequence[_Wish]) -> tuple[Event, str] | None:
+    """The last write after which devices stopped to match, and what it changed in them."""
+    now = _published(events[0].object) if events else {}
+    for after, before in pairwise(events[: WRITES_MAX + 1]):
+        if EventType.OBJECT_DELETED in (after.type, before.type):
+            return None
+        old, new = _published(before.object), _published(after.object)
+        differing = [name for name in old if old[name] != new.get(name)]
+        if not differing:
+            continue
+        former, current = _devices(before.object), _devices(events[0].object)
+        for wish in wishes:
+            names = [
+                name
+                for name in differing
+                if name in former
+                and wish.matches(former[name])
+                and not (name in current and wish.matches(current[name]))
+                and now.get(name) == new.get(name)
+            ]
+            if names:
+                text = f"had {counts.plural(len(names), 'device')} {listed(names, len(names))} for "
+                text += f"{wish.name} until it was written "
+                return after, text + _change(old[names[0]], new.get(names[0]))
+    return None
+
+
+def _devices(tree: JsonObject) -> dict[str, Device]:
+    return {
+        device.id[2]: device
+        for one in Inventory.of_slices([tree]).slices()
+        for device in one.devices
+    }
+
+
+def _published(tree: JsonView) -> dict[str, Mapping[str, object]]:
+    """What selectors can read of each device of a slice."""
+    return {
+        str(device.get("name")): {part: device.get(part) or {} for part in _PUBLISHED}
+        for device in dra.devices(tree)
+    }
+
+
+def _change(old: Mapping[str, object], new: Mapping[str, object] | None) -> str:
+    """What a write took away from a device, changed and added."""
+    if new is None:
+        return "without it"
+    before, after = _values(old), _values(new)
+    gone = [f"{name}={value}" for name, value in before.items() if name not in after]
+    other = [
+        f"{name}={after[name]} instead of {value}"
+        for name, value in before.items()
+        if name in after and after[name] != value
+    ]
+    added = [f"{name}={value}" for name, value in after.items() if name not in before]
+    parts = [f"without {listed(gone, len(gone))}"] if gone else []
+    parts += [f"with {listed(some, len(some))}" for some in (other, added) if some]
+    return " and ".join(parts)
+
+
+def _values(published: Mapping[str, object]) -> dict[str, str]:
+    """The attributes and capacities of a device as text, by name."""
+    values: dict[str, str] = {}
+    for part in published.values():
+        for name, tree in (part if isinstance(part, dict) else {}).items():
+            shown = [str(value) for value in tree.values()] if isinstance(tree, dict) else [tree]
+            values[name] = ", ".join(map(str, shown))
+    return values
