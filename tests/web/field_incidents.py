@@ -155,10 +155,130 @@ def scheduler_is_misspelled(new):
     )  # fmt: skip
 
 
+def autoscaler_removes_the_only_node(new):
+    """An autoscaler has marked the node with the only free device for removal."""
+    driver, here, mark = f"{new('d')}.test", new("node"), "ToBeDeletedByClusterAutoscaler"
+    taint = {"key": mark, "value": "1767322860", "effect": "NoSchedule"}
+    return Invented(
+        about="job",
+        told=(rf"{here}: node\(s\) had untolerated taint", mark,
+              rf"node {here}\b.{{0,120}}{mark}.{{0,120}}by redra"),
+        steps=(
+            {"apply": [space("lab"), class_of("c", driver), node(here), node(new("other")),
+                       slice_of("s", driver, here, [{"name": "x"}], nodeName=here)]},
+            {"wait": 60},
+            {"patch": {"spec": {"taints": [taint]}}, "of": f"node/{here}"},
+            {"wait": 60},
+            {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+            {"wait": 5},
+        ),
+    )  # fmt: skip
+
+
+def partner_on_the_same_root_is_in_use(new):
+    """Card and network card have to share a root, and a pod has taken only the network card."""
+    driver, other, first = f"{new('d')}.test", f"{new('e')}.test", new("first")
+    root = "resource.kubernetes.io/pcieRoot"
+
+    def at(name, value):
+        return {"name": name, "attributes": {root: {"string": value}}}
+
+    return Invented(
+        about="job",
+        told=(rf"nic-0\b.{{0,80}}allocated to lab/{first}",
+              r"pcieRoot is pci0000:80, which does not match pci0000:00"),
+        steps=(
+            {"apply": [space("lab"), class_of("c", driver), class_of("e", other), node("n"),
+                       slice_of("s", driver, "n", [at("card", "pci0000:00")], nodeName="n"),
+                       slice_of("t", other, "n", [at("nic-0", "pci0000:00"),
+                                                  at("nic-1", "pci0000:80")], nodeName="n"),
+                       claim(first, "lab", ask("e")), pod("old", "lab", claim=first)]},
+            {"wait": 20},
+            {"apply": [claim("pair", "lab", ask("c", "card"), ask("e", "nic"),
+                             constraints=[{"matchAttribute": root}]),
+                       pod("job", "lab", claim="pair")]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
+def all_devices_are_wanted_and_one_is_in_use(new):
+    """A training job wants the whole node, on which a notebook holds one device of eight."""
+    driver, first = f"{new('d')}.test", new("notebook")
+    cards = [{"name": f"card-{number}"} for number in range(8)]
+    return Invented(
+        about="job",
+        told=(r"wants all 8 matching devices", rf"card-0\b.{{0,60}}allocated to lab/{first}"),
+        steps=(
+            {"apply": [space("lab"), class_of("c", driver), node("n"),
+                       slice_of("s", driver, "n", cards, nodeName="n"),
+                       claim(first, "lab", ask("c")), pod("notebook", "lab", claim=first)]},
+            {"wait": 20},
+            {"apply": [claim("want", "lab", ask("c", allocationMode="All")),
+                       pod("job", "lab", claim="want")]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
+def deployment_makes_no_pods(new):
+    """A quota refuses the pods of a Deployment, so there is no pod that could be asked why."""
+    driver, limit, name = f"{new('d')}.test", new("quota"), new("web")
+    wanted = pod("no", "lab", template="one")
+    label = {"app": name}
+    tree = {
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "lab"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": label},
+                 "template": {"metadata": {"labels": label}, "spec": wanted["spec"]}},
+    }  # fmt: skip
+    hard = {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "0"}},
+            "metadata": {"name": limit, "namespace": "lab"}}  # fmt: skip
+    return Invented(
+        about=f"deployment/{name}",
+        told=(f"exceeded quota: {limit}", rf"(replicaset|deployment) (lab/)?{name}"),
+        steps=(
+            {"apply": [space("lab"), class_of("c", driver), node("n"),
+                       slice_of("s", driver, "n", [{"name": "x"}], nodeName="n"),
+                       template("one", "lab", ask("c")), hard]},
+            {"wait": 5},
+            {"apply": [tree]},
+            {"wait": 60},
+        ),
+    )  # fmt: skip
+
+
+def image_cannot_be_pulled(new):
+    """A pod that never starts keeps the only device from the pod that needs it."""
+    driver, first = f"{new('d')}.test", new("first")
+    waits = {"name": "main", "ready": False, "restartCount": 0, "image": "example.com/job:1",
+             "imageID": "", "state": {"waiting": {"reason": "ImagePullBackOff"}}}  # fmt: skip
+    return Invented(
+        about="next",
+        told=(rf"allocated to lab/{first}", r"pod (lab/)?stuck\b.{0,200}ImagePullBackOff"),
+        off=("kubelet",),
+        steps=(
+            {"apply": [space("lab"), class_of("c", driver), node("n"),
+                       slice_of("s", driver, "n", [{"name": "x"}], nodeName="n"),
+                       claim(first, "lab", ask("c")), pod("stuck", "lab", claim=first)]},
+            {"wait": 20},
+            {"status": {"containerStatuses": [waits]}, "of": "pod/lab/stuck"},
+            {"wait": 300},
+            {"apply": [claim("want", "lab", ask("c")), pod("next", "lab", claim="want")]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
 FIELD = (
     driver_died_and_its_slice_stayed,
     template_was_mended_but_its_claim_is_old,
     dead_node_keeps_a_device_of_the_fabric,
     driver_upgrade_renamed_an_attribute,
     scheduler_is_misspelled,
+    autoscaler_removes_the_only_node,
+    partner_on_the_same_root_is_in_use,
+    all_devices_are_wanted_and_one_is_in_use,
+    deployment_makes_no_pods,
+    image_cannot_be_pulled,
 )

@@ -17,7 +17,7 @@ DRA = "resource.k8s.io/v1"
 class Invented:
     """The steps of an incident, what a page has to tell, and the controllers that are off.
 
-    `about` is the pod in namespace `lab` of which it is asked why.
+    `about` is what in namespace `lab` is asked why: a pod, or `KIND/NAME`.
     """
 
     told: tuple[str, ...]

@@ -134,7 +134,8 @@ TOLD_OF_PODS = [
 async def test_cause_of_an_incident_is_in_text_and_json(make):
     made = make(invented.Names(3))
     async with serving(store=await stored(made.incident())) as server:
-        asked = {"kind": "pod", "namespace": "lab", "name": made.about}
+        kind, _, name = made.about.rpartition("/")
+        asked = {"kind": kind or "pod", "namespace": "lab", "name": name}
         answer = await server.get(f"/redra/v1/histories/default/why?{urlencode(asked)}")
     text = " ".join(line.strip("│├└─ ") for line in page(*parts(answer), 100))
     said = " ".join(texts(answer["reasons"]))

@@ -33,7 +33,7 @@ DEFAULT: tuple[Place, ...] = (
     (api_groups.CORE, "replicationcontrollers"),
     api_resources.PERSISTENT_VOLUMES,
     api_resources.PERSISTENT_VOLUME_CLAIMS,
-    (api_groups.APPS, "deployments"),
+    api_resources.DEPLOYMENTS,
     api_resources.REPLICA_SETS,
     (api_groups.APPS, "statefulsets"),
     (api_groups.APPS, "daemonsets"),

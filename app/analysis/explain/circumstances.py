@@ -115,7 +115,7 @@ def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[
         if tree is not None and meta.is_deleting(tree):
             ending[key] = _ending(views, key, tree)
         elif tree is not None:
-            ending |= _kept_by_ending_pods(views, key, tree)
+            ending.update(_kept_in_vain(views, key, tree))
         if way in (stuck.CONSUMER_GONE, stuck.CONSUMER_ENDED, stuck.UNPROTECTED):
             groups.setdefault(way, []).append(key)
     useless = {key for keys in groups.values() for key in keys}
@@ -145,28 +145,37 @@ def _ending(views: LiveViews, key: ObjectKey, tree: JsonView) -> Reason:
     return Reason(text=text, revision=0 if event is None else event.revision, about=key)
 
 
-def _kept_by_ending_pods(
+def _kept_in_vain(
     views: LiveViews, key: ObjectKey, tree: JsonView
-) -> dict[ObjectKey, Reason]:
-    """The terminating pods for which a claim keeps its devices, and what they wait for."""
-    reasons: dict[ObjectKey, Reason] = {}
+) -> Iterator[tuple[ObjectKey, Reason]]:
+    """The pods that do not end or do not start, for which a claim keeps its devices."""
     for consumer in dra.consumers(tree):
         pod_key = ObjectKey(*api_resources.PODS, key.namespace, consumer.name)
         event = views.objects.event(pod_key)
-        if event is None or not meta.is_deleting(event.object):
+        if event is None:
             continue
         pod = event.object
         text = f"claim {key.namespace}/{key.name} is reserved for pod {key.namespace}/"
-        text += f"{consumer.name}, which was deleted and should have ended by "
-        text += meta.deletion_timestamp(pod)
-        reasons[pod_key] = Reason(
-            text=text,
-            revision=event.revision,
-            about=pod_key,
-            children=tuple(lives.awaited(views, pod, core.node_name(pod))),
-            is_kept=True,
+        if meta.is_deleting(pod):
+            text += f"{consumer.name}, which was deleted and should have ended by "
+            text += meta.deletion_timestamp(pod)
+            children = [*lives.awaited(views, pod, core.node_name(pod))]
+        elif lives.is_starting(pod) and (waits := [*lives.waiting_containers(pod)]):
+            text += f"{consumer.name}, which has not started on its node: "
+            text += listed(waits, len(waits))
+            children = []
+        else:
+            continue
+        yield (
+            pod_key,
+            Reason(
+                text=text,
+                revision=event.revision,
+                about=pod_key,
+                children=tuple(children),
+                is_kept=True,
+            ),
         )
-    return reasons
 
 
 def _holders_in(views: LiveViews, place: PoolId) -> Iterator[str]:

@@ -172,9 +172,15 @@ def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:
             about=warning.event.key,
             is_kept=True,
         )
+    yield from (Reason(text=text, is_kept=True) for text in waiting_containers(tree))
+
+
+def waiting_containers(tree: JsonView) -> Iterator[str]:
+    """The containers of a pod that wait for something else than their turn."""
     for container in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
-        if container.state.waiting.reason not in _ORDINARY_WAITS:
-            yield Reason(text=f"container {container.name} waits: {container.state.waiting.reason}")
+        why = container.state.waiting.reason
+        if why not in _ORDINARY_WAITS:
+            yield f"container {container.name} waits: {why}"
 
 
 def unready(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.analysis import scope
 from app.analysis.chronicle import Chronicle
-from app.analysis.findings import claims, cluster, pods, taints
+from app.analysis.findings import claims, cluster, pods, taints, workloads
 from app.analysis.findings.pods import PodCauses
 from app.analysis.findings.report import Findings, ranked
 from app.analysis.views import LiveViews
@@ -49,6 +49,7 @@ def of(
             *cluster.invariants(chronicle, until, namespace),
             *pods.waiting(chronicle, views, until, causes.unasked, namespace),
             *pods.unstarted(views, causes, namespace),
+            *workloads.refused(views, causes.workloads, namespace),
             *claims.stuck(views, namespace),
             *pods.overdue(views, now, namespace),
             *pods.evicted(chronicle, views, until, namespace),

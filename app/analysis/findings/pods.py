@@ -1,11 +1,10 @@
 """Findings about pods, by cause: those that wait, were evicted, do not start or do not end."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import lives, sources
-from app.analysis.explain.lives import KubeletWarning
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.scheduler_messages import first_cause
 from app.analysis.views import LiveViews
@@ -23,11 +22,13 @@ class PodCauses:
     """What says why pods wait or do not start.
 
     `unasked` gives the cause why no node is asked about a pod, or nothing. Without `reads_events`
-    no cause rests on Event objects, which the reader may not see.
+    no cause rests on Event objects, which the reader may not see. `workloads` are the kinds of
+    workloads that the reader may see.
     """
 
     unasked: Callable[[JsonObject], str]
     reads_events: bool = True
+    workloads: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(slots=True)
@@ -112,7 +113,7 @@ def evicted(
 
 
 def unstarted(views: LiveViews, causes: PodCauses, namespace: str = "") -> Iterator[Finding]:
-    """Pods with a node whose kubelet has refused or failed to start them, by its last words.
+    """Pods with a node that did not start there, by the last words of the kubelet or containers.
 
     Parts of the words that name the pod or its claims differ; those after the last colon are
     compared.
@@ -124,29 +125,31 @@ def unstarted(views: LiveViews, causes: PodCauses, namespace: str = "") -> Itera
         and lives.is_starting(event.object)
         and not meta.is_deleting(event.object)
     ]
-    if not starting or not causes.reads_events:
+    if not starting:
         return
-    warnings = lives.warnings(views.objects, namespace)
-    groups: dict[tuple[str, str], list[tuple[ObjectKey, KubeletWarning]]] = {}
+    warnings = lives.warnings(views.objects, namespace) if causes.reads_events else {}
+    groups: dict[tuple[str, str], list[tuple[ObjectKey, Revision, str]]] = {}
     for key, event in starting:
         warning = lives.warning_about(warnings, event.object)
+        waits = next(lives.waiting_containers(event.object), "")
         if warning is not None:
             said = (warning.reason, warning.message.rpartition(": ")[2])
-            groups.setdefault(said, []).append((key, warning))
+            groups.setdefault(said, []).append((key, warning.event.revision, warning.text))
+        elif waits:
+            groups.setdefault((waits, ""), []).append((key, event.revision, waits))
     for refused in groups.values():
-        refused.sort(key=lambda one: -one[1].event.revision)
+        refused.sort(key=lambda one: -one[1])
         have = "has" if len(refused) == 1 else "have"
-        last_words = refused[0][1].text
         yield Finding(
             kind=FindingKind.UNSTARTED_PODS,
             severity=Severity.ERROR,
-            text=f"{_pods(len(refused))} {have} a node and did not start there: {last_words}",
+            text=f"{_pods(len(refused))} {have} a node and did not start there: {refused[0][2]}",
             count=len(refused),
             present=len(refused),
-            first=min(warning.event.revision for _, warning in refused),
-            last=max(warning.event.revision for _, warning in refused),
+            first=min(revision for _, revision, _ in refused),
+            last=max(revision for _, revision, _ in refused),
             objects=tuple(
-                Subject.of(key, views.revision) for key, _ in refused[:OBJECTS_SHOWN_MAX]
+                Subject.of(key, views.revision) for key, _, _ in refused[:OBJECTS_SHOWN_MAX]
             ),
         )
 

@@ -17,6 +17,7 @@ class FindingKind(StrEnum):
     BROKEN_INVARIANT = "BrokenInvariant"
     WAITING_PODS = "WaitingPods"
     UNSTARTED_PODS = "UnstartedPods"
+    REFUSED_PODS = "RefusedPods"
     STUCK_CLAIMS = "StuckClaims"
     OVERDUE_PODS = "OverduePods"
     EVICTED_PODS = "EvictedPods"

@@ -368,7 +368,9 @@ class Answers:
         views = await self.views(inquiry)
         chronicle, doubts = await self._chronicles.of(runtime)
         rules = scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler)
-        reads_events = inquiry.reader().sees_all(api_resources.EVENTS)
+        sees_all = inquiry.reader().sees_all
+        reads_events = sees_all(api_resources.EVENTS)
+        workloads = (api_resources.DEPLOYMENTS, api_resources.REPLICA_SETS)
         return findings.of(
             runtime.info.name,
             views,
@@ -377,6 +379,7 @@ class Answers:
             PodCauses(
                 unasked=unasked.shared_causes(views, rules, reads_events=reads_events),
                 reads_events=reads_events,
+                workloads=[*filter(sees_all, workloads)],
             ),
             quirks=rules.quirks,
             now=await self.time(inquiry, views),

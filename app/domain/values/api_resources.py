@@ -5,6 +5,7 @@ from app.domain.values import api_groups
 CLUSTER_ROLES = (api_groups.RBAC, "clusterroles")
 CONTROLLER_REVISIONS = (api_groups.APPS, "controllerrevisions")
 CUSTOM_RESOURCE_DEFINITIONS = (api_groups.API_EXTENSIONS, "customresourcedefinitions")
+DEPLOYMENTS = (api_groups.APPS, "deployments")
 DEVICE_CLASSES = (api_groups.RESOURCE, "deviceclasses")
 DEVICE_TAINT_RULES = (api_groups.RESOURCE, "devicetaintrules")
 EVENTS = (api_groups.CORE, "events")

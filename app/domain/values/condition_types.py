@@ -23,3 +23,6 @@ ESTABLISHED = "Established"
 FAILURE_TARGET = "FailureTarget"
 SUCCESS_CRITERIA_MET = "SuccessCriteriaMet"
 """Both are conditions of a Job whose outcome is decided while some of its pods remain."""
+
+REPLICA_FAILURE = "ReplicaFailure"
+"""A condition of a ReplicaSet whose pods cannot be made, which its Deployment takes over."""

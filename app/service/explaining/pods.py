@@ -22,6 +22,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.explaining import (
     absent,
+    closed_nodes,
     disruption,
     formerly,
     published,
@@ -66,6 +67,7 @@ async def answer(
                 placed = replace(placed, text=verdicts.ALONE)
         gone = await absent.told(evidence, tree)
         gone += await formerly.told(evidence, tree, placed.nodes)
+        gone += await closed_nodes.told(evidence, tree, placed.nodes)
         gone += await selections.told(evidence, tree, placed.nodes)
         gone += await templates.told(evidence, tree)
         after = (*gone, *attempt_reasons, *(() if tried else lives.origin(events)))

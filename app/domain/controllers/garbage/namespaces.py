@@ -39,7 +39,7 @@ _ORDER = (
     api_resources.PODS,
     api_resources.EVENTS,
     (api_groups.EVENTS, "events"),
-    (api_groups.APPS, "deployments"),
+    api_resources.DEPLOYMENTS,
     (api_groups.APPS, "daemonsets"),
     api_resources.RESOURCE_CLAIM_TEMPLATES,
     (api_groups.APPS, "statefulsets"),

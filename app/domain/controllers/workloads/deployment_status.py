@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Situation, WorkloadSteps
-from app.domain.controllers.workloads.replica_sets import REPLICA_FAILURE
 from app.domain.objects.write.commands import UpdateObject
 from app.domain.values import json_tree, timestamps
+from app.domain.values.condition_types import REPLICA_FAILURE
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError

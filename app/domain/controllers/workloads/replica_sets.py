@@ -9,12 +9,10 @@ from collections import Counter
 from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.condition_types import REPLICA_FAILURE
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
-
-REPLICA_FAILURE = "ReplicaFailure"
-"""The condition of a set, and of its Deployment, whose pods are refused."""
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 

@@ -1,0 +1,75 @@
+"""Nodes that are closed to a waiting pod: the taint or the cordon, and who set it.
+
+The scheduler says that a taint is not tolerated, and not which one.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from app.analysis.explain import sources
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain.trees import NodeReason
+from app.domain.controllers.scheduling.framework import filters, pod_spec
+from app.domain.devices.taints import taint_of
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import core
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.service.explaining.evidence import Evidence
+
+_CLOSED = frozenset((*filters.TAINTED.reasons, *filters.UNSCHEDULABLE.reasons))
+_CORDON = "cordoned"
+
+
+async def told(evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason]) -> list[Reason]:
+    """What closes nodes to the pod, with the write since which the first of them has it."""
+    spec = pod_spec.read(pod)
+    groups: dict[tuple[str, str], list[tuple[ObjectKey, str]]] = {}
+    for name in (one.node for one in nodes if one.text in _CLOSED):
+        key = ObjectKey(*api_resources.NODES, "", name)
+        for kind, text in _closings(spec, evidence.views.objects.get(key) or {}):
+            groups.setdefault(kind, []).append((key, text))
+    reasons: list[Reason] = []
+    for kind, closed in [*groups.items()][:NAMES_MAX]:
+        key, text = closed[0]
+        names = [each.name for each, _ in closed]
+        since = sources.since(await evidence.changes(key), partial(_has, kind))
+        is_seen = since is not None and evidence.sight.sees(since)
+        by = sources.by(since) if since is not None and is_seen else ""
+        if len(names) == 1:
+            said = f"node {key.name} is {text}" + (f", {by}" if by else "")
+        else:
+            said = f"nodes {listed(names, len(names))} are {' '.join(kind).strip()}"
+            said += f", node {key.name} {by}" if by else ""
+        reasons.append(
+            Reason(
+                text=said,
+                count=len(names),
+                revision=since.revision if since is not None and is_seen else 0,
+                about=key,
+                is_kept=True,
+            )
+        )
+    return reasons
+
+
+def _closings(spec: pod_spec.PodSpec, node: JsonView) -> Iterator[tuple[tuple[str, str], str]]:
+    """What closes a node, as a kind that nodes share and as text for this node."""
+    if core.unschedulable(node):
+        if not filters.is_tolerated(spec, filters.UNSCHEDULABLE_TAINT):
+            yield (_CORDON, ""), _CORDON
+        return
+    for taint in core.taints(node):
+        if taint.get("effect") in filters.HARD_EFFECTS and not filters.is_tolerated(spec, taint):
+            yield ("tainted", _kind(taint)), f"tainted {taint_of(taint).text}"
+
+
+def _kind(taint: JsonView) -> str:
+    """The taint without its value, which may differ from node to node."""
+    return f"{taint.get('key')}:{taint.get('effect')}"
+
+
+def _has(kind: tuple[str, str], node: JsonView) -> bool:
+    if kind[0] == _CORDON:
+        return core.unschedulable(node)
+    return any(_kind(taint) == kind[1] for taint in core.taints(node))
