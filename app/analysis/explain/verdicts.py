@@ -51,11 +51,14 @@ def last(
     return max(verdicts, key=lambda verdict: verdict.event.revision, default=None)
 
 
-def told(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> Reason:
-    """The verdict, and whether the nodes give the same answer when they are asked again."""
+def told(verdict: SchedulerMessage, nodes: Sequence[NodeReason], *causes: Reason) -> Reason:
+    """The verdict, and whether the nodes give the same answer when they are asked again.
+
+    `causes` say why they do not.
+    """
     event = verdict.event
     at = f" at {sources.when(event.stamp.time)}" if _has_time(event) else ""
-    children = (Reason(text=_compared(verdict, nodes)),) if nodes else ()
+    children = (Reason(text=_compared(verdict, nodes)), *causes) if nodes else ()
     return Reason(
         text=f"the recorded scheduler said{at} ({verdict.place}): {verdict.message}",
         children=children,
@@ -70,7 +73,7 @@ def to_json(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> JsonObjec
         "message": verdict.message,
         "place": verdict.place,
         "revision": verdict.event.revision,
-        "agrees": _agrees(verdict, nodes) if nodes else None,
+        "agrees": agrees(verdict, nodes) if nodes else None,
     }
 
 
@@ -125,20 +128,18 @@ def _detail(nodes: Sequence[NodeReason]) -> str:
     return messages.counted(Counter(node.text for node in nodes if node.text))
 
 
-def _agrees(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> bool:
+def agrees(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> bool:
+    """Whether the nodes refuse a pod as the recorded scheduler said."""
     if any(not node.text for node in nodes):
         return False
     return verdict.message.startswith(messages.unfit(len(nodes), _detail(nodes), ()))
 
 
 def _compared(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> str:
-    if _agrees(verdict, nodes):
+    if agrees(verdict, nodes):
         return "asked again, the nodes say the same"
     fits = sum(not node.text for node in nodes)
     detail = _detail(nodes)
     if fits:
         detail = f"{fits} would take it" + (f", {detail}" if detail else "")
-    return (
-        f"asked again now, the nodes say otherwise: {detail} (devices that were in flight at the "
-        "attempt, or were given back since)"
-    )
+    return f"asked again now, the nodes say otherwise: {detail}"

@@ -26,6 +26,7 @@ from app.service.explaining import (
     disruption,
     formerly,
     published,
+    refusals,
     selections,
     templates,
 )
@@ -61,7 +62,11 @@ async def answer(
         about = evidence.views.objects if evidence.sight.reads_events else None
         verdict = None if tried else verdicts.last(about, tree, events, observed)
         if verdict is not None:
-            said.append(verdicts.told(verdict, placed.nodes))
+            causes = []
+            if placed.nodes and not verdicts.agrees(verdict, placed.nodes):
+                causes.append(await refusals.told(evidence, key, verdict))
+                placed = replace(placed, text=_beside_refusal(placed))
+            said.append(verdicts.told(verdict, placed.nodes, *causes))
             details["recorded"] = verdicts.to_json(verdict, placed.nodes)
             if not evidence.views.objects.keys(*api_resources.NODES):
                 placed = replace(placed, text=verdicts.ALONE)
@@ -217,6 +222,13 @@ async def _findings(
             help=question.help,
         )
     )
+
+
+def _beside_refusal(placed: PodFindings) -> str:
+    """The text of findings that a recorded refusal contradicts, if any node would take the pod."""
+    if all(node.text for node in placed.nodes):
+        return placed.text
+    return f"refused by the recorded scheduler; asked again, {placed.text}"
 
 
 def _outcome(tree: JsonObject) -> str:

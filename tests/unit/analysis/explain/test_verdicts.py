@@ -51,13 +51,15 @@ async def why(tmp_path, **files):
         result = await importing.import_records(
             log, source, name="h", options=importing.ImportOptions()
         )
-    views = LiveViews(PROFILE)
-    for event in await log.read(result.history.id, after=Revision(0), limit=1_000):
-        views.fold(event)
+    events = await log.read(result.history.id, after=Revision(0), limit=1_000)
 
     async def views_at(revision):
-        raise AssertionError(revision)
+        views = LiveViews(PROFILE)
+        for event in events[:revision]:
+            views.fold(event)
+        return views
 
+    views = await views_at(len(events))
     explainer = Explainer(log, result.history, views, CelCompiler(), PROFILE, views_at=views_at)
     return await explainer.why(Question(kind="pod", namespace="default", name="p"))
 
@@ -79,29 +81,33 @@ async def test_each_source_of_a_refusal_is_enough(tmp_path, files, place):
 
 
 @pytest.mark.parametrize(
-    ("message", "agrees", "said"),
+    ("message", "agrees", "said", "cause"),
     [
         (
             "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. more",
             True,
             "asked again, the nodes say the same",
+            [],
         ),
         (
             "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
             False,
             "asked again now, the nodes say otherwise: "
-            "1 node(s) didn't match Pod's node affinity/selector "
-            "(devices that were in flight at the attempt, or were given back since)",
+            "1 node(s) didn't match Pod's node affinity/selector",
+            [
+                "why it was refused is not known: asked again as of the refusal, the nodes say "
+                "otherwise"
+            ],
         ),
     ],
 )
 async def test_recorded_refusal_is_compared_with_what_the_nodes_say(
-    tmp_path, message, agrees, said
+    tmp_path, message, agrees, said, cause
 ):
     answer = await why(tmp_path, pod_yaml=POD.replace("MESSAGE", message), node_yaml=NODE)
     assert answer.details["recorded"]["agrees"] is agrees
     told = next(one for one in answer.reason.children if "recorded scheduler" in one.text)
-    assert [child.text for child in told.children] == [said]
+    assert [child.text for child in told.children] == [said, *cause]
     assert answer.text == "it does not fit there"
 
 

@@ -1,0 +1,161 @@
+"""Why the recorded scheduler refused a pod that its nodes would take when they are asked again.
+
+Two reasons are in no object of that moment. Devices may have been in flight: promised to pods whose
+claims were written a little later. And the recorded scheduler may have seen DeviceTaintRules where
+its release does not, or the other way round (C24). Both are tried; what comes out as recorded is a
+possible cause, and without one the cause is not known.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from app.analysis import scheduling_rules
+from app.analysis.explain import node_answers, verdicts
+from app.analysis.explain.pods import Steps
+from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.trees import NodeReason
+from app.analysis.explain.verdicts import SchedulerMessage
+from app.analysis.views import LiveViews
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.objects import profile as profiles
+from app.domain.values import api_resources, counts, json_tree
+from app.domain.values.fields import dra
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.service.explaining.evidence import Evidence, drive
+
+LATER_MAX = 200
+"""Events after a recorded refusal that are searched for allocations that were in flight."""
+
+IN_FLIGHT_MAX = 4
+"""The number of later allocations after which the nodes are asked again, one after the other."""
+
+NODES_MAX = 200
+"""The number of nodes up to which they are asked again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Variant:
+    """A way in which the recorded scheduler may have seen the cluster."""
+
+    rules: SchedulerRules
+    profile: profiles.Profile
+    text: str = ""
+
+    def seen(self, views: LiveViews) -> LiveViews:
+        """The views as that scheduler would have them."""
+        if views.profile == self.profile:
+            return views
+        made = LiveViews(self.profile)
+        made.load_objects(views.objects.dump())
+        return made
+
+
+async def told(evidence: Evidence, pod: ObjectKey, verdict: SchedulerMessage) -> Reason:
+    """The first circumstances under which the nodes refuse as recorded, or that none is known."""
+    refused = verdict.event.revision
+    then = await evidence.views_at(refused)
+    nodes = then.objects.count(*api_resources.NODES)
+    if nodes > NODES_MAX:
+        text = f"why it was refused is not known: {nodes} nodes are too many to be asked again"
+        return Reason(text=text, is_kept=True)
+    later = await _allocated_later(evidence, pod, then)
+    variants = [*_variants(evidence, then)]
+    for number in range(len(later) + 1):
+        in_flight = later[:number]
+        revision = in_flight[-1].revision if in_flight else refused
+        views = then if not in_flight else await evidence.views_at(Revision(revision))
+        for variant in variants:
+            answers = await _ask(variant, views, pod, Instant(verdict.event.stamp.time))
+            if answers and verdicts.agrees(verdict, answers):
+                return _possible(variant, in_flight, refused)
+    tried = ["as of the refusal"]
+    if later:
+        tried.append(f"after each of {counts.of(len(later), 'later allocation')}")
+    if len(variants) > 1:
+        tried.append("with and without DeviceTaintRules")
+    text = f"why it was refused is not known: asked again {', '.join(tried)}, the nodes say "
+    return Reason(text=f"{text}otherwise", is_kept=True)
+
+
+def _possible(variant: _Variant, in_flight: list[Event], refused: int) -> Reason:
+    parts = [variant.text] if variant.text else []
+    if in_flight:
+        names = [f"{event.key.namespace}/{event.key.name}" for event in in_flight]
+        noun = counts.plural(len(names), "claim")
+        parts.append(
+            f"devices that were written for {noun} {listed(names, len(names))} later may have been "
+            "in flight"
+        )
+    if not parts:
+        text = f"asked again as of revision {refused}, the nodes say the same: it is otherwise now"
+        return Reason(text=text, is_kept=True)
+    text = f"a possible cause, with which the nodes say the same: {', and '.join(parts)}"
+    revision = in_flight[-1].revision if in_flight else 0
+    about = in_flight[-1].key if in_flight else None
+    return Reason(text=text, revision=revision, about=about, is_kept=True)
+
+
+def _variants(evidence: Evidence, views: LiveViews) -> Iterator[_Variant]:
+    """The scheduler as the history has it, and the one that sees rules where this one does not."""
+    profile = views.profile
+    yield _Variant(rules=evidence.rules, profile=profile)
+    if not views.objects.count(*api_resources.DEVICE_TAINT_RULES):
+        return
+    settings = evidence.info.settings
+    quirks = {**json_tree.mapping(settings, "quirks"), "c24": not profile.ignores_rules}
+    info = structs.replace(evidence.info, settings={**settings, "quirks": quirks})
+    other = profiles.from_settings(info.settings)
+    rules = scheduling_rules.of(info, other, evidence.rules.compiler)
+    if rules.features == evidence.rules.features:
+        return
+    text = "the recorded scheduler saw DeviceTaintRules, unlike its release (C24)"
+    if not profile.ignores_rules:
+        text = "the recorded scheduler did not see DeviceTaintRules (C24)"
+    yield _Variant(rules=rules, profile=other, text=text)
+
+
+async def _allocated_later(evidence: Evidence, pod: ObjectKey, then: LiveViews) -> list[Event]:
+    """The allocations that were written after the refusal, up to the next change of the pod."""
+    events = await evidence.log.read(evidence.info.id, after=then.revision, limit=LATER_MAX)
+    allocated: dict[ObjectKey, Event] = {}
+    for event in events:
+        if event.key == pod and event.is_about_object:
+            break
+        is_claim = (event.key.group, event.key.resource) == api_resources.RESOURCE_CLAIMS
+        if not is_claim or event.type is EventType.OBJECT_DELETED or not event.is_about_object:
+            continue
+        before = then.objects.get(event.key)
+        is_new = before is not None and dra.allocation(before) is None
+        if is_new and dra.allocation(event.object) is not None and evidence.sight.sees(event):
+            allocated.setdefault(event.key, event)
+    return [*allocated.values()][:IN_FLIGHT_MAX]
+
+
+async def _ask(
+    variant: _Variant, views: LiveViews, pod: ObjectKey, now: Instant
+) -> list[NodeReason]:
+    """The answers of all nodes to the pod; empty when no node can be asked."""
+    tree = views.objects.get(pod)
+    if tree is None:
+        return []
+    seen = variant.seen(views)
+    try:
+        return await drive(_asking(variant, seen, tree, now))
+    except ClaimsNotReady:
+        return []
+
+
+def _asking(
+    variant: _Variant, views: LiveViews, tree: JsonObject, now: Instant
+) -> Steps[list[NodeReason]]:
+    answers: list[NodeReason] = []
+    for answer in node_answers.ask_nodes(variant.rules, views, tree, now=now):
+        yield
+        if answer is not None:
+            answers.append(NodeReason(node=answer.node, text=answer.text))
+    return answers

@@ -1,0 +1,140 @@
+"""Refusals of a recorded scheduler that its nodes, asked again, contradict."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec import structs
+
+from app.analysis import scheduling_rules
+from app.analysis.explain.questions import Question
+from app.analysis.explain.verdicts import SchedulerMessage
+from app.analysis.views import LiveViews
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.log import Event, ObjectKey, Revision
+from app.domain.objects import profile as profiles
+from app.domain.objects.profile import Profile
+from app.domain.values.fields import dra
+from app.service.explaining import Explainer, refusals
+from app.service.explaining.evidence import Evidence
+from tests.cluster import DRIVER, Cluster
+from tests.unit.service.test_explaining import cluster_of
+from tests.unit.service.test_replaying import history_of, imported_log
+
+POD = ObjectKey("", "pods", "default", "b")
+REFUSED = "0/1 nodes are available: 1 cannot allocate all claims. more"
+
+
+def before_allocation(cluster: Cluster) -> int:
+    """The revision before the first claim got its devices."""
+    return next(
+        event.revision - 1
+        for event in cluster.line.events
+        if event.key.resource == "resourceclaims" and dra.allocation(event.object) is not None
+    )
+
+
+def crowded(devices: int) -> Cluster:
+    cluster = cluster_of(nodes=1, devices=devices)
+    for name in ("a", "b"):
+        cluster.pod(name, template="gpu")
+    return cluster.settle()
+
+
+def views_of(events: Sequence[Event], profile: Profile, revision: int) -> LiveViews:
+    views = LiveViews(profile)
+    for event in events[:revision]:
+        views.fold(event)
+    return views
+
+
+async def told(
+    cluster: Cluster,
+    revision: int,
+    profile: Profile = Profile(),
+    events: Sequence[Event] | None = None,
+) -> str:
+    """What is said of a refusal of pod b that a recording has at this revision.
+
+    The recording has all events of the cluster, or these.
+    """
+    recorded = cluster.line.events if events is None else events
+    log, info = await history_of(recorded)
+    info = structs.replace(info, settings=profile.settings())
+
+    async def views_at(revision: Revision) -> LiveViews:
+        return views_of(recorded, profile, revision)
+
+    evidence = Evidence(
+        log=log,
+        info=info,
+        views=await views_at(Revision(revision)),
+        views_at=views_at,
+        rules=scheduling_rules.of(info, profile, CelCompiler()),
+    )
+    event = recorded[revision - 1]
+    return (await refusals.told(evidence, POD, SchedulerMessage(REFUSED, "there", event))).text
+
+
+async def test_devices_in_flight_are_a_possible_cause() -> None:
+    cluster = crowded(devices=1)
+    text = await told(cluster, before_allocation(cluster))
+    assert text.startswith("a possible cause, with which the nodes say the same: devices that were")
+    assert "written for claim default/a-" in text
+
+
+async def test_cause_of_a_refusal_that_nothing_explains_is_not_known() -> None:
+    cluster = crowded(devices=3)
+    text = await told(cluster, before_allocation(cluster))
+    assert text == (
+        "why it was refused is not known: asked again as of the refusal, after each of 1 later "
+        "allocation, the nodes say otherwise"
+    )
+
+
+@pytest.mark.parametrize(
+    ("effect", "said"),
+    [
+        ("NoSchedule", "the recorded scheduler saw DeviceTaintRules, unlike its release (C24)"),
+        (
+            "None",
+            "why it was refused is not known: asked again as of the refusal, with and without",
+        ),
+    ],
+)
+async def test_rules_that_the_release_does_not_see_are_tried(effect: str, said: str) -> None:
+    profile = Profile(version="1.36.2", gates={"DRADeviceTaintRules": True})
+    cluster = Cluster(profile=profile)
+    cluster.node("n0")
+    cluster.slice("n0", 3)
+    cluster.device_class()
+    cluster.template()
+    cluster.create(
+        "resource.k8s.io/v1beta2", "DeviceTaintRule", "all",
+        spec={"deviceSelector": {"driver": DRIVER},
+              "taint": {"key": "example.com/bad", "effect": effect}},
+    )  # fmt: skip
+    cluster.settle()
+    cluster.pod("b", template="gpu")
+    cluster.settle()
+    head = cluster.line.events[: before_allocation(cluster)]
+    assert said in await told(cluster, len(head), profile, events=head)
+
+
+async def test_recording_whose_scheduler_was_repaired_has_its_refusal_explained() -> None:
+    log, info = await imported_log("e-taints", {"DRADeviceTaintRules": True})
+    info = structs.replace(info, settings={**info.settings, "profile": "1.36.2"})
+    profile = profiles.from_settings(info.settings)
+    events = await log.read(info.id, after=Revision(0), limit=10_000)
+
+    async def views_at(revision: Revision) -> LiveViews:
+        return views_of(events, profile, revision)
+
+    explainer = Explainer(
+        log, info, await views_at(Revision(492)), CelCompiler(), profile, views_at=views_at
+    )
+    answer = await explainer.why(Question(kind="pod", namespace="taints", name="n-3"))
+    assert answer.text.startswith("refused by the recorded scheduler; asked again, 2 of 2 nodes")
+    (verdict,) = [one for one in answer.reason.children if "recorded scheduler" in one.text]
+    text = verdict.children[-1].text
+    assert "saw DeviceTaintRules, unlike its release (C24), and devices that were" in text
+    assert "for claims taints/n-1-dev-8k67w, taints/n-2-dev-npxwl later" in text
