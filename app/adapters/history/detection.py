@@ -224,6 +224,8 @@ def classify(value: Any, name: str = "") -> Format:
     kind = value.get("kind")
     if isinstance(version, str) and version.startswith(AUDIT_GROUP):
         return Format.AUDIT if kind in ("Event", "EventList") else Format.UNKNOWN
+    if version is None and envelopes.is_event(value):
+        return Format.AUDIT
     if isinstance(version, str) and version.startswith(KWOK_GROUP) and kind == "ResourcePatch":
         return Format.KWOK
     if value.keys() == {"type", "object"}:

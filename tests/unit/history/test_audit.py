@@ -1,5 +1,7 @@
 """Audited requests become what they did. Rows: history-formats.md 4.3 and test vector 20.3."""
 
+import json
+
 import pytest
 
 from app.bootstrap import rules
@@ -13,6 +15,7 @@ from tests.unit.history.worlds import (
     audit,
     audit_records,
     brief,
+    read_records,
     tree,
 )
 
@@ -473,3 +476,47 @@ def test_spec_that_no_write_may_change_is_no_sign_of_a_missed_one(tmp_path):
         changed("update", other, 2, subresource="status"),
     )
     assert brief(records) == [("ADDED", "c1"), ("MODIFIED", "c1")]
+
+
+BARE = ("kind", "apiVersion", "stage")
+"""Fields that stores of audit events leave out, since they are the same in all events."""
+
+
+@pytest.mark.parametrize("missing", [("apiVersion",), ("stage",), ("kind", "apiVersion"), BARE])
+@pytest.mark.parametrize("form", ["line", "document"])
+def test_event_without_the_fields_that_all_events_share_is_an_event(tmp_path, missing, form):
+    event = audit("create", tree(PODS, "a", rv=3, spec={}), type_=PODS)
+    event["metadata"] = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    kept = {name: value for name, value in event.items() if name not in missing}
+    path = tmp_path / "audit.json"
+    path.write_text(json.dumps(kept, indent=None if form == "line" else 2))
+    (record,) = read_records(path)
+    assert (record.op, record.name, record.actor.user) == (Op.ADDED, "a", "alice")
+    assert record.object["metadata"]["resourceVersion"] == "3"
+
+
+def test_event_without_a_stage_and_without_an_answer_says_that_nothing_is_known(tmp_path):
+    event = audit("create", tree(PODS, "a", rv=3, spec={}), type_=PODS)
+    for name in ("stage", "responseStatus", "responseObject"):
+        del event[name]
+    (record,) = audit_records(tmp_path, event)
+    assert (record.op, record.object) == (Op.CONTEXT, None)
+
+
+@pytest.mark.parametrize("version", ["apps/v1", "v1", ""])
+def test_group_that_the_reference_lacks_is_that_of_the_path(tmp_path, version):
+    event = audit(
+        "update",
+        type_=("", "v1", "daemonsets", "DaemonSet"),
+        name="agent",
+        uri="/apis/apps/v1/namespaces/default/daemonsets/agent?fieldManager=helm",
+        level="Metadata",
+    )
+    del event["objectRef"]["apiGroup"]
+    event["objectRef"]["apiVersion"] = version
+    core = audit("update", type_=PODS, name="a", uri="/api/v1/namespaces/default/pods/a", second=1)
+    records = audit_records(tmp_path, event, {**core, "level": "Metadata"})
+    assert [(each.op, each.group, each.resource) for each in records] == [
+        (Op.GAP, "apps", "daemonsets"),
+        (Op.GAP, "", "pods"),
+    ]

@@ -38,6 +38,9 @@ _COLUMNS = {
 }
 """Fields of an event by the columns of Azure's tables AKSAudit and AKSAuditAdmin."""
 
+_RELATED = frozenset({"stage", "objectRef", "requestURI"})
+"""Fields of which an event has one, beside its id and its verb."""
+
 
 def events(value: Any) -> list[JsonObject]:
     """The audit events in a decoded value, in order; empty without any."""
@@ -45,10 +48,10 @@ def events(value: Any) -> list[JsonObject]:
 
 
 def is_event(tree: JsonObject) -> bool:
-    """True for an audit event, with or without its kind."""
+    """True for an audit event, with or without its kind and its stage."""
     if isinstance(version := tree.get("apiVersion"), str) and version.startswith(GROUP):
         return tree.get("kind") == "Event"
-    return "auditID" in tree and "verb" in tree and "stage" in tree
+    return "auditID" in tree and "verb" in tree and bool(_RELATED & tree.keys())
 
 
 def _found(value: Any, depth: int) -> Iterator[JsonObject]:

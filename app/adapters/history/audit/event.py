@@ -1,5 +1,6 @@
 """The audit event as an API server logs it. Parity: history-formats.md 4.2."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,6 +68,11 @@ class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
     annotations: dict[str, str] | None = None
 
     @property
+    def is_answered(self) -> bool:
+        """True for the stage with the response; stores that keep only that one leave it out."""
+        return self.stage in ("ResponseComplete", "")
+
+    @property
     def code(self) -> int:
         """The HTTP code of the response; 0 when it is unknown."""
         return self.response_status.code if self.response_status else 0
@@ -91,6 +97,7 @@ class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
         return _body(self.response_object)
 
 
+_GROUP = re.compile(r"/apis/(?P<group>[^/?]+)/(?P<version>[^/?]+)/")
 _event_decoder = msgspec.json.Decoder(AuditEvent)
 _body_decoder = msgspec.json.Decoder()
 
@@ -178,7 +185,7 @@ def _unwrapped(content: bytes, path: str, place: str, source: ByteSource) -> byt
 
 def _decode(content: bytes, place: str) -> AuditEvent:
     try:
-        return _event_decoder.decode(content)
+        return _with_group(_event_decoder.decode(content))
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise InputError(
             f"it is not an audit event: {problem}",
@@ -187,6 +194,17 @@ def _decode(content: bytes, place: str) -> AuditEvent:
         ) from problem
     except RecursionError as problem:
         raise InputError("nested too deep", place=place) from problem
+
+
+def _with_group(event: AuditEvent) -> AuditEvent:
+    """The event; an API group that its reference lacks is taken from its path."""
+    reference = event.object_ref
+    if reference is None or reference.api_group:
+        return event
+    match = _GROUP.match(event.request_uri)
+    if match is not None:
+        reference.api_group, reference.api_version = match["group"], match["version"]
+    return event
 
 
 def _body(raw: msgspec.Raw) -> Any:

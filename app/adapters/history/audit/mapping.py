@@ -60,7 +60,7 @@ def outcomes(event: AuditEvent) -> list[RequestOutcome]:
     """The outcomes of one event, in order; empty for an event that is not a write."""
     if event.stage == "Panic":
         return [_context(event, "the server panicked")]
-    if event.stage != "ResponseComplete" or event.object_ref is None:
+    if not event.is_answered or event.object_ref is None:
         return []
     if event.verb not in _WRITES:
         return []
@@ -97,7 +97,7 @@ def _upon(event: AuditEvent) -> str:
 
 def listed_items(event: AuditEvent) -> tuple[list[JsonObject], bool] | None:
     """The items of an audited list, and whether the list is unfiltered; None for other events."""
-    if event.verb != "list" or event.stage != "ResponseComplete" or event.code != 200:
+    if event.verb != "list" or not event.is_answered or event.code != 200:
         return None
     response = as_object(event.response())
     if response is None:
