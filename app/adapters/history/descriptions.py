@@ -13,11 +13,12 @@ and a new item of a list begins where a name is not later in the order than the 
       Name:                 second
 
 Two adjacent items are read as one when the second has only later names: the page does not
-distinguish them.
+distinguish them. For the same reason nothing is read of a section in which lines were left out.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.domain.objects.schema.structural import SchemaNode, SchemaShape
@@ -26,6 +27,14 @@ from app.domain.values.json_tree import JsonObject
 _LINE = re.compile(r"(?P<blank> *)(?P<label>\S.*?):(?:[ \t]+(?P<value>.*))?")
 _OPEN = ("&&", "||", "(", ",", "?", "+", "[", " in")
 """Endings of a line whose expression continues on the next line."""
+
+_DOTS = re.compile(r"[ \t]*(?:\.\.\.|\u2026)[ \t]*")
+_SECTIONS = ("Metadata:", "Spec:", "Status:")
+"""The first lines of the fields of an object; what stands before them is about all objects."""
+
+LEFT_OUT = "what stands here as ... was left out by whoever copied it"
+FLATTENED = "the indentation of this description was changed, so its fields cannot be told apart"
+UNREAD = "this section of the description cannot be read from here on"
 
 _WORDS = re.compile(r"[A-Za-z -]+")
 _ACRONYMS = frozenset({"API", "URL", "UID", "OSB", "GUID"})
@@ -38,10 +47,53 @@ def is_open(line: str) -> bool:
     return line.rstrip().endswith(_OPEN)
 
 
-def read(lines: Sequence[str], node: SchemaNode) -> JsonObject:
-    """The fields of an object, read with the schema `node` from the lines of its page."""
-    (tree,) = _Page(lines).items(node, 0, is_list=False)
-    return tree
+def is_gap(line: str) -> bool:
+    """True for a line of dots, which stands for lines that were left out."""
+    return _DOTS.fullmatch(line) is not None
+
+
+@dataclass(slots=True)
+class Fields:
+    """The fields of an object, and the damage on its page: the index of a line and a sentence."""
+
+    tree: JsonObject = field(default_factory=dict)
+    damage: list[tuple[int, str]] = field(default_factory=list)
+
+
+def read(lines: Sequence[str], node: SchemaNode) -> Fields:
+    """The fields of an object, read with the schema `node` from the lines of its page.
+
+    A section that was cut, or that cannot be read to its end, is left out as a whole.
+    """
+    found = Fields()
+    begin = next((at for at, line in enumerate(lines) if line.startswith(_SECTIONS)), len(lines))
+    for at, section in _sections(lines, begin):
+        if section[0].startswith("Metadata:") and len(section) == 1:
+            return Fields(damage=[(at, FLATTENED)])
+        dots = next((index for index, line in enumerate(section) if is_gap(line)), None)
+        if dots is not None:
+            found.damage.append((at + dots, LEFT_OUT))
+            continue
+        page = _Page(section)
+        (part,) = page.items(node, 0, is_list=False)
+        if page.unread is not None:
+            found.damage.append((at + page.unread, UNREAD))
+            continue
+        found.tree.update(part)
+    return found
+
+
+def _sections(lines: Sequence[str], begin: int) -> Iterator[tuple[int, Sequence[str]]]:
+    """The fields on the outermost level from a line on, each with the index of its first line."""
+    end = begin
+    while begin < len(lines):
+        end = begin + 1
+        while end < len(lines) and (
+            not lines[end][:1].strip() or is_gap(lines[end]) or is_open(lines[end - 1])
+        ):
+            end += 1
+        yield begin, lines[begin:end]
+        begin = end
 
 
 class _Page:
@@ -50,6 +102,12 @@ class _Page:
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
         self._at = 0
+
+    @property
+    def unread(self) -> int | None:
+        """The index of the first line that no field took; None when all lines were read."""
+        rest = range(self._at, len(self._lines))
+        return next((at for at in rest if self._lines[at].strip()), None)
 
     def items(self, node: SchemaNode | None, indent: int, *, is_list: bool) -> list[JsonObject]:
         """The objects at an indentation: one object, or the items of a list."""

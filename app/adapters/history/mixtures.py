@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.adapters.history import json_text, printed, wrappings, yaml_documents
+from app.adapters.history import descriptions, json_text, printed, wrappings, yaml_documents
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.errors import InputError
 from app.domain.objects.schema.structural import Schemas
@@ -165,7 +165,7 @@ def _blocks(
         if number > 1 and depths[number - 1] != depths[number - 2] and line.strip():
             yield first, block
             block, first = [], number
-        if line.startswith("...") and _is_gap(lines, number):
+        if line.startswith("...") and _is_gap(lines, number, block):
             block.append(line)
             continue
         if _YAML_BORDER.match(line) or _LOGS_BEGIN.match(line):
@@ -187,9 +187,12 @@ def _blocks(
     yield first, block
 
 
-def _is_gap(lines: list[str], number: int) -> bool:
+def _is_gap(lines: list[str], number: int, block: list[str]) -> bool:
     """True when a line of three dots replaces fields: the next line continues the object."""
-    return number < len(lines) and _FIELD_OF_AN_OBJECT.match(lines[number]) is not None
+    if number >= len(lines):
+        return False
+    following = lines[number]
+    return bool(_FIELD_OF_AN_OBJECT.match(following)) or printed.goes_on(block, following)
 
 
 class _Block:
@@ -348,7 +351,7 @@ class _Block:
                 dots = next(at for at, line in enumerate(lines) if _ELLIPSIS.match(line))
                 self._mixture.damaged.append(
                     InputError(
-                        "what stands here as ... was left out by whoever copied it",
+                        descriptions.LEFT_OUT,
                         place=f"{self._place}:{number + dots}",
                     )
                 )
@@ -369,13 +372,16 @@ class _Block:
         ]
 
     def _printed(self) -> bool:
-        objects, used = printed.parse(self._lines, self._at, self._schemas)
-        if not used:
+        shown = printed.parse(self._lines, self._at, self._schemas)
+        if not shown.lines:
             return False
         number = self._first + self._at
-        for tree in objects:
+        for tree in shown.objects:
             self._take(number, tree, is_printed=True)
-        self._at += used
+        for at, problem in shown.damage:
+            place = f"{self._place}:{number + at}"
+            self._mixture.damaged.append(InputError(problem, place=place))
+        self._at += shown.lines
         return True
 
     def _take(self, line: int, value: Any, *, is_printed: bool = False) -> None:

@@ -10,6 +10,7 @@ the phase, and labels and taints where shown. The records carry this as a loss.
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from app.adapters.history import descriptions
 from app.domain.objects import registry
@@ -60,22 +61,38 @@ _TAINT = re.compile(
 )
 
 
-def parse(
-    lines: Sequence[str], at: int, schemas: Schemas | None = None
-) -> tuple[list[JsonObject], int]:
-    """The objects of the table or description that begins at a line, and its number of lines.
+@dataclass(slots=True)
+class Shown:
+    """The objects of a table or description, and its number of lines: 0 when none begins there.
 
-    An empty list and 0 when none begins there. With schemas, a description in which kubectl prints
-    every field is read completely.
+    `damage` has the index of a line, counted from the first, and a sentence for what is missing.
+    """
+
+    objects: list[JsonObject] = field(default_factory=list)
+    lines: int = 0
+    damage: list[tuple[int, str]] = field(default_factory=list)
+
+
+def parse(lines: Sequence[str], at: int, schemas: Schemas | None = None) -> Shown:
+    """The table or description that begins at a line.
+
+    With schemas, a description in which kubectl prints every field is read completely.
     """
     if _TITLES.match(lines[at]):
         return _table(lines, at)
     if lines[at].startswith("Name:"):
         return _description(lines, at, schemas)
-    return [], 0
+    return Shown()
 
 
-def _table(lines: Sequence[str], at: int) -> tuple[list[JsonObject], int]:
+def goes_on(block: Sequence[str], following: str) -> bool:
+    """True when the line after dots continues a description that begins in the block."""
+    if not any(line.startswith("Name:") for line in block):
+        return False
+    return following.startswith((" ", "\t")) or _FIELD.match(following) is not None
+
+
+def _table(lines: Sequence[str], at: int) -> Shown:
     titles = [(match.start(), match.group()) for match in _TITLE.finditer(lines[at])]
     names = [title for _, title in titles]
     end = at + 1
@@ -94,7 +111,7 @@ def _table(lines: Sequence[str], at: int) -> tuple[list[JsonObject], int]:
         else:
             objects.append(tree)
         end += 1
-    return (objects, end - at) if objects or gone else ([], 0)
+    return Shown(objects, end - at) if objects or gone else Shown()
 
 
 def _is_same(one: JsonObject, other: JsonObject) -> bool:
@@ -245,9 +262,7 @@ def _described_events(tree: JsonObject, lines: Sequence[str]) -> Iterator[JsonOb
             yield {**event, "source": component} if component else event
 
 
-def _description(
-    lines: Sequence[str], at: int, schemas: Schemas | None
-) -> tuple[list[JsonObject], int]:
+def _description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Shown:
     fields: dict[str, list[str]] = {}
     end = at
     last: list[str] = []
@@ -262,36 +277,44 @@ def _description(
             last = fields.setdefault(match["name"], [])
             if match["value"]:
                 last.append(match["value"].strip())
-        elif line.startswith((" ", "\t")):
+        elif line.startswith((" ", "\t")) and not descriptions.is_gap(line):
             last.append(line.rstrip())
-        elif line.strip():
+        elif line.strip() and not descriptions.is_gap(line):
             break
         end += 1
     kind = _described_kind(fields)
     name = " ".join(fields.get("Name", [])).strip()
     if kind is None or not _ROW_NAME.fullmatch(name):
-        return [], 0
+        return Shown()
+    page = lines[at:end]
     tree = _described(kind, name, fields)
     events = fields.get("Events", [])
+    damage = [
+        (index, descriptions.LEFT_OUT)
+        for index, line in enumerate(page)
+        if descriptions.is_gap(line)
+    ]
     if schemas is not None and "API Version" in fields:
-        _complete(tree, lines[at:end], fields["API Version"][0], schemas)
-    return [tree, *_described_events(tree, events)], end - at
+        found = _complete(tree, page, fields["API Version"][0], schemas)
+        damage = sorted({*damage, *found})
+    return Shown([tree, *_described_events(tree, events)], end - at, damage)
 
 
-def _complete(tree: JsonObject, lines: Sequence[str], version: str, schemas: Schemas) -> None:
-    """Add all fields, as kubectl prints them for a kind without a page of its own."""
+def _complete(
+    tree: JsonObject, lines: Sequence[str], version: str, schemas: Schemas
+) -> list[tuple[int, str]]:
+    """Add all fields, as kubectl prints them for a kind without a page of its own; the damage."""
     group, _, name = version.rpartition("/")
     node = schemas.find(group, name, tree["kind"])
-    begin = next((at for at, line in enumerate(lines) if line.startswith("Metadata:")), None)
-    if node is None or begin is None:
-        return
-    whole = descriptions.read(lines[begin:], node)
-    whole.pop("Events", None)
-    metadata = whole.pop("metadata", {})
+    if node is None:
+        return []
+    found = descriptions.read(lines, node)
+    metadata = found.tree.pop("metadata", {})
     tree["apiVersion"] = version
     if isinstance(metadata, dict):
         tree["metadata"] = {**metadata, **tree["metadata"]}
-    tree.update({part: value for part, value in whole.items() if part in node.fields})
+    tree.update({part: value for part, value in found.tree.items() if part in node.fields})
+    return found.damage
 
 
 def _described_kind(fields: dict[str, list[str]]) -> Kind | None:

@@ -520,3 +520,12 @@ def test_group_that_the_reference_lacks_is_that_of_the_path(tmp_path, version):
         (Op.GAP, "apps", "daemonsets"),
         (Op.GAP, "", "pods"),
     ]
+
+
+def test_body_of_an_event_without_a_level_was_not_recorded(tmp_path):
+    """Nothing shows that somebody cut it."""
+    event = audit("update", type_=PODS, name="a")
+    del event["level"]
+    (record,) = audit_records(tmp_path, event)
+    assert record.losses == (Loss.GAP, Loss.METADATA_ONLY)
+    assert record.message == "update: the body was not recorded"

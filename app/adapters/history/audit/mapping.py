@@ -124,7 +124,7 @@ def _context(event: AuditEvent, message: str) -> RequestOutcome:
 def _unseen(event: AuditEvent) -> RequestOutcome:
     """The gap of a change of which only the key is known."""
     reference = event.object_ref or ObjectRef()
-    is_truncated = event.level != "Metadata"
+    is_truncated = event.level not in ("Metadata", "")
     loss = Loss.TRUNCATED_BODY if is_truncated else Loss.METADATA_ONLY
     if event.verb == "delete" and not reference.subresource and not is_truncated:
         reason = "a deletion was recorded without its object"

@@ -1,0 +1,118 @@
+"""Descriptions of kubectl that were cut or indented anew: what is certain is read, the rest said."""
+
+import pytest
+
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.bootstrap import rules
+from app.domain.objects import profile
+
+RULES = rules.rules_for(profile.from_settings({}))
+PAGE = """Name:         slice-1
+Namespace:    
+Labels:       <none>
+API Version:  resource.k8s.io/v1
+Kind:         ResourceSlice
+Metadata:
+  Creation Timestamp:  2026-01-01T00:00:00Z
+  Resource Version:    7
+  UID:                 uid-slice
+Spec:
+  Devices:
+    Attributes:
+      Index:
+        Int:  0
+    Name:     gpu-0
+    Attributes:
+      Index:
+        Int:  1
+    Name:     gpu-1
+  Driver:     gpu.example.com
+  Node Name:  n1
+  Pool:
+    Generation:            1
+    Name:                  n1
+    Resource Slice Count:  1
+Events:                    <none>
+"""
+LINES = PAGE.splitlines()
+COPIED = "what stands here as ... was left out by whoever copied it"
+
+
+def read(folder, text):
+    path = folder / "issue.md"
+    path.write_text(f"see\n```console\n$ kubectl describe resourceslice slice-1\n{text}```\nso\n")
+    with open_history([path], ReadOptions(rules=RULES)) as history:
+        (record,) = history.records()
+        return record.object, [f"{lost.place}: {lost.problem}" for lost in history.refusals]
+
+
+def cut(first, last, indent=""):
+    """The page with dots for some of its lines, and the number of the dots in the file."""
+    begin, end = LINES.index(first), LINES.index(last)
+    return "\n".join([*LINES[:begin], f"{indent}...", *LINES[end + 1 :], ""]), begin + 4
+
+
+def test_whole_page_is_read_whole(tmp_path):
+    tree, lost = read(tmp_path, PAGE)
+    assert [device["name"] for device in tree["spec"]["devices"]] == ["gpu-0", "gpu-1"]
+    assert lost == []
+
+
+def test_sections_besides_the_dots_are_read(tmp_path):
+    text, line = cut("Metadata:", "  UID:                 uid-slice")
+    tree, lost = read(tmp_path, text)
+    assert [device["attributes"] for device in tree["spec"]["devices"]] == [
+        {"index": {"int": 0}},
+        {"index": {"int": 1}},
+    ]
+    assert tree["spec"]["driver"] == "gpu.example.com"
+    assert lost == [f"issue.md:{line}: {COPIED}"]
+
+
+@pytest.mark.parametrize("indent", ["", "  ", "      "])
+def test_device_is_not_made_of_what_stands_around_dots(tmp_path, indent):
+    """The attributes of one device before the dots and the name of another one after them."""
+    text, line = cut("    Name:     gpu-0", "        Int:  1", indent)
+    tree, lost = read(tmp_path, text)
+    assert "spec" not in tree
+    assert tree["metadata"]["uid"] == "uid-slice"
+    assert lost == [f"issue.md:{line}: {COPIED}"]
+
+
+def test_section_that_ends_with_dots_is_not_taken_for_whole(tmp_path):
+    text, _ = cut("    Attributes:", "    Resource Slice Count:  1")
+    tree, lost = read(tmp_path, text)
+    assert "spec" not in tree
+    assert len(lost) == 1
+
+
+def test_dots_of_a_pod_are_said(tmp_path):
+    pod = (
+        "Name:         web\nNamespace:    shop\nNode:         n1/10.0.0.1\n...\nContainers:\n"
+        "  one:\n    Image:  nginx\n"
+    )
+    tree, lost = read(tmp_path, pod)
+    assert (tree["kind"], tree["spec"]["nodeName"]) == ("Pod", "n1")
+    assert lost == [f"issue.md:7: {COPIED}"]
+
+
+def test_page_whose_indentation_an_editor_rounded_gives_its_name(tmp_path):
+    """Every second level is gone, so that parents and children stand in one column."""
+    deep = [(len(line) - len(line.lstrip())) // 4 * 4 * " " + line.lstrip() for line in LINES]
+    tree, lost = read(tmp_path, "\n".join([*deep, ""]))
+    assert set(tree) == {"apiVersion", "kind", "metadata"}
+    assert tree["metadata"]["name"] == "slice-1"
+    assert "creationTimestamp" not in tree["metadata"]
+    assert lost == [
+        "issue.md:9: the indentation of this description was changed, so its fields cannot be "
+        "told apart"
+    ]
+
+
+def test_section_with_a_line_in_no_column_of_its_own_is_left_out(tmp_path):
+    text = PAGE.replace("  Driver:     gpu", "   Driver:     gpu")
+    tree, lost = read(tmp_path, text)
+    assert "spec" not in tree
+    line = LINES.index("  Driver:     gpu.example.com") + 4
+    assert lost == [f"issue.md:{line}: this section of the description cannot be read from here on"]
