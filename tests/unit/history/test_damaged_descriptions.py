@@ -1,4 +1,4 @@
-"""Descriptions of kubectl that were cut or indented anew: what is certain is read, the rest said."""
+"""Pages of kubectl describe that were cut or indented anew: what is certain is read."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from app.domain.objects import profile
 
 RULES = rules.rules_for(profile.from_settings({}))
 PAGE = """Name:         slice-1
-Namespace:    
+Namespace:
 Labels:       <none>
 API Version:  resource.k8s.io/v1
 Kind:         ResourceSlice
