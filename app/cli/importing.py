@@ -31,7 +31,7 @@ def import_history(
         str,
         typer.Option(
             help="auto, or the format of files whose content does not tell it: audit, watch, "
-            "dump, bundle, kwok, kshrk, simkube, simulator-record, simulator-export, "
+            "dump, bundle, kwok, kshrk, khi, simkube, simulator-record, simulator-export, "
             "scheduler-snapshot, scheduler-log, etcd or kine."
         ),
     ] = "auto",

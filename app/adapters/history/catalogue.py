@@ -254,10 +254,7 @@ ENTRIES = (
     CatalogueEntry(
         name="Documents with texts in them",
         formats=(Format.MIXTURE, *_OBJECTS),
-        detected_by=(
-            "texts with `apiVersion` and `kind` in the fields of documents without objects, in a "
-            "file that is named itself"
-        ),
+        detected_by="texts with `apiVersion` and `kind` in fields of a file that is named itself",
         gives="the documents in the texts, at the line of the document around them",
         lacks="the text; damaged documents, which are named",
         example="gh issue view 4711 --json body,comments > issue.json",
@@ -422,6 +419,14 @@ ENTRIES = (
         gives="nodes and pods",
         lacks=_MOMENT + "; claims and slices",
         example="the debugging snapshot of the cluster autoscaler",
+    ),
+    CatalogueEntry(
+        name="Kubernetes History Inspector",
+        formats=(Format.KHI,),
+        detected_by="the letters KHI and a version; version 6 is read",
+        gives="the revisions of objects that it made from audit logs, who made them, when",
+        lacks="refused requests; what it worked out from patches is `reconstructed`",
+        example="the download of an inspection in its menu",
     ),
     CatalogueEntry(
         name="SimKube trace",

@@ -65,22 +65,22 @@ def read(lines: Sequence[str], node: SchemaNode) -> Fields:
 
     A section that was cut, or that cannot be read to its end, is left out as a whole.
     """
-    found = Fields()
+    content = Fields()
     begin = next((at for at, line in enumerate(lines) if line.startswith(_SECTIONS)), len(lines))
     for at, section in _sections(lines, begin):
         if section[0].startswith("Metadata:") and len(section) == 1:
             return Fields(damage=[(at, FLATTENED)])
         dots = next((index for index, line in enumerate(section) if is_gap(line)), None)
         if dots is not None:
-            found.damage.append((at + dots, LEFT_OUT))
+            content.damage.append((at + dots, LEFT_OUT))
             continue
         page = _Page(section)
         (part,) = page.items(node, 0, is_list=False)
         if page.unread is not None:
-            found.damage.append((at + page.unread, UNREAD))
+            content.damage.append((at + page.unread, UNREAD))
             continue
-        found.tree.update(part)
-    return found
+        content.tree.update(part)
+    return content
 
 
 def _sections(lines: Sequence[str], begin: int) -> Iterator[tuple[int, Sequence[str]]]:

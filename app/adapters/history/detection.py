@@ -20,6 +20,7 @@ from app.domain.errors import InputError
 AUDIT_GROUP = "audit.k8s.io/"
 BBOLT_MAGIC = b"\xed\xda\x0c\xed"
 SQLITE_MAGIC = b"SQLite format 3\0"
+KHI_MAGIC = b"KHI"
 KWOK_GROUP = "action.kwok.x-k8s.io/"
 KINE_HEADER = b"id,name,created,deleted,"
 HEAD_BYTES = 8192
@@ -58,6 +59,7 @@ class Format(StrEnum):
     ETCDCTL = "etcdctl"
     KINE = "kine"
     KSHRK = "kshrk"
+    KHI = "khi"
     SCHEDULER_LOG = "scheduler-log"
     PRINTED = "printed"
     MIXTURE = "mixture"
@@ -122,6 +124,8 @@ def _detect_binary(head: bytes) -> Format | None:
         return Format.ETCD
     if head.startswith(SQLITE_MAGIC):
         return Format.KINE
+    if head.startswith(KHI_MAGIC) and head[len(KHI_MAGIC) : len(KHI_MAGIC) + 1] < b" ":
+        return Format.KHI
     if (0x80 <= head[0] <= 0x8F or head[0] in (0xDE, 0xDF)) and b"version" in head[:64]:
         return Format.SIMKUBE
     return None

@@ -372,16 +372,16 @@ class _Block:
         ]
 
     def _printed(self) -> bool:
-        shown = printed.parse(self._lines, self._at, self._schemas)
-        if not shown.lines:
+        printout = printed.parse(self._lines, self._at, self._schemas)
+        if not printout.lines:
             return False
         number = self._first + self._at
-        for tree in shown.objects:
+        for tree in printout.objects:
             self._take(number, tree, is_printed=True)
-        for at, problem in shown.damage:
+        for at, problem in printout.damage:
             place = f"{self._place}:{number + at}"
             self._mixture.damaged.append(InputError(problem, place=place))
-        self._at += shown.lines
+        self._at += printout.lines
         return True
 
     def _take(self, line: int, value: Any, *, is_printed: bool = False) -> None:

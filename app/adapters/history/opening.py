@@ -17,6 +17,7 @@ from app.adapters.history.audit import lines
 from app.adapters.history.detection import Format
 from app.adapters.history.formats import (
     dumps,
+    khi,
     kshrk,
     kwok,
     scheduler_log,
@@ -44,6 +45,7 @@ LOGS = frozenset(
         Format.AUDIT,
         Format.WATCH,
         Format.KWOK,
+        Format.KHI,
         Format.SIMKUBE,
         Format.SIMULATOR_RECORD,
         Format.ETCD,
@@ -286,6 +288,8 @@ def _read_one(
             yield from lines.read(file.source, number, options, notes)
         case Format.KWOK:
             yield from kwok.read(file.source, number, options, notes)
+        case Format.KHI:
+            yield from khi.read(file.source, number, notes)
         case Format.SIMKUBE:
             yield from simkube.read(file.source, number, notes)
         case Format.SIMULATOR_RECORD:

@@ -62,7 +62,7 @@ _TAINT = re.compile(
 
 
 @dataclass(slots=True)
-class Shown:
+class Printout:
     """The objects of a table or description, and its number of lines: 0 when none begins there.
 
     `damage` has the index of a line, counted from the first, and a sentence for what is missing.
@@ -73,7 +73,7 @@ class Shown:
     damage: list[tuple[int, str]] = field(default_factory=list)
 
 
-def parse(lines: Sequence[str], at: int, schemas: Schemas | None = None) -> Shown:
+def parse(lines: Sequence[str], at: int, schemas: Schemas | None = None) -> Printout:
     """The table or description that begins at a line.
 
     With schemas, a description in which kubectl prints every field is read completely.
@@ -82,7 +82,7 @@ def parse(lines: Sequence[str], at: int, schemas: Schemas | None = None) -> Show
         return _table(lines, at)
     if lines[at].startswith("Name:"):
         return _description(lines, at, schemas)
-    return Shown()
+    return Printout()
 
 
 def goes_on(block: Sequence[str], following: str) -> bool:
@@ -92,7 +92,7 @@ def goes_on(block: Sequence[str], following: str) -> bool:
     return following.startswith((" ", "\t")) or _FIELD.match(following) is not None
 
 
-def _table(lines: Sequence[str], at: int) -> Shown:
+def _table(lines: Sequence[str], at: int) -> Printout:
     titles = [(match.start(), match.group()) for match in _TITLE.finditer(lines[at])]
     names = [title for _, title in titles]
     end = at + 1
@@ -111,7 +111,7 @@ def _table(lines: Sequence[str], at: int) -> Shown:
         else:
             objects.append(tree)
         end += 1
-    return Shown(objects, end - at) if objects or gone else Shown()
+    return Printout(objects, end - at) if objects or gone else Printout()
 
 
 def _is_same(one: JsonObject, other: JsonObject) -> bool:
@@ -262,7 +262,7 @@ def _described_events(tree: JsonObject, lines: Sequence[str]) -> Iterator[JsonOb
             yield {**event, "source": component} if component else event
 
 
-def _description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Shown:
+def _description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Printout:
     fields: dict[str, list[str]] = {}
     end = at
     last: list[str] = []
@@ -285,7 +285,7 @@ def _description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Show
     kind = _described_kind(fields)
     name = " ".join(fields.get("Name", [])).strip()
     if kind is None or not _ROW_NAME.fullmatch(name):
-        return Shown()
+        return Printout()
     page = lines[at:end]
     tree = _described(kind, name, fields)
     events = fields.get("Events", [])
@@ -295,9 +295,9 @@ def _description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Show
         if descriptions.is_gap(line)
     ]
     if schemas is not None and "API Version" in fields:
-        found = _complete(tree, page, fields["API Version"][0], schemas)
-        damage = sorted({*damage, *found})
-    return Shown([tree, *_described_events(tree, events)], end - at, damage)
+        cut = _complete(tree, page, fields["API Version"][0], schemas)
+        damage = sorted({*damage, *cut})
+    return Printout([tree, *_described_events(tree, events)], end - at, damage)
 
 
 def _complete(
@@ -308,13 +308,13 @@ def _complete(
     node = schemas.find(group, name, tree["kind"])
     if node is None:
         return []
-    found = descriptions.read(lines, node)
-    metadata = found.tree.pop("metadata", {})
+    content = descriptions.read(lines, node)
+    metadata = content.tree.pop("metadata", {})
     tree["apiVersion"] = version
     if isinstance(metadata, dict):
         tree["metadata"] = {**metadata, **tree["metadata"]}
-    tree.update({part: value for part, value in found.tree.items() if part in node.fields})
-    return found.damage
+    tree.update({part: value for part, value in content.tree.items() if part in node.fields})
+    return content.damage
 
 
 def _described_kind(fields: dict[str, list[str]]) -> Kind | None:

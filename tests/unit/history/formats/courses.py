@@ -12,6 +12,7 @@ import msgspec
 import zstandard
 
 from tests.unit.history.formats import dumps, truth
+from tests.unit.history.khi_files import KhiFile
 from tests.unit.history.test_etcd import bolt, key_value, revision
 from tests.unit.history.test_kine import database
 
@@ -333,6 +334,13 @@ def simkube(folder):
         "pod_lifecycles": {},
     }
     return dumps.one(folder, "x.sktrace", msgspec.msgpack.encode(trace))
+
+
+def khi(folder):
+    file = KhiFile()
+    for second, tree in enumerate(truth.objects()):
+        file.revision(tree, at=f"2026-01-02T03:04:{second:02d}Z")
+    return dumps.one(folder, "inspection.khi", file.content())
 
 
 def _stored():

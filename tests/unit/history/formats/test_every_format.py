@@ -124,6 +124,7 @@ CASES = {
     ),
     "Scheduler snapshot": Case(dumps.scheduler_snapshot, keys=kinds("Pod")),
     "Autoscaler snapshot": Case(dumps.autoscaler_snapshot, keys=kinds("Pod", "Node")),
+    "Kubernetes History Inspector": Case(courses.khi),
     "SimKube trace": Case(courses.simkube, whole=False, losses=frozenset({Loss.SPEC_ONLY})),
     "etcd snapshot": Case(courses.etcd_snapshot),
     "etcd data folder": Case(courses.etcd_folder, left_out=(".wal",)),

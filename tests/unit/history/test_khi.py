@@ -1,0 +1,181 @@
+"""Files of Kubernetes History Inspector: what it concluded is told from what was stored."""
+
+import gzip
+import struct
+
+import pytest
+
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.domain.errors import InputError
+from app.domain.log.records import Loss, Op, Quality
+from tests.unit.history.khi_files import DELETED, PARTIAL, KhiFile, chunk, message, number, text
+from tests.unit.history.worlds import NAMESPACES, PODS, tree
+
+
+def read(folder, content, **options):
+    path = folder / "inspection.khi"
+    path.write_bytes(content)
+    with open_history([path], ReadOptions(**options)) as history:
+        records = list(history.records())
+        lost = [(each.place, each.problem) for each in history.refusals]
+        return records, lost, history.left_out
+
+
+def pod(rv="", **parts):
+    return tree(PODS, "web", "shop", rv=rv, **parts)
+
+
+def brief(records):
+    return [(record.op, record.name, record.resource_version) for record in records]
+
+
+def test_revisions_of_an_object_are_its_states_with_who_made_them(tmp_path):
+    file = KhiFile()
+    labels = {"labels": {"a.b/c": "", "n": "1"}, "finalizers": []}
+    spec = {"containers": [{"name": "main", "args": ["-v", None], "tty": True}], "weight": 0.5}
+    first = pod(rv=7, metadata=labels, spec=spec, status={})
+    file.revision(first, principal="kubectl")
+    file.revision(pod(rv=9, spec=spec), verb="patch", at="2026-01-02T03:04:06Z")
+    file.revision(pod(rv=9), verb="delete", state=DELETED, at="2026-01-02T03:04:07Z")
+    records, lost, _ = read(tmp_path, file.content())
+    assert brief(records) == [
+        (Op.ADDED, "web", "7"),
+        (Op.MODIFIED, "web", "9"),
+        (Op.DELETED, "web", ""),
+    ]
+    assert records[0].object == first
+    assert [record.actor.user for record in records] == ["kubectl", "alice", "alice"]
+    assert records[0].observed_at % 1_000_000 == 123_456
+    assert lost == []
+
+
+def test_state_that_was_worked_out_from_a_patch_has_no_version_of_its_own(tmp_path):
+    file = KhiFile()
+    file.revision(pod(rv=7, spec={}))
+    file.revision(pod(rv=7, spec={"nodeName": "n1"}), verb="patch", at="2026-01-02T03:04:06Z")
+    file.revision(pod(rv=8, spec={"nodeName": "n1"}), verb="update", at="2026-01-02T03:04:07Z")
+    records, _, _ = read(tmp_path, file.content())
+    assert brief(records)[1] == (Op.MODIFIED, "web", "")
+    assert records[1].object_quality is Quality.RECONSTRUCTED
+    assert records[1].object["spec"] == {"nodeName": "n1"}
+    assert [record.op for record in records] == [Op.ADDED, Op.MODIFIED, Op.MODIFIED]
+
+
+def test_change_without_a_body_is_a_gap_and_a_conclusion_is_left_out(tmp_path):
+    file = KhiFile()
+    file.revision(pod(), body=False, state=PARTIAL)
+    file.revision(pod(), body=False, verb="update", at="2026-01-02T03:04:06Z")
+    file.revision(pod(), body=False, verb="delete", state=DELETED, at="2026-01-02T03:04:07Z")
+    file.revision(pod(rv=3), verb="patch", subresource="status")
+    records, _, left_out = read(tmp_path, file.content())
+    assert [(record.op, record.namespace, record.object) for record in records] == [
+        (Op.GAP, "shop", None),
+        (Op.DELETED, "shop", None),
+    ]
+    assert Loss.METADATA_ONLY in records[0].losses
+    assert left_out == [
+        ("inspection.khi", "revisions of subresources, conditions and containers"),
+        ("inspection.khi", "revisions that KHI concluded without a body"),
+    ]
+
+
+def test_kind_and_names_that_a_body_lacks_are_those_of_its_timelines(tmp_path):
+    file = KhiFile()
+    whole = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}}
+    bare = {"@type": "apps.k8s.io/v1.DaemonSet", "spec": {"minReadySeconds": 5}}
+    file.revision(KeyedBody(bare, whole))
+    file.revision(tree(NAMESPACES, "shop", rv=2))
+    records, lost, _ = read(tmp_path, file.content())
+    agent = next(record for record in records if record.name == "agent")
+    assert (agent.group, agent.kind, agent.object["spec"]) == (
+        "apps",
+        "DaemonSet",
+        {"minReadySeconds": 5},
+    )
+    assert "@type" not in agent.object
+    assert next(record for record in records if record.kind == "Namespace").namespace == ""
+    assert lost == []
+
+
+class KeyedBody(dict):
+    """A body whose timelines are named after another object."""
+
+    def __init__(self, body, named):
+        super().__init__(body)
+        self._named = named
+
+    def __getitem__(self, name):
+        return self._named[name]
+
+
+def test_kind_that_only_a_timeline_names_and_nobody_knows_is_lost_with_its_place(tmp_path):
+    file = KhiFile()
+    named = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    file.revision(KeyedBody({"spec": {"size": 1}}, named))
+    file.revision(pod(rv=3))
+    records, lost, _ = read(tmp_path, file.content())
+    assert [record.name for record in records] == ["web"]
+    ((place, problem),) = lost
+    assert place.startswith("inspection.khi:")
+    assert problem == (
+        "the kind 'widget' of example.com/v1 is not known by its name in small letters"
+    )
+
+
+def bomb():
+    packed = gzip.compress(b"\0" * (64 * 1024 * 1024 + 1))
+    return b"KHI\x06" + struct.pack("<II", len(packed), 2) + packed
+
+
+def of_two_clusters():
+    file = KhiFile()
+    file.revision(pod(rv=1), cluster="a")
+    file.revision(pod(rv=1), cluster="b")
+    return file.content()
+
+
+def of_one_pod(**options):
+    file = KhiFile()
+    file.revision(pod(rv=1))
+    return file.content(**options)
+
+
+def of_other_values():
+    """A whole number where the specification has one with eight bytes."""
+    value = message(2, number(3, 1))
+    revision = message(2, message(2, number(1, 5)), message(3, number(1, 1), value))
+    return b"KHI\x06" + chunk(5, message(2, number(1, 1), revision))
+
+
+REFUSED = {
+    "has version 5, 6 is read": of_one_pod(first=b"KHI\x05"),
+    "ends in the middle of a chunk": of_one_pod()[:-3],
+    "a chunk cannot be unpacked": b"KHI\x06" + struct.pack("<II", 4, 2) + b"none",
+    "a chunk is longer than the format allows": bomb(),
+    "tells of several clusters, 'a' and 'b'": of_two_clusters(),
+    "of version 6: field double has another type": of_other_values(),
+    "has another form than that of version 6": b"KHI\x06" + chunk(2, text(1, "\xff")),
+    "there is no object": b"KHI\x06" + chunk(2, b""),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_file_in_which_nothing_can_be_read_is_refused_in_a_sentence(tmp_path, reason):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, REFUSED[reason])
+    assert reason in str(caught.value)
+    assert "inspection.khi" in str(caught.value)
+
+
+def test_value_in_no_pool_loses_its_object_alone(tmp_path):
+    file = KhiFile()
+    file.revision(pod(rv=1, spec={"nodeName": "n1"}))
+    other = tree(PODS, "other", "shop", rv=2, spec={"nodeName": "gone"})
+    file.revision(other)
+    file.forget("gone")
+    with pytest.raises(InputError, match="is in no pool"):
+        read(tmp_path, file.content())
+    records, lost, _ = read(tmp_path, file.content(), keep_going=True)
+    assert [record.name for record in records] == ["web"]
+    assert [problem.startswith("the text ") for _, problem in lost] == [True]
