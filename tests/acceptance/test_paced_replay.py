@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import threading
@@ -300,6 +301,37 @@ def test_kubectl_watch_sees_every_pod_come_and_go(server):
         kubectl.kill()
         kubectl.communicate()
     assert there == set(server.pods("night"))
+
+
+def test_replay_that_was_stopped_says_how_to_go_on(server, tmp_path):
+    redra(server.data, "fork", "night", "--history", "stopped")
+    process = ReplayProcess(tmp_path)
+    process.data = server.data
+    process.command = ("serve-replay", "stopped", "--speed", "step")
+    replay = "/redra/v1/histories/stopped~paced/replay"
+    pods = "/h/stopped~paced" + PODS
+    process.start()
+    try:
+        with process.client() as client:
+            stood = client.post(replay, json={"seek": "40"}).json()
+            shown = client.get(pods).json()["items"]
+        process.end(signal.SIGINT)
+        said = process.log.read_text().splitlines()[-1]
+        assert said == (
+            f"stopped at revision {stood['revision']} of {stood['end_revision']}: `redra "
+            f"serve-replay stopped --from {stood['revision']}` goes on from there, without what "
+            "clients wrote"
+        )
+        process.command = (*process.command, "--from", str(stood["revision"]))
+        process.start()
+        with process.client() as client:
+            assert client.get(replay).json()["revision"] == stood["revision"]
+            again = client.get(pods).json()["items"]
+            assert [without_version(pod) for pod in again] == list(map(without_version, shown))
+            after = client.post(replay, json={"step": {}}).json()
+            assert after["revision"] == stood["revision"] + 1
+    finally:
+        process.end()
 
 
 def test_keys_of_the_terminal_change_the_pace(server):

@@ -90,7 +90,8 @@ class PacedReplay:
         """Play until cancelled; `end` ends the server.
 
         An error that ends only the replay, such as the deletion of its history, is reported. The
-        server continues, unless it is to end with the replay.
+        server continues, unless it is to end with the replay. A replay that is stopped before its
+        end says how to go on from there.
         """
         player = self._player
         assert player is not None, "a replay is run after it was begun"
@@ -100,6 +101,10 @@ class PacedReplay:
                 if self._wanted.has_keys:
                     tasks.start_soon(Keyboard(player, self._note, end).run)
                 await player.run()
+        except anyio.get_cancelled_exc_class():
+            if player.state is not State.ENDED:
+                self._note(_way_on(player))
+            raise
         except RedraError as problem:
             await self.release()
             self._note(f"{player.info.name} is played no more: {problem}")
@@ -205,6 +210,15 @@ class PacedReplay:
                 if self._wanted.ends:
                     end()
             was = player.state
+
+
+def _way_on(player: Player) -> str:
+    """The sentence for a replay that was stopped: where it stood, and the command to continue."""
+    return (
+        f"stopped at revision {player.revision} of {player.span.end.revision}: `redra serve-replay "
+        f"{player.parent.name} --from {player.revision}` goes on from there, without what clients "
+        "wrote"
+    )
 
 
 def _first(group: BaseExceptionGroup[RedraError]) -> RedraError:
