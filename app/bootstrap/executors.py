@@ -259,7 +259,7 @@ def opened(workers: int, scheduler: str) -> Iterator[Executor]:
         yield InlineExecutor()
         return
     if workers and scheduler:
-        raise InputError("a cluster is made or used, not both", place="--scheduler")
+        raise InputError("--workers and --scheduler cannot be combined", place="--scheduler")
     check_installed("--scheduler" if scheduler else "--workers")
     import distributed
     from dask import config

@@ -18,20 +18,20 @@ def register(root: typer.Typer) -> None:
 
 def kubeconfig(
     history: Annotated[
-        list[str] | None, typer.Option(help="A context for this history; may be repeated.")
+        list[str] | None, typer.Option(help="A history to make a context for; repeatable.")
     ] = None,
     at: Annotated[
         list[str] | None,
-        moments.option(help="... as of this moment; may be repeated."),
+        moments.option(help="A moment to make a context for; repeatable."),
     ] = None,
     server: Annotated[str, typer.Option(help="Address to use instead of the server's own.")] = "",
     data: DataOption = None,
 ) -> None:
     """Print a kubeconfig with a context for each history and moment.
 
-    Address and credentials are those of the server that runs, or ran last, on the data folder.
-    Contexts are named as in paths: HISTORY or HISTORY@MOMENT; the past is read-only. A history that
-    is not there is refused, as far as the data can be asked.
+    The address and the credentials are those of the server that runs, or last ran, on the data
+    folder. A context is named as in paths: HISTORY or HISTORY@MOMENT. Past moments are read-only. A
+    history that does not exist is refused if the data can be read.
     """
     from app.bootstrap import kubeconfigs, process_settings
 
@@ -39,9 +39,9 @@ def kubeconfig(
     if history and any("@" in name for name in history):
         if len(history) > 1 or at:
             raise InputError(
-                "a moment stands behind a history that is named alone",
+                "HISTORY@MOMENT cannot be combined with other histories or moments",
                 place="--history",
-                cure="name the moments by --at, or one history at a time",
+                cure="name the moments with --at, or one history at a time",
             )
         name, moment = moments.split(history[0])
         history, at = [name], [moment] if moment else None

@@ -40,10 +40,13 @@ def register(root: typer.Typer) -> None:
 
 
 def allocate(
-    scenarios: Annotated[Path, typer.Argument(help="JSON lines: name and input. - reads stdin.")],
+    scenarios: Annotated[
+        Path,
+        typer.Argument(help="File of JSON lines, each with a name and an input; - reads stdin."),
+    ],
     results: Annotated[
         Path | None,
-        console.file_option("--output-file", "-o", help="Where to write; default: stdout."),
+        console.file_option("--output-file", "-o", help="The file to write; default: stdout."),
     ] = None,
     allocator: Annotated[
         AllocatorVariant, typer.Option(help="Variant of upstream's allocator.")
@@ -60,13 +63,13 @@ def allocate(
         typer.Option(help="Add each node's reasons, and the defects of upstream that decided."),
     ] = False,
     check: Annotated[
-        bool, typer.Option(help="Let the independent checker judge every allocation.")
+        bool, typer.Option(help="Check every allocation with the independent checker.")
     ] = False,
 ) -> None:
-    """Run allocation scenarios: one line in, one line out, in the form of the conformance data.
+    """Run allocation scenarios in the form of the conformance data: one line in, one line out.
 
-    Each answer also has `elapsedMs` (allocation alone) and `steps`. With --check, exit code 1 when
-    an allocation breaks a rule that no known quirk explains.
+    Each answer also has `elapsedMs` (the time of the allocation alone) and `steps`. With --check,
+    the exit code is 1 if an allocation breaks a rule that no known quirk explains.
     """
     from app.domain.allocation import Allocation as Found
     from app.domain.allocation import Quirks, Variant, checking
@@ -110,26 +113,29 @@ def cel(
         str, typer.Argument(metavar="EXPR|CASES.jsonl", help="An expression, or a file of cases.")
     ],
     slices: Annotated[
-        Path | None, typer.Option(help="Manifests whose ResourceSlices are looked at.")
+        Path | None, typer.Option(help="Manifests with the ResourceSlices to evaluate on.")
     ] = None,
-    history: Annotated[str, typer.Option(help="A history whose devices are looked at.")] = "",
+    history: Annotated[str, typer.Option(help="A history with the devices to evaluate on.")] = "",
     at: Annotated[str, moments.option(help="Moment of the history.")] = "",
     second_opinion: Annotated[
         bool,
         typer.Option(
-            "--second-opinion", help="Ask cel-python as well, and show where it disagrees."
+            "--second-opinion", help="Also evaluate with cel-python, and show where it disagrees."
         ),
     ] = False,
     data: DataOption = None,
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help="text or json; for a file of cases the file to write."),
+        typer.Option(
+            "--output", "-o", help="text or json; for a file of cases, the file to write."
+        ),
     ] = "text",
 ) -> None:
-    """Try a device selector: per device whether it matches, the error, the cost, where it failed.
+    """Evaluate a device selector: the result, the cost and any error for each device.
 
-    With a file of cases (JSON lines as in the conformance data) every case is answered on one line.
-    Exit code 1 when the expression does not compile, 3 when a second opinion disagrees.
+    Given a file of cases (JSON lines as in the conformance data), the command answers each case on
+    one line. The exit code is 1 if the expression does not compile, and 3 if a second opinion
+    disagrees.
     """
     from app.domain import cel as language
 
@@ -142,7 +148,9 @@ def cel(
         _end_disagreeing(judge)
         return
     if output not in _FORMS:
-        raise InputError(f"{output!r} is not a form", place="--output", cure="use text or json")
+        raise InputError(
+            f"{output!r} is not an output format", place="--output", cure="use text or json"
+        )
     devices = _devices(slices, history, at, data)
     try:
         program = language.compile_expression(expression, environment=language.STORED)
@@ -275,7 +283,7 @@ def _devices(
     from app.domain.devices.inventory import Inventory
 
     if slices is None and not history:
-        raise InputError("no devices to look at", cure="give --slices FILE or --history NAME")
+        raise InputError("no devices to evaluate on", cure="give --slices FILE or --history NAME")
     if slices is not None:
         from app.bootstrap.manifests import read_documents
 

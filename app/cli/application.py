@@ -55,56 +55,56 @@ SECTIONS: dict[str, dict[str, str]] = {
         "up": "Serve the API, the controllers and the pages",
         "incidents": "Play known defects and traps of DRA",
     },
-    "Bring a cluster in": {
-        "import": "Read audit logs, dumps, watches, archives, terminals",
+    "Get a cluster": {
+        "import": "Import audit logs, dumps, watch streams, archives",
         "record": "Record a real cluster, read-only",
         "fleet": "Make nodes with devices, and pods that use them",
     },
     "Ask what happened": {
-        "findings": "What is wrong here, ranked",
-        "timeline": "What happened, a line for each event",
-        "why": "Why a pod, claim, device, rule … is as it is",
-        "map": "Who holds which devices",
+        "findings": "What is wrong, ranked by severity",
+        "timeline": "What happened, one line per event",
+        "why": "Reasons for the state of a pod, claim, device, rule …",
+        "map": "Which claims hold which devices",
         "capacity": "The largest claims that fit, over time",
-        "scan": "Which known defects a history shows",
+        "scan": "Which known defects occur in a history",
         "report": "An incident as one file, or as a trace for Perfetto",
-        "sql": "Ask the view tables in SQL",
+        "sql": "Query the view tables in SQL",
         "log": "The events as JSON lines",
     },
     "Ask what would happen": {
         "blast": "What a change would do to pods and claims",
-        "fit": "How many more of a claim or pod fit, and what limits them",
-        "fork": "Go on where a history stood, with changes",
-        "diff": "Where two histories part, decision by decision",
-        "rehearse": "What another release makes of a history",
-        "sweep": "Many histories under many releases, gates, changes",
+        "fit": "How many more copies of a claim or pod fit",
+        "fork": "Continue from a moment of a history, with changes",
+        "diff": "Where two histories differ, decision by decision",
+        "rehearse": "Replay a history under another release",
+        "sweep": "Run histories under many releases, gates and changes",
         "serve-replay": "Serve a recorded history as if it happened now",
-        "allocate": "Run allocation scenarios, one a line",
+        "allocate": "Run allocation scenarios, one per line",
     },
     "Prove": {
-        "verify": "Check the chain, the invariants, every decision",
-        "replay": "Rebuild the views, or decide all of it again",
-        "watch-over": "Judge a history while it goes on",
-        "head": "The signed head of a history",
+        "verify": "Check the chain, the invariants and every decision",
+        "replay": "Rebuild the views, or make all decisions again",
+        "watch-over": "Judge a history while it grows",
+        "head": "Print the signed head of a history",
     },
     "Write manifests and drivers": {
         "lint": "Check slices, classes, claims and rules",
-        "cel": "Try a device selector",
+        "cel": "Evaluate a device selector",
     },
-    "Pass on": {
-        "minimise": "Leave out what an incident does not need",
+    "Share": {
+        "minimise": "Reduce a history to what an incident needs",
         "export": "Write a bundle, manifests or a test",
     },
-    "Look after": {
+    "Manage": {
         "histories": "List, copy, rename and delete histories",
-        "controllers": "Switch controllers of a history on and off",
-        "profiles": "What each release stands for",
-        "kubeconfig": "A kubeconfig with a context for each history",
-        "completion": "Completion of words for bash, zsh and fish",
+        "controllers": "Switch the controllers of a history on and off",
+        "profiles": "What each profile means",
+        "kubeconfig": "Print a kubeconfig with a context for each history",
+        "completion": "Print the completion for bash, zsh and fish",
         "work": "Run controllers beside an API server",
         "project": "Keep the view tables beside an API server",
-        "migrate": "Bring the database to this program's schema",
-        "rebuild": "Fold the views of a history anew",
+        "migrate": "Migrate the database to this program's schema",
+        "rebuild": "Fold the views of a history again",
     },
 }
 """The commands by purpose, in the order of the program's help."""
@@ -145,7 +145,7 @@ root = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Re-run Kubernetes Dynamic Resource Allocation: replay, explain, verify.",
+    help="Replay, explain and verify Kubernetes Dynamic Resource Allocation.",
 )
 
 
@@ -164,9 +164,9 @@ def _of_all(
 
 @root.command()
 def completion(
-    shell: Annotated[Shell, typer.Argument(help="The shell whose words are to be completed.")],
+    shell: Annotated[Shell, typer.Argument(help="The shell to complete words in.")],
 ) -> None:
-    """Print what lets a shell complete commands, options, histories, objects and releases.
+    """Print the shell code that completes commands, options, histories, objects and releases.
 
     For bash, in ~/.bashrc: source <(redra completion bash). For zsh, after compinit in ~/.zshrc:
     source <(redra completion zsh). For fish: redra completion fish | source.
@@ -259,7 +259,7 @@ def _run(arguments: Sequence[str]) -> int:
 def _end_broken() -> int:
     """The exit code after a broken pipe: that of the command if the reader of stdout is gone."""
     if not console.is_unread():
-        console.complain("a connection broke while it was written to")
+        console.complain("a connection was closed during a write")
         return ExitCode.NO_ANSWER
     console.silence()
     return exit_codes.concluded()

@@ -18,20 +18,18 @@ def register(root: typer.Typer) -> None:
 
 
 def sql(
-    statement: Annotated[str, typer.Argument(help="One statement; - reads stdin.")] = "",
+    statement: Annotated[str, typer.Argument(help="One SQL statement; - reads stdin.")] = "",
     url: Annotated[
-        bool, typer.Option("--url", help="Print the address at which other clients may ask.")
+        bool, typer.Option("--url", help="Print the database URL for other clients.")
     ] = False,
-    history: Annotated[
-        str, typer.Option(help="Just the rows of this history, in every table.")
-    ] = "",
+    history: Annotated[str, typer.Option(help="Only rows of this history, in every table.")] = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Ask the view tables in SQL, as a role of the database that can do nothing but read them.
+    """Query the view tables in SQL, as a database role that can only read them.
 
-    docs/reference/views.md has the tables. Those of an imported history are filled by
-    `redra rebuild`, or while `redra up` runs.
+    docs/reference/views.md lists the tables. The tables of an imported history are filled by `redra
+    rebuild`, or while `redra up` runs.
     """
     from app.bootstrap import process_settings, questions, stores
 
@@ -41,7 +39,7 @@ def sql(
         return
     text = sys.stdin.read() if statement == "-" else statement
     if not text.strip():
-        raise InputError("nothing is asked", cure="give a statement, - for stdin, or --url")
+        raise InputError("there is no statement", cure="give a statement, - for stdin, or --url")
     answer = console.run(lambda: questions.ask(settings, text, history))
     columns, rows = answer.found.columns, answer.found.rows
     if output is Output.JSON:

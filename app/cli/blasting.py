@@ -27,29 +27,29 @@ def blast(
     ] = None,
     delete: Annotated[
         list[str] | None,
-        typer.Option(metavar=objects.METAVAR, help="What would be deleted; repeatable."),
+        typer.Option(metavar=objects.METAVAR, help="An object to delete; repeatable."),
     ] = None,
     cordon: Annotated[
         list[str] | None,
-        typer.Option(metavar="NODE", help="A node that would be cordoned; repeatable."),
+        typer.Option(metavar="NODE", help="A node to cordon; repeatable."),
     ] = None,
     drain: Annotated[
         list[str] | None,
-        typer.Option(metavar="NODE", help="A node that would be drained; repeatable."),
+        typer.Option(metavar="NODE", help="A node to drain; repeatable."),
     ] = None,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of what would be deleted.")
+        str, typer.Option("--namespace", "-n", help="Namespace of the objects to delete.")
     ] = "",
     history: Annotated[str, typer.Option(help=moments.HISTORY_OR_DEFAULT)] = "",
     at: Annotated[str, moments.option(help=moments.AT)] = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Tell what a change would do: pods evicted, claims, devices, pools and classes concerned.
+    """Show what a change would do: pods evicted, claims, devices, pools and classes concerned.
 
-    DeviceTaintRules, DeviceClasses, ResourceSlices, ResourceSlicePatches, Nodes and ResourceQuotas
-    can be proposed, pods and claims deleted, nodes cordoned or drained. Nothing is written. A
-    proposal that the API would refuse ends with exit code 2.
+    A change proposes DeviceTaintRules, DeviceClasses, ResourceSlices, ResourceSlicePatches, Nodes
+    or ResourceQuotas, deletes pods or claims, or cordons or drains nodes. Nothing is written. The
+    exit code is 2 for a proposal that the API would refuse.
     """
     import msgspec
 
@@ -62,7 +62,7 @@ def blast(
     placed = blasts.read_objects(source.settings, file or [])
     if not (placed or delete or cordon or drain):
         cure = "give -f FILE, --delete KIND/NAME, --cordon NODE or --drain NODE"
-        raise InputError("nothing is proposed", cure=cure)
+        raise InputError("no change is proposed", cure=cure)
     body = {
         "objects": [tree for _, tree in placed],
         "places": [place for place, _ in placed],

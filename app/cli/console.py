@@ -49,13 +49,13 @@ def is_wide() -> bool:
     return _form.get() is Output.WIDE
 
 
-ForceOption = Annotated[bool, typer.Option("--force", help="Write over what is there already.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite an existing file or folder.")]
 
 OutputOption = Annotated[
-    Output, typer.Option("--output", "-o", help="Form of the answer.", callback=_chosen)
+    Output, typer.Option("--output", "-o", help="Output format.", callback=_chosen)
 ]
 LongOutputOption = Annotated[
-    Output, typer.Option("--output", help="Form of the answer.", callback=_chosen)
+    Output, typer.Option("--output", help="Output format.", callback=_chosen)
 ]
 """The format option of commands whose -o is the file to write."""
 
@@ -69,8 +69,8 @@ def _no_form(file: Path | None) -> Path | None:
     """The file. Raises InputError for the name of a format."""
     if str(file) in {*Output}:
         raise InputError(
-            f"-o is the file to write here, and {str(file)!r} is a form of answers",
-            cure="name the file otherwise; the form is --output, where the command has one",
+            f"-o is the file to write here, and {str(file)!r} is an output format",
+            cure="use another file name; the output format is --output, if the command has one",
         )
     return file
 
@@ -103,7 +103,7 @@ def check_free(path: Path, *, force: bool) -> None:
         raise InputError("it is a folder", place=str(path), cure="name a new file")
     if path.is_file() and not force:
         raise InputError(
-            "it is there already", place=str(path), cure="name another, or overwrite it: --force"
+            "it already exists", place=str(path), cure="name another, or overwrite it: --force"
         )
 
 

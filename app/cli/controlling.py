@@ -18,16 +18,17 @@ def register(root: typer.Typer) -> None:
 def controllers(
     history: Annotated[str, typer.Argument(help="Name of the history.")],
     switches: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=on|off]…", help="What to switch.")
+        list[str] | None, typer.Argument(metavar="[NAME=on|off]…", help="Controllers to switch.")
     ] = None,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Tell which controllers of a history run, and switch them, while a server runs or not.
+    """Show which controllers of a history run, and switch them on and off.
 
-    The switch is the annotation redra.dev/controllers-off of the namespace kube-system: it stands
-    in the log with its moment, holds for every server of the history, and clients may set it too.
-    A controller that is switched on again begins with what is there.
+    A switch works whether or not a server runs. It is stored in the log, as the annotation
+    redra.dev/controllers-off of the namespace kube-system. It applies to every server of the
+    history, and clients may set it too. A controller that is switched on again starts from the
+    current state.
     """
     from app.bootstrap import managing, process_settings, stores
 

@@ -77,12 +77,14 @@ def demo(
 ) -> None:
     """Run the main job: make a cluster, fill it, taint it, explain it, export, import, verify.
 
-    Starts everything from nothing in a temporary folder and leaves nothing behind. Exit code 1
-    when any step disagrees.
+    The command creates everything in a temporary folder and removes it at the end. The exit code is
+    1 if any step disagrees.
     """
     if not examples.is_dir():
         raise InputError(
-            "there are no example manifests", place=str(examples), cure="run it in the clone"
+            "the example manifests are missing",
+            place=str(examples),
+            cure="run the command in a clone of the repository",
         )
     started = time.monotonic()
     try:
@@ -103,13 +105,13 @@ def _run(folder: Path, examples: Path) -> None:
         _heading("A cluster from nothing")
         for name in ("01-nodes", "02-classes", "03-gpu-slices", "04-tpu-slices", "05-templates"):
             _apply(server, examples / f"{name}.yaml")
-        _heading("Pods arrive until some cannot be placed")
+        _heading("Pods arrive until some cannot be scheduled")
         _apply(server, examples / "06-pods.yaml")
         _apply(server, examples / "07-more-pods.yaml")
-        pods = _wait(server, "every pod is placed or refused", _is_settled)
+        pods = _wait(server, "every pod is scheduled or unschedulable", _is_settled)
         bound, pending = _split(pods)
-        console.say(f"{len(bound)} pods are placed, {len(pending)} wait: {', '.join(pending)}")
-        _check(bool(bound) and bool(pending), "some pods are placed and some are not")
+        console.say(f"{len(bound)} pods are scheduled, {len(pending)} wait: {', '.join(pending)}")
+        _check(bool(bound) and bool(pending), "some pods are scheduled and some are not")
         _heading("The GPUs of a node are taken out of service")
         _apply(server, examples / "08-taint-rule.yaml")
         after = _wait(
@@ -176,7 +178,7 @@ def _wait(
         if is_done(pods):
             return pods
         time.sleep(0.1)
-    raise DemoFailed(f"after {SETTLE_SECONDS:.0f} s it is still not so that {what}")
+    raise DemoFailed(f"after {SETTLE_SECONDS:.0f} s this is still not true: {what}")
 
 
 def _is_settled(pods: list[dict[str, Any]]) -> bool:
@@ -208,13 +210,13 @@ def _hashes(data: Path, history: str) -> dict[str, str]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    _check(done.returncode == 0, f"rebuilding {history} gives what was there")
+    _check(done.returncode == 0, f"rebuilding {history} gives the same views")
     return {row["projection"]: row["after"] for row in json.loads(done.stdout)}
 
 
 def _check(holds: bool, claim: str) -> None:
     if not holds:
-        raise DemoFailed(f"it should be so that {claim}")
+        raise DemoFailed(f"this is not true: {claim}")
 
 
 def _heading(text: str) -> None:

@@ -30,17 +30,17 @@ class By(StrEnum):
 AgainOption = Annotated[
     bool,
     typer.Option(
-        help="Compare A with itself decided again: what came from outside is kept, and the "
-        "controllers do the rest, as in a decide replay. --profile, --gate and --quirk change "
-        "what they decide by."
+        help="Compare A with itself decided again: inputs from outside are kept, and the "
+        "controllers decide the rest, as in a decide replay. --profile, --gate and --quirk "
+        "change the rules of the controllers."
     ),
 ]
 
 ByOption = Annotated[
     By,
     typer.Option(
-        help="decisions: each pod, with causes; outcomes: where each pod is at the end; "
-        "objects: what exists at the end."
+        help="decisions: each pod, with causes; outcomes: the node of each pod at the end; "
+        "objects: the objects at the end."
     ),
 ]
 
@@ -51,40 +51,44 @@ def register(root: typer.Typer) -> None:
 
 
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A[@MOMENT]", help="A history, to its end.")],
+    a: Annotated[str, typer.Argument(metavar="A[@MOMENT]", help="A history, up to its end.")],
     b: Annotated[
         str, typer.Argument(metavar="B[@MOMENT]", help="The history to compare it with.")
     ] = "",
     again: AgainOption = False,
     profile: Annotated[
-        str | None, typer.Option(help="With --again, the Kubernetes version to decide as.")
+        str | None, typer.Option(help="With --again, the Kubernetes version whose rules decide.")
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
     at: Annotated[
         str,
-        moments.option(help="Compare up to this moment; by default to the earlier end."),
+        moments.option(help="Compare up to this moment; default: the earlier end."),
     ] = "",
     by: ByOption = By.DECISIONS,
     within: Annotated[
         float,
-        typer.Option(min=0, help="Seconds by which the same decision may be earlier or later."),
+        typer.Option(
+            min=0,
+            help="Seconds by which a decision may be earlier or later and still count as the same.",
+        ),
     ] = 1.0,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Compare two histories decision by decision: a fork and its parent, two recordings, two forks.
 
-    Root causes come first: other settings, and what outsiders wrote differently. Below each stand
-    the pods that follow from it (moved, newly unschedulable, newly placed, evicted, spared, earlier
-    or later), with the node or device at which the reasons of both sides part, and below these what
-    follows from them. Exits with 0 when nothing differs, and with 1 when something does.
+    Root causes come first: different settings, and different inputs from outside. Under each cause
+    are the pods that it affects (moved, newly unschedulable, newly placed, evicted, spared, earlier
+    or later), with the node or device for which the reasons of the two sides first differ, and
+    under these the differences that follow from them. The exit code is 0 if nothing differs, and 1
+    otherwise.
     """
     if bool(b) is again or (not again and (profile or gate or quirk)):
         raise InputError(
             "A is compared with another history, or with itself decided again (with --profile, "
             "--gate and --quirk)",
-            cure="name B, or say --again",
+            cure="name B, or add --again",
         )
     for side in (a, b):
         moments.split(side)

@@ -34,16 +34,17 @@ class ExitCode(IntEnum):
 
 
 MEANINGS = {
-    ExitCode.DONE: "Done; where something is judged, nothing is wrong and nothing differs.",
-    ExitCode.NO: "Answered, and the answer is no: something differs, is violated or wrong, a known "
-    "defect shows, a run failed.",
-    ExitCode.UNUSABLE: "Not answered, because of what was given: an option, a file, a moment, a "
-    "history or an object that is not there. Asked the same way it is refused again.",
+    ExitCode.DONE: "Success; if the command judges, nothing is wrong and nothing differs.",
+    ExitCode.NO: "Answered, and the answer is negative: something differs, is violated or wrong, "
+    "a known defect occurs, or a run failed.",
+    ExitCode.UNUSABLE: "Not answered, because of the input: a wrong option, or a file, moment, "
+    "history or object that does not exist. The same command is refused again.",
     ExitCode.IN_PART: "Answered in part: what could be compared agrees, and something could not be "
     "compared, or a second opinion disagrees.",
-    ExitCode.NO_ANSWER: "Not answered, because of something else: a database or a server does not "
-    "answer or lets nobody in, a disk is full. It may work when the cause is gone.",
-    ExitCode.DEFECT: "Not answered, because of a mistake in redra, which the traceback tells.",
+    ExitCode.NO_ANSWER: "Not answered, because of the environment: a database or a server does "
+    "not answer or refuses access, or a disk is full. The same command may "
+    "work later.",
+    ExitCode.DEFECT: "Not answered, because of a defect in redra, which the traceback shows.",
     ExitCode.INTERRUPTED: "Interrupted (Ctrl-C).",
 }
 
@@ -52,16 +53,16 @@ NEGATIVE = {
     "cel": "the expression does not compile (3: a second opinion disagrees)",
     "demo": "a step disagrees",
     "diff": "something differs",
-    "findings": "something is wrong, or a known defect shows",
-    "incidents run": "a fact does not come out",
-    "lint": "a finding is as grave as --fail-on",
-    "rebuild": "a view differs from what was there",
+    "findings": "something is wrong, or a known defect occurs",
+    "incidents run": "a fact is not observed",
+    "lint": "a finding has at least the severity of --fail-on",
+    "rebuild": "a view differs from the dropped one",
     "rehearse": "something changes (2: nothing could be compared)",
     "replay": "verify: it failed; decide: a difference is unexplained (3: in part)",
-    "scan": "a known defect or trap shows",
+    "scan": "a known defect or trap occurs",
     "sweep": "a run failed",
     "verify": "it failed (3: verified in part)",
-    "watch-over": "something is not as it must be, or a known defect shows",
+    "watch-over": "a rule is broken, or a known defect occurs",
 }
 """The condition for exit code 1 of each command with a verdict; others never exit with 1."""
 

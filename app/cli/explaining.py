@@ -29,24 +29,26 @@ def why(
         list[str],
         typer.Argument(
             metavar=objects.METAVAR,
-            help="pod/x, pod/NAMESPACE/x, device/DRIVER/POOL/NAME, …; KIND NAME and short names "
-            "as well.",
+            help="pod/x, pod/NAMESPACE/x, device/DRIVER/POOL/NAME, …; also KIND NAME, and short "
+            "names of kinds.",
         ),
     ],
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of the subject.")
+        str, typer.Option("--namespace", "-n", help="Namespace of the object.")
     ] = "default",
     history: Annotated[str, typer.Option(help=moments.HISTORY_OR_DEFAULT)] = "",
     at: Annotated[str, moments.option(help=moments.AT)] = "",
-    node: Annotated[str, typer.Option(help="Ask about just this node.")] = "",
+    node: Annotated[str, typer.Option(help="Explain only this node.")] = "",
     what_would_help: Annotated[
         bool,
-        typer.Option(help="Look for the smallest changes that would let the pod run; each proved."),
+        typer.Option(
+            help="Search for the smallest changes that would let the pod run; each is proved."
+        ),
     ] = False,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Say why something is as it is: node by node, request by request, device by device."""
+    """Explain the state of an object: node by node, request by request, device by device."""
     kind, _, name = objects.joined(subject).partition("/")
     parameters = {
         "kind": kind,

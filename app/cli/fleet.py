@@ -21,26 +21,25 @@ def fleet(
             help="a100-mig, h100-mig, tpu-8x8, nic, cpu, shared, or a file of the same form."
         ),
     ],
-    nodes: Annotated[int, typer.Option(help="How many nodes; whole groups for meshes.")] = 1,
+    nodes: Annotated[int, typer.Option(help="Number of nodes; for meshes, whole groups.")] = 1,
     history: Annotated[str, typer.Option(help="History to write to.")] = "default",
-    server: Annotated[str, typer.Option(help="URL of a running server to write to instead.")] = "",
-    seed: Annotated[int, typer.Option(help="Draws identifiers and incidents.")] = 1,
+    server: Annotated[str, typer.Option(help="URL of a running server to write to.")] = "",
+    seed: Annotated[int, typer.Option(help="Seed of identifiers and incidents.")] = 1,
     plan: Annotated[
         Path | None,
-        typer.Option(help="Taints and failures to let happen afterwards (YAML)."),
+        typer.Option(help="Taints and failures that happen afterwards (YAML)."),
     ] = None,
-    speed: Annotated[
-        float, typer.Option(min=0.001, help="Seconds of the plan that pass in one second.")
-    ] = 1.0,
+    speed: Annotated[float, typer.Option(min=0.001, help="Seconds of the plan per second.")] = 1.0,
     show: Annotated[
-        bool, typer.Option("--show", help="Print manifests and incidents, write nothing.")
+        bool, typer.Option("--show", help="Print manifests and incidents; write nothing.")
     ] = False,
     data: DataOption = None,
 ) -> None:
-    """Make nodes with devices: hardware from a profile, published as its driver would.
+    """Create nodes with devices: hardware from a profile, published as its driver would.
 
-    Run it again to bring pools up to date: what has changed goes to the next generation. With a
-    plan, devices are tainted, drivers and nodes lost and brought back, the same for the same seed.
+    Run the command again to bring pools up to date: changes go into the next generation. With a
+    plan, devices are tainted, and drivers and nodes fail and return; the same seed gives the same
+    incidents.
     """
     from app.analysis.fleet import generation as generator
     from app.analysis.fleet import incidents as fleet_incidents

@@ -50,8 +50,8 @@ PatchOption = Annotated[
 InputsOption = Annotated[
     Inputs,
     typer.Option(
-        help="none (default): a live cluster from there on; recorded: what users, drivers and "
-        "kubelets wrote afterwards goes on under virtual time, upon what was changed."
+        help="none (default): a live cluster from that moment on; recorded: the later writes of "
+        "users, drivers and kubelets are applied to the changed objects, under virtual time."
     ),
 ]
 
@@ -60,7 +60,7 @@ UntilOption = Annotated[
     moments.option(
         "--until",
         "--to",
-        help="With --inputs recorded, the last moment whose inputs go on; default: the end.",
+        help="With --inputs recorded, the last moment whose inputs are applied; default: the end.",
     ),
 ]
 
@@ -72,11 +72,14 @@ def register(root: typer.Typer) -> None:
 
 def fork(
     source: Annotated[
-        str, typer.Argument(metavar="HISTORY[@MOMENT]", help="Where it begins; its end by default.")
+        str,
+        typer.Argument(
+            metavar="HISTORY[@MOMENT]", help="The moment where the fork begins; default: the end."
+        ),
     ],
     history: Annotated[str, typer.Option(help="Name of the fork.")],
     profile: Annotated[
-        str | None, typer.Option(help="Kubernetes version that the fork imitates from there on.")
+        str | None, typer.Option(help="Kubernetes version that the fork imitates.")
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
@@ -84,7 +87,7 @@ def fork(
     delete: DeleteOption = None,
     patch: PatchOption = None,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of what is deleted and patched.")
+        str, typer.Option("--namespace", "-n", help="Namespace of the objects to delete and patch.")
     ] = "",
     inputs: InputsOption = Inputs.NONE,
     until: UntilOption = "",
@@ -92,16 +95,16 @@ def fork(
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Make a history that goes on where another stood, at once and without copying it.
+    """Create a history that continues from a moment of another, at once and without copying it.
 
     The fork is a cluster of its own: `redra up` serves it at /h/NAME/, and its controllers decide
-    by its own profile, gates and quirks. Its time goes on from the time of that moment. The source
-    never changes, and stays as long as the fork does. Deletions are made first, then patches, then
-    files are applied; when one is refused there is no fork.
+    by its own profile, gates and quirks. Its time continues from the time of that moment. The
+    source never changes, and it cannot be deleted while the fork exists. Deletions are made first,
+    then patches; then files are applied. If one of them is refused, no fork is created.
 
-    With --inputs recorded the fork holds what would have happened: the controllers decide again
-    while the recorded inputs come at their instants. It says what differs from the source, and
-    lists inputs that do not apply there any more.
+    With --inputs recorded, the fork holds what would have happened: the controllers decide again
+    while the recorded inputs arrive at their instants. The command reports differences from the
+    source, and lists inputs that no longer apply.
     """
     from app.bootstrap import garbage_collection, managing, process_settings, stores
 
@@ -113,7 +116,8 @@ def fork(
 
     if until and inputs is Inputs.NONE:
         raise InputError(
-            "--until is about recorded inputs, and none go on", cure="add --inputs recorded"
+            "--until applies to recorded inputs, and the fork has none",
+            cure="add --inputs recorded",
         )
     is_recorded = inputs is Inputs.RECORDED
     if is_recorded:
@@ -155,7 +159,7 @@ def _say(history: str, source: str, made: "managing.Fork", output: Output) -> No
         console.say_json({**body, "events": made.changes, **inputs_body})
         return
     console.say(
-        f"history {history} goes on after revision {made.revision} of history {source}"
+        f"history {history} continues after revision {made.revision} of history {source}"
         + (f", with {made.changes} more events" if made.changes else "")
     )
     for line in report.lines() if report is not None else ():

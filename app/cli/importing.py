@@ -30,39 +30,45 @@ def import_history(
     format: Annotated[
         str,
         typer.Option(
-            help="auto, or the format of files whose content does not tell it: audit, watch, "
-            "dump, bundle, kwok, kshrk, khi, simkube, simulator-record, simulator-export, "
+            help="auto, or the format of files whose content does not show it: audit, watch, dump, "
+            "bundle, kwok, kshrk, khi, simkube, simulator-record, simulator-export, "
             "scheduler-snapshot, scheduler-log, etcd or kine."
         ),
     ] = "auto",
     at: Annotated[
-        str, moments.option(help="When an object dump was made: an instant, or 10m before now.")
+        str,
+        moments.option(
+            help="The time of an object dump: an instant, or a duration before now, such as 10m."
+        ),
     ] = "",
     unwrap: Annotated[
-        str, typer.Option(help="Field that holds the audit event in a cloud export.")
+        str, typer.Option(help="The field that holds the audit event in a cloud export.")
     ] = "",
     secrets: Annotated[
-        bool, typer.Option(help="Take Secrets and ConfigMap data over too.")
+        bool, typer.Option(help="Import the data of Secrets and ConfigMaps too.")
     ] = False,
     keep_going: Annotated[
-        bool, typer.Option(help="Leave out what cannot be read, and list it.")
+        bool, typer.Option(help="Leave out unreadable parts, and list them.")
     ] = False,
     profile: Annotated[
         str | None,
-        typer.Option(help="Kubernetes version that the recording is of; default: as it says."),
+        typer.Option(
+            help="Kubernetes version of the recorded cluster; default: the recorded version."
+        ),
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Make a history of a recording: audit logs, watch streams, object dumps, support bundles.
+    """Import a recording as a history: audit logs, watch streams, object dumps, support bundles.
 
     Formats are detected by content; docs/reference/formats.md lists them. Several sources of the
-    same cluster are joined, folders and archives are opened, texts are taken apart, and what is in
-    no format is listed. A damaged line of a named log and a named manifest that no server takes
-    import nothing unless --keep-going. Ends with a fidelity report: what is there, what is missing,
-    and which answers are therefore unsure.
+    same cluster are joined. Folders and archives are opened, documents in texts are read one by
+    one, and files of no known format are listed. Without --keep-going, a damaged line of a named
+    log or a named manifest that no server would accept stops the import. The command ends with a
+    fidelity report: what the history holds, what is missing, and which answers are unsure because
+    of that.
     """
     from app.bootstrap import process_settings, recordings, stores
 
@@ -102,7 +108,9 @@ def _print(imported: "Imported") -> None:
         for head in imported.signed:
             console.say(f"signed head at revision {head.revision}: {head.key}")
         if not imported.signed:
-            console.note("note: the bundle has no signed head, so that it is whole is not proved")
+            console.note(
+                "note: the bundle has no signed head, which would prove that it is complete"
+            )
         return
     if (known := report.times_known) is not None:
         first, last = map(timestamps.seconds_text, known)
@@ -115,7 +123,7 @@ def _print(imported: "Imported") -> None:
     console.say()
     console.table(rows[0], rows[1:])
     console.say()
-    console.say(f"what is wrong in it: redra findings {imported.name}")
+    console.say(f"to see what is wrong in it: redra findings {imported.name}")
     console.flush()
     for place, problem in report.refusals:
         console.note(f"lost: {place}: {problem}")

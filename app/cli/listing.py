@@ -39,20 +39,18 @@ def register(root: typer.Typer) -> None:
 
 def histories(
     context: typer.Context,
-    deleted: Annotated[
-        bool, typer.Option("--deleted", help="List what is known of deleted ones.")
-    ] = False,
+    deleted: Annotated[bool, typer.Option("--deleted", help="List deleted histories.")] = False,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """List the histories of the database; of those that could not be opened, say why.
+    """List the histories of the database, and the reason for each that could not be opened.
 
-    The commands create, rename, copy and delete them.
+    The commands create, rename, copy and delete histories.
     """
     if context.invoked_subcommand is not None:
         if deleted or data is not None or output is not Output.TEXT:
             raise InputError(
-                "options of the list do not go with a command",
+                "options of the list cannot be combined with a command",
                 place=f"redra histories {context.invoked_subcommand}",
                 cure="put --data after it",
             )
@@ -138,27 +136,29 @@ def log(
     words: WordsArgument = None,
     history: Annotated[str, typer.Option(help="The same as an option.")] = "",
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Just events of this namespace.")
+        str, typer.Option("--namespace", "-n", help="Only events of this namespace.")
     ] = "",
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", "--watch", "-w", help="Go on with what happens next.")
+        bool, typer.Option("--follow", "-f", "--watch", "-w", help="Continue with new events.")
     ] = False,
     after: Annotated[
         str, moments.option("--after", "--since", help="Begin after this moment.")
     ] = "0",
     until: Annotated[str, moments.option("--until", "--at", help="Up to this moment.")] = "",
-    limit: Annotated[int, typer.Option(min=0, help="End after so many events; 0: no limit.")] = 0,
+    limit: Annotated[int, typer.Option(min=0, help="Maximum number of events; 0: no limit.")] = 0,
     data: DataOption = None,
 ) -> None:
     """Print the events of a history as JSON lines: all of them, or those of one object.
 
-    With an object, events are those that created, changed and deleted it; -n is its namespace. A
-    name that does not occur is refused, with the nearest.
+    The events of an object are those that created, changed and deleted it; -n is its namespace. For
+    a name that does not occur, the error suggests the nearest one.
     """
     named, about = objects.after_history(words or ())
     name, until = moments.placed(named, history, until)
     if follow and until:
-        raise InputError("what is followed has no end", place="--follow", cure=f"leave out {until}")
+        raise InputError(
+            "--follow and an end cannot be combined", place="--follow", cure=f"leave out {until}"
+        )
     source = AnswerSource(data)
     wanted = objects.ObjectFilter(objects.joined(about) if about else "", namespace)
     page = LogPart(after=after, until=until, limit=limit, is_followed=follow)

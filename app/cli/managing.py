@@ -32,7 +32,7 @@ def create(
     quirk: QuirkOption = None,
     data: DataOption = None,
 ) -> None:
-    """Make a history with what every new cluster has."""
+    """Create a history with the objects that every new cluster has."""
     from app.bootstrap import managing, process_settings, stores
 
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
@@ -42,17 +42,18 @@ def create(
             await managing.create(store, settings, name)
 
     console.run(run)
-    console.say(f"history {name} is made")
+    console.say(f"history {name} is created")
 
 
 def rename(
     name: Annotated[str, typer.Argument(help="Name of the history.")],
-    new_name: Annotated[str, typer.Argument(help="Name that it gets.")],
+    new_name: Annotated[str, typer.Argument(help="New name.")],
     data: DataOption = None,
 ) -> None:
-    """Give a history another name. Its log stays as it is.
+    """Rename a history. Its log stays as it is.
 
-    A server that serves it notices within REDRA_POLL_SECONDS and cuts off who follows it.
+    A server of the history notices within REDRA_POLL_SECONDS and ends the watches and streams of
+    its clients.
     """
     from app.bootstrap import managing, process_settings, stores
 
@@ -63,7 +64,7 @@ def rename(
             await managing.rename(store, name, new_name)
 
     console.run(run)
-    console.say(f"history {name} is called {new_name}")
+    console.say(f"history {name} is renamed to {new_name}")
 
 
 def copy(
@@ -74,7 +75,7 @@ def copy(
 ) -> None:
     """Copy a history, or its beginning: the same events, stamps and hashes.
 
-    Where the source is no recording, a server goes on with the copy as a cluster of its own.
+    If the source is not a recording, a server continues the copy as a cluster of its own.
     """
     from app.bootstrap import managing, process_settings, stores
 
@@ -98,16 +99,17 @@ def delete(
         bool,
         typer.Option(
             "--unfinished",
-            help="Also what imports and copies left that were killed; none may be running.",
+            help="Also delete the remains of killed imports and copies; none may be running.",
         ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     data: DataOption = None,
 ) -> None:
-    """Delete histories with their events, views and snapshots. A tombstone stays.
+    """Delete histories with their events, views and snapshots. A tombstone remains.
 
-    The tombstone has the name, the last revision and hash, and when and by whom it was deleted:
-    `redra histories --deleted`. Export what you may want back.
+    The tombstone has the name, the last revision and hash, the time of the deletion, and the user
+    who made it; `redra histories --deleted` lists tombstones. Export a history first if you may
+    need it again.
     """
     from app.bootstrap import managing, process_settings, stores
 
@@ -131,6 +133,6 @@ def delete(
 def confirm(question: str, *, cure: str) -> None:
     """Ask for confirmation. Raises InputError for a no, and without a terminal."""
     if not sys.stdin.isatty():
-        raise InputError(f"{question} nobody can be asked", cure=cure)
+        raise InputError(f"{question} there is no terminal to ask for confirmation", cure=cure)
     if not typer.confirm(question, err=True):
         raise InputError("nothing was done")

@@ -18,15 +18,15 @@ def register(root: typer.Typer) -> None:
 
 def profiles(
     name: Annotated[
-        str, typer.Argument(help="Just this profile, such as 1.36, or quirk, such as c15.")
+        str, typer.Argument(help="Only this profile, such as 1.36, or quirk, such as c15.")
     ] = "",
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Show what each profile stands for: its quirks, its feature gates, the versions it serves.
+    """Show what each profile means: its quirks, its feature gates, the versions it serves.
 
     A profile is the Kubernetes release that a history imitates. Patch releases have the gates and
-    versions of their minor release. The default is marked with a star. With the number of a
-    quirk it tells what that is, and which releases have it.
+    versions of their minor release. A star marks the default. Given the number of a quirk, the
+    command describes the quirk and lists the releases that have it.
     """
     from app.analysis import profiles as profile_facts
 

@@ -37,9 +37,7 @@ def register(root: typer.Typer) -> None:
 def head(
     named: Annotated[str, typer.Argument(metavar="[HISTORY]", help=moments.HISTORY)] = "",
     history: Annotated[str, typer.Option(help="The same as an option.")] = "",
-    to: Annotated[
-        str, moments.option("--to", "--at", help="The head as it was at this moment.")
-    ] = "",
+    to: Annotated[str, moments.option("--to", "--at", help="The head at this moment.")] = "",
     file: Annotated[
         Path | None, console.file_option("--output-file", "-o", help="Write it to this file.")
     ] = None,
@@ -51,8 +49,8 @@ def head(
 ) -> None:
     """Print the signed head of a history: its revision and hash, signed with the data folder's key.
 
-    Keep it where nobody who can write the database can write. `redra verify --head FILE` then
-    notices a log that was cut short or written anew.
+    Keep it where nobody with write access to the database can change it. `redra verify --head FILE`
+    then detects a log that was cut short or rewritten.
     """
     from app.adapters import whole_files
 
@@ -109,21 +107,21 @@ def verify(
     scheduler: SchedulerOption = None,
     live: Annotated[
         bool,
-        typer.Option("--live", help="Go on with what comes, as `redra watch-over` does."),
+        typer.Option("--live", help="Continue with new events, as `redra watch-over` does."),
     ] = False,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Verify a history: its chain, its invariants, every decision. Exit code 1 when it fails.
+    """Verify a history: its chain, its invariants, every decision. Exit code 1 if it fails.
 
-    The same as `redra replay --mode verify`, which takes more options. With --live it is what
-    `redra watch-over` does: each allocation of a scheduler is judged as it lands, and each finding
-    is a line.
+    The same as `redra replay --mode verify`, which has more options. With --live, the same as
+    `redra watch-over`: each allocation of a scheduler is judged when it is stored, and each finding
+    is one line.
     """
     if live:
         if len(sources) != 1 or head is not None or processes is not None or scheduler:
             raise InputError(
-                "--live judges one history as it comes",
+                "--live judges one growing history",
                 cure="name one history, and leave out --head, --processes and --scheduler",
             )
         watching.watch_over(sources[0], until=to, data=data, output=output)

@@ -15,40 +15,42 @@ def register(root: typer.Typer) -> None:
 
 
 def record(
-    history: Annotated[str, typer.Option(help="Name of the history, new or recorded before.")] = "",
+    history: Annotated[
+        str, typer.Option(help="Name of the history, a new or a recorded one.")
+    ] = "",
     kubeconfig: KubeconfigOption = "",
     context: Annotated[
         str, typer.Option(help="Context of the kubeconfig [default: the current one].")
     ] = "",
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Record objects of just this namespace.")
+        str, typer.Option("--namespace", "-n", help="Record only objects of this namespace.")
     ] = "",
     include: Annotated[
         list[str] | None,
-        typer.Option(metavar="KIND", help="Record this kind too, as secrets; may be repeated."),
+        typer.Option(metavar="KIND", help="Record this kind too, such as secrets; repeatable."),
     ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="KIND", help="Leave this kind out, as events; may be repeated."),
+        typer.Option(metavar="KIND", help="Leave this kind out, such as events; repeatable."),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Take what exists now, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Record what exists now, and stop.")] = False,
     rbac: Annotated[
-        bool, typer.Option("--rbac", help="Print the ClusterRole that recording needs, and end.")
+        bool, typer.Option("--rbac", help="Print the ClusterRole that recording needs, and stop.")
     ] = False,
     profile: Annotated[
         str | None,
-        typer.Option(help="Kubernetes version of the cluster; default: as it says."),
+        typer.Option(help="Kubernetes version of the cluster; default: the version it reports."),
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
     data: DataOption = None,
 ) -> None:
-    """Record a real cluster: its devices, pods, nodes and what the scheduler looks at beside them.
+    """Record a real cluster: its devices, pods, nodes and the other objects the scheduler reads.
 
-    Lists what exists, then watches until it is stopped (SIGTERM, SIGINT). The same command goes on
-    later where it ended. What may be missing is an event of the history (GapObserved), and answers
-    say so. Nothing in the cluster is ever changed. Secrets and ConfigMaps are read only with
-    --include.
+    The command lists what exists, then watches until it is stopped (SIGTERM, SIGINT). Run the same
+    command later to continue. A gap in which changes may be missing is an event of the history
+    (GapObserved), and answers mention it. Nothing in the cluster is ever changed. Secrets and
+    ConfigMaps are read only with --include.
     """
     from app.bootstrap import process_settings
     from app.bootstrap.recording import process, recorders
@@ -66,7 +68,9 @@ def record(
         console.say_yaml(recorders.cluster_role(wanted))
         return
     if not history:
-        raise InputError("a history is needed", place="--history", cure="name a new one")
+        raise InputError(
+            "the name of a history is missing", place="--history", cure="name a new one"
+        )
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
 
     def say(text: str) -> None:

@@ -49,22 +49,23 @@ class Pace(StrEnum):
 
 SourcesArgument = Annotated[
     list[str],
-    typer.Argument(metavar="HISTORY[@MOMENT]|FILE…", help="A history, or files of one."),
+    typer.Argument(metavar="HISTORY[@MOMENT]|FILE…", help="A history, or files of a recording."),
 ]
 
 ModeOption = Annotated[
     Mode,
     typer.Option(
-        help="fold: rebuild views; verify: check every decision where it was made; decide: "
-        "keep what came from outside and let the controllers do the rest again."
+        help="fold: rebuild views; verify: make every decision again from the views it was made "
+        "from; decide: keep the inputs from outside and let the controllers decide the rest "
+        "again."
     ),
 ]
 
 PaceOption = Annotated[
     Pace | None,
     typer.Option(
-        help="With decide, when controllers act. recorded (default): when they were seen acting "
-        "in the recording; virtual: as soon as there is something to do, and bindings take no time."
+        help="With decide, the times at which controllers act. recorded (default): the times of "
+        "the recording; virtual: as soon as there is work, and bindings take no time."
     ),
 ]
 
@@ -73,8 +74,8 @@ ProcessesOption = Annotated[
     typer.Option(
         min=1,
         max=64,
-        help="With verify, how many processes share the work of a long history (Dask); by default "
-        "as many as there are processors (REDRA_VERIFY_PROCESSES). Each holds the history's "
+        help="With verify, the number of processes that share the work of a long history (Dask); "
+        "default: the number of processors (REDRA_VERIFY_PROCESSES). Each holds the history's "
         "objects.",
     ),
 ]
@@ -99,8 +100,8 @@ HeadOption = Annotated[
 HeadKeyOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A public key that may have signed the head, besides that of the data folder: "
-        "ed25519:… or a PEM file. May be repeated."
+        help="A trusted public key for the signed head, besides that of the data folder: ed25519:… "
+        "or a PEM file. Repeatable."
     ),
 ]
 
@@ -108,8 +109,8 @@ SecondOpinionOption = Annotated[
     bool,
     typer.Option(
         "--second-opinion",
-        help="With verify, ask cel-python as well about every selector and device of the history; "
-        "where it disagrees or cannot answer, the outcome is verified in part.",
+        help="With verify, also evaluate every selector on every device of the history with "
+        "cel-python; if it disagrees or cannot answer, the outcome is verified in part.",
     ),
 ]
 
@@ -125,7 +126,7 @@ def replay(
     to: Annotated[str, moments.option("--to", "--at", help="Up to this moment.")] = "",
     profile: Annotated[
         str | None,
-        typer.Option(help="Kubernetes version to decide as; default: that of the history."),
+        typer.Option(help="Kubernetes version whose rules decide; default: the history's."),
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
@@ -138,15 +139,15 @@ def replay(
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Rebuild a history's views, verify it, or decide it again from its outside inputs.
+    """Rebuild the views of a history, verify it, or decide it again from its inputs from outside.
 
-    A source that names a history is that, HISTORY@MOMENT as it was then; any other is a file or
-    folder, read into memory and without a database, as ./NAME is always. verify exits with 0 when
-    everything was compared and agrees, with 1 when it failed (a broken chain, an invariant that did
-    not hold, a decision, effect or allocation that comes out differently), and with 3 when what
-    could be compared agrees and something could not. decide exits with 0 when nothing differs, with
-    1 when a difference is unexplained, and with 3 otherwise: a run proves the class of each, or it
-    is not comparable.
+    A source is the name of a history, or HISTORY@MOMENT for its state at a moment. Any other
+    source, and always ./NAME, is a file or folder, which is read into memory without a database.
+    For verify, the exit code is 0 if everything was compared and agrees, 1 if something fails (a
+    broken chain, a violated invariant, a decision, effect or allocation with another result), and 3
+    if what was compared agrees but something could not be compared. For decide, it is 0 if nothing
+    differs, 1 if a difference is unexplained, and 3 otherwise: a run proves the class of each
+    difference, or the difference is not comparable.
     """
     from app.bootstrap import garbage_collection, heads, process_settings, replays
 
@@ -210,7 +211,7 @@ def _scheduler(scheduler: str | None, processes: int | None) -> str | None:
     if processes is None:
         return scheduler
     if scheduler is not None:
-        raise InputError("a cluster is made or used, not both", place="--scheduler")
+        raise InputError("--processes and --scheduler cannot be combined", place="--scheduler")
     return ""
 
 
@@ -226,7 +227,7 @@ def _check_is_verify(mode: Mode, options: Mapping[str, object]) -> None:
     for option, value in options.items():
         if value is not None and mode is not Mode.VERIFY:
             raise InputError(
-                f"it is about verify replays, and this one is {mode.value}",
+                f"it applies to verify replays, and the mode is {mode.value}",
                 place=option,
                 cure="add --mode verify",
             )
@@ -236,7 +237,7 @@ def _pace(pace: Pace | None, mode: Mode) -> str:
     """The pace of a decide replay. Raises InputError for a pace in another mode."""
     if pace is not None and mode is not Mode.DECIDE:
         raise InputError(
-            f"it is about decide replays, and this one is {mode.value}",
+            f"it applies to decide replays, and the mode is {mode.value}",
             place="--pace",
             cure="add --mode decide",
         )
@@ -282,8 +283,9 @@ def _print_verify(report: Mapping[str, Any], output: Output) -> None:
     _print_doubts(report)
     if report["judgedAfter"]:
         console.say(
-            f"judged here: what came after revision {report['judgedAfter']}, at which the history "
-            "was forked; what came before is judged with the history that it was forked from"
+            f"judged here: events after revision {report['judgedAfter']}, at which the "
+            "history was forked; earlier events are judged with the history that it was "
+            "forked from"
         )
     if report["notJudged"]:
         console.say(
@@ -336,7 +338,7 @@ def _print_opinion(opinion: Mapping[str, Any] | None) -> None:
     for each in opinion["disagreements"][:SHOWN_MAX]:
         console.say(f"  device {each['device']}: {_side(each['expression'])}")
         error = f" ({each['error']})" if each["error"] else ""
-        console.say(f"    redra says {each['redra']}{error}, {by} says {each['second']}")
+        console.say(f"    redra: {each['redra']}{error}, {by}: {each['second']}")
     for reason, count in opinion["unsaid"].items():
         console.say(f"  no second opinion, {count}: {reason}")
     if opinion["unasked"]:
@@ -347,8 +349,8 @@ def _print_opinion(opinion: Mapping[str, Any] | None) -> None:
 
 
 _SETTINGS = {
-    "anchored": "settings: as the chain began",
-    "unanchored": "settings: not in the chain, which an older redra began",
+    "anchored": "settings: as at the beginning of the chain",
+    "unanchored": "settings: not in the chain, which an older version of redra began",
     "unknown": "settings: unknown whether they are those of the chain's beginning",
 }
 
@@ -368,11 +370,13 @@ def _print_chain(chain: Mapping[str, Any]) -> None:
             )
         else:
             console.say(
-                f"signed head at revision {head['revision']} by {head['key']}: proves nothing, "
-                "because nobody said that the key can be trusted (--head-key)"
+                f"signed head at revision {head['revision']} by {head['key']}: proves "
+                "nothing, because the key is not trusted (--head-key)"
             )
     if not any(head["trusted"] for head in chain["signedHeads"]):
-        console.say("signed head: none given, so a log cut together with its head is not noticed")
+        console.say(
+            "signed head: none given, so a log that was cut together with its head is not detected"
+        )
 
 
 def _print_doubts(report: Mapping[str, Any]) -> None:
@@ -398,7 +402,7 @@ def _print_decide(report: Mapping[str, Any], output: Output) -> None:
         rows.append((aspect, str(counted["same"]), str(counted["different"]), classes))
     console.table(("ASPECT", "SAME", "DIFFERENT", "WHY"), rows)
     for controller, users in report["writtenBy"].items():
-        console.say(f"taken for writes of {controller}: those of {_tallied(users)}")
+        console.say(f"counted as writes of {controller}: those of {_tallied(users)}")
     for why, count in report["notComparable"].items():
         console.say(f"not comparable, {count}: {why}")
     for why, count in report["notDone"].items():

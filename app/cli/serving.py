@@ -15,7 +15,7 @@ def _folder(text: str) -> Path:
     An empty text is refused: it is an unset variable, not the working folder.
     """
     if not text:
-        raise typer.BadParameter("must name a folder; it is empty")
+        raise typer.BadParameter("must not be empty: it names a folder")
     return Path(text)
 
 
@@ -44,13 +44,14 @@ AttachOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="HISTORY[=CONTEXT]",
-        help="Record a real cluster into this history and serve it; may be repeated.",
+        help="Record a real cluster into this history and serve it; repeatable.",
     ),
 ]
 CompactOption = Annotated[
     bool | None,
     typer.Option(
-        "--compact-like-etcd", help="Answer 410 for old revisions, to test clients with it."
+        "--compact-like-etcd",
+        help="Answer 410 for old revisions, as etcd does after compaction, to test clients.",
     ),
 ]
 QuirkOption = Annotated[
@@ -67,7 +68,7 @@ QuirkOption = Annotated[
 NewProfileOption = Annotated[
     str | None,
     typer.Option(
-        help="Kubernetes version that a new default history imitates; one that is there keeps its "
+        help="Kubernetes version that a new default history imitates; an existing one keeps its "
         "own."
     ),
 ]
@@ -75,7 +76,7 @@ WithoutOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME,…",
-        help="Run all controllers but these, in all histories; for a real one in their place.",
+        help="Controllers not to run, in all histories, because real ones take their place.",
     ),
 ]
 
@@ -83,7 +84,7 @@ WatchOverOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="HISTORY",
-        help="Judge this history as it goes on, as `redra watch-over` does; repeatable.",
+        help="Judge this history while it grows, as `redra watch-over` does; repeatable.",
     ),
 ]
 
@@ -111,22 +112,22 @@ def up(
     ] = None,
     authorization: Annotated[
         str | None,
-        typer.Option(help="open, or rbac by role objects [default: open on loopback, else rbac]."),
+        typer.Option(help="open, or rbac for role objects [default: open on loopback, else rbac]."),
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option(help="File of rules for users and groups, instead of roles.")
+        Path | None, typer.Option(help="File with rules for users and groups, instead of roles.")
     ] = None,
     compact: CompactOption = None,
     attach: AttachOption = None,
     kubeconfig: KubeconfigOption = "",
     watch_over: WatchOverOption = None,
 ) -> None:
-    """Serve: embedded database, migrations, API and controllers in one process.
+    """Serve the embedded database, migrations, API and controllers in one process.
 
-    Prints the URL when ready and writes DIR/kubeconfig, a second server on the same data
-    DIR/kubeconfig-PORT. Stops cleanly on SIGTERM and SIGINT. Other addresses than loopback need
-    --tls; docs/how-to/secure.md tells who is let in then. A cluster that is attached is recorded as
-    `redra record` does, and served at /h/HISTORY/ as it goes; nothing in it is changed.
+    The command prints the URL when it is ready, and writes DIR/kubeconfig; a second server on the
+    same data writes DIR/kubeconfig-PORT. SIGTERM and SIGINT stop it cleanly. An address other than
+    loopback needs --tls; docs/how-to/secure.md explains who has access then. An attached cluster is
+    recorded as with `redra record` and served live at /h/HISTORY/; nothing in it is changed.
     """
     from app.bootstrap import process_settings, serving
     from app.bootstrap.recording import wanted
@@ -174,16 +175,16 @@ def _names(texts: Sequence[str]) -> list[str]:
 
 def work(
     only: Annotated[
-        list[str] | None, typer.Option(help="Run just this controller; may be repeated.")
+        list[str] | None, typer.Option(help="Run only this controller; repeatable.")
     ] = None,
     history: Annotated[
-        list[str] | None, typer.Option(help="Work on just this history; may be repeated.")
+        list[str] | None, typer.Option(help="Run controllers only for this history; repeatable.")
     ] = None,
     data: DataOption = None,
 ) -> None:
     """Run controllers beside an API server, on the same database.
 
-    Each controller of a history has one leader; a second process takes over when it ends.
+    Each controller of a history has one leader; when it ends, a second process takes over.
     """
     from app.bootstrap import process_settings, serving
 
@@ -202,7 +203,7 @@ def work(
 
 def project(
     history: Annotated[
-        list[str] | None, typer.Option(help="Just this history; may be repeated.")
+        list[str] | None, typer.Option(help="Only this history; repeatable.")
     ] = None,
     data: DataOption = None,
     until_input_ends: Annotated[
@@ -211,7 +212,7 @@ def project(
 ) -> None:
     """Keep the view tables, which SQL users read, beside an API server on the same database.
 
-    `redra up` starts such a process by itself; set REDRA_PROJECTOR to do without.
+    `redra up` starts such a process by itself, unless REDRA_PROJECTOR says otherwise.
     """
     from app.bootstrap import process_settings, projecting
 

@@ -24,12 +24,13 @@ def migrate(
     yes: Annotated[
         bool,
         typer.Option(
-            "--yes-delete-all-histories", help="Do not ask before everything is deleted (base)."
+            "--yes-delete-all-histories",
+            help="Do not ask for confirmation before everything is deleted (base).",
         ),
     ] = False,
     data: DataOption = None,
 ) -> None:
-    """Bring the schema of the database to this program's version, or to another one.
+    """Migrate the schema of the database to this program's version, or to another one.
 
     `base` is the empty database: every history is deleted.
     """
@@ -59,7 +60,7 @@ def rebuild(
 ) -> None:
     """Drop the materialised views of a history, fold the log again and compare the state hashes.
 
-    Exit code 1 when a view differs from what was there.
+    The exit code is 1 if a view differs from the dropped one.
     """
     from app.bootstrap import process_settings, recordings, stores
 

@@ -24,14 +24,18 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 FindingsOption = Annotated[
-    bool, typer.Option(help="Judge the history too; a finding stands where it began.")
+    bool, typer.Option(help="Include findings, each at the revision where it began.")
 ]
 
 
 FollowOption = Annotated[
     bool,
     typer.Option(
-        "--follow", "-f", "--watch", "-w", help="Go on with what happens next; JSON as lines."
+        "--follow",
+        "-f",
+        "--watch",
+        "-w",
+        help="Continue with new entries; JSON is printed as lines.",
     ),
 ]
 LabelsOption = Annotated[
@@ -40,7 +44,7 @@ LabelsOption = Annotated[
         "--selector",
         "-l",
         metavar="LABELS",
-        help="Just objects with these labels (app=web,tier!=db), and claims made for such pods.",
+        help="Only objects with these labels (app=web,tier!=db), and claims created for such pods.",
     ),
 ]
 
@@ -64,41 +68,43 @@ def timeline(
     namespace: Annotated[
         str,
         typer.Option(
-            "--namespace", "-n", help="Just what happened in it, or to what its pods use."
+            "--namespace",
+            "-n",
+            help="Only entries of this namespace, or about objects that its pods use.",
         ),
     ] = "",
     all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="All namespaces, as without -n.")
+        bool, typer.Option("--all-namespaces", "-A", help="All namespaces (the default).")
     ] = False,
-    name: Annotated[str, typer.Option(help="Just what happened to objects of this name.")] = "",
+    name: Annotated[str, typer.Option(help="Only entries about objects of this name.")] = "",
     subject: Annotated[
         str, typer.Option("--object", metavar=objects.METAVAR, help="The same as an option.")
     ] = "",
     kind: Annotated[
         list[str] | None,
-        typer.Option(help="Just these kinds of entries, such as PodScheduled; repeatable."),
+        typer.Option(help="Only these kinds of entries, such as PodScheduled; repeatable."),
     ] = None,
     device: Annotated[
-        str, typer.Option(metavar="DRIVER/POOL/NAME", help="Just what has to do with a device.")
+        str, typer.Option(metavar="DRIVER/POOL/NAME", help="Only entries that concern this device.")
     ] = "",
-    node: Annotated[str, typer.Option(help="Just what has to do with a node.")] = "",
+    node: Annotated[str, typer.Option(help="Only entries that concern this node.")] = "",
     selector: LabelsOption = "",
-    since: Annotated[str, moments.option(help="From this moment on.")] = "",
+    since: Annotated[str, moments.option(help="Only entries from this moment on.")] = "",
     until: Annotated[str, moments.option("--until", "--at", help="Up to this moment.")] = "",
     follow: FollowOption = False,
-    last: Annotated[int, typer.Option(min=0, help="The last so many entries; 0: all.")] = 0,
+    last: Annotated[int, typer.Option(min=0, help="Number of latest entries to show; 0: all.")] = 0,
     decisions: Annotated[bool, typer.Option(help="Show each decision beside its effects.")] = False,
     findings: FindingsOption = False,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Tell what happened: one line per event that a person would want to know of.
+    """Show what happened: one line for each notable event.
 
     Moments are revisions (42), instants (2026-01-02T03:04:05Z, 03:04:05) or times before the end
-    (10m, 1h30m). Every time that is printed is one. The date is printed where it changes.
+    (10m, 1h30m). Every printed time is one of these. The date is printed where it changes.
     """
     if all_namespaces and namespace:
-        raise InputError("-A and -n exclude each other", cure="give one of them")
+        raise InputError("-A and -n cannot be combined", cure="give one of them")
     named, about = objects.after_history(words or ())
     if about and subject:
         raise InputError("the object is named twice", place="--object", cure="name it once")
@@ -129,10 +135,10 @@ def _check_findings(source: AnswerSource, wanted: dict[str, str], *, is_followed
     """Raise InputError for findings of a part of a history, of a followed one, or of a server."""
     if any(wanted[part] for part in ("namespace", "name", "object", "device", "node", "labels")):
         raise InputError(
-            "--findings are of a whole history", cure="name no object, device, node or labels"
+            "--findings applies to a whole history", cure="name no object, device, node or labels"
         )
     if is_followed:
-        raise InputError("findings are not followed", cure="redra watch-over follows them")
+        raise InputError("findings cannot be followed", cure="use redra watch-over")
     source.refuse_server("a timeline with findings")
 
 
@@ -174,7 +180,7 @@ def _tell(
             break
         rows.append(row)
     else:
-        raise ServerUnreachable("the server's answer breaks off")
+        raise ServerUnreachable("the server's answer is incomplete")
     with reading.rendering():
         telling.tell(rows)
     for line in lines:

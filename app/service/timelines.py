@@ -195,7 +195,9 @@ def _object(text: str) -> tuple[str, str, str, str]:
     kind, slash, name = text.partition("/")
     known = registry.spoken(kind)
     if not slash or not name:
-        raise InputError(f"{text!r} names nothing", cure="write it as KIND/NAME, as in pod/web")
+        raise InputError(
+            f"{text!r} does not name an object", cure="write it as KIND/NAME, as in pod/web"
+        )
     if not known:
         raise no_kind(kind)
     namespace, _, short = name.rpartition("/") if known[0].namespaced else ("", "", name)

@@ -56,7 +56,7 @@ def test_proposal_is_told_refused_and_never_written(data: Path, tmp_path: Path) 
 def test_nothing_proposed_ends_with_2(tmp_path: Path) -> None:
     code, _, error = redra("blast", data=tmp_path)
     assert code == 2
-    assert "nothing is proposed" in error
+    assert "no change is proposed" in error
     empty = tmp_path / "empty.yaml"
     empty.write_text("# nothing\n---\n")
     code, _, error = redra("blast", "-f", empty, data=tmp_path)

@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.slow]
 def test_empty_data_folder_is_refused_and_is_not_the_working_folder(command: str) -> None:
     code, out, error = redra(command, "--data", "")
     assert (code, out) == (2, "")
-    assert "Invalid value for '--data': must name a folder; it is empty" in error
+    assert "Invalid value for '--data': must not be empty: it names a folder" in error
 
 
 def test_own_processes_do_not_import_a_package_app_of_the_working_folder(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_version_is_printed() -> None:
 def test_words_that_name_no_object_are_refused(words: list[str], tmp_path: Path) -> None:
     code, out, error = redra("why", *words, data=tmp_path)
     assert (code, out) == (2, "")
-    assert f"{' '.join(words)!r} names nothing" in error
+    assert f"{' '.join(words)!r} does not name an object" in error
 
 
 @pytest.mark.parametrize("command", ["log", "timeline"])
@@ -301,13 +301,13 @@ def test_sources_of_a_replay_are_files_or_one_history() -> None:
     assert (code, error) == (2, "redra: missing.log: there is no such file\n")
     code, _, error = redra("replay", "one", "two")
     assert code == 2
-    assert error.startswith("redra: one, two: one history is read at a time")
+    assert error.startswith("redra: one, two: only one history can be read at a time")
 
 
 def test_folder_with_the_name_of_a_history_is_told_apart(tmp_path: Path) -> None:
     code, _, error = redra("replay", "examples", data=tmp_path)
     assert code == 0
-    note = "examples is read as the folder ./examples, as there is no such history\n"
+    note = "examples is read as the folder ./examples, because there is no such history\n"
     assert note in error
     data = tmp_path / "data"
     prepare(data)

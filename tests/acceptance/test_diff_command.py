@@ -77,9 +77,9 @@ def test_pods_of_manifests_are_placed_when_they_are_decided_again(data: Path) ->
         (("prod", "none"), "there is no history 'none'"),
         (("prod@x", "same"), "neither a revision nor an instant"),
         (("prod", "same", "--at", "999999"), "no revision 999999"),
-        (("prod",), "name B, or say --again"),
-        (("prod", "same", "--again"), "name B, or say --again"),
-        (("prod", "same", "--profile", "1.36"), "name B, or say --again"),
+        (("prod",), "name B, or add --again"),
+        (("prod", "same", "--again"), "name B, or add --again"),
+        (("prod", "same", "--profile", "1.36"), "name B, or add --again"),
         (("prod", "--again", "--profile", "1.1"), "1.1"),
     ],
 )

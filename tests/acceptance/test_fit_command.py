@@ -78,4 +78,4 @@ def test_what_cannot_be_combined_ends_with_2(tmp_path: Path) -> None:
     assert "cannot be combined" in error
     code, _, error = redra("fit", "--count", 2, data=tmp_path)
     assert code == 2
-    assert "--count goes with --class" in error
+    assert "--count needs --class" in error

@@ -57,8 +57,8 @@ def test_fork_is_made_with_its_edits_and_verifies(data: Path) -> None:
     )  # fmt: skip
     assert code == 0, error
     assert out == (
-        f"history what-if goes on after revision {before['revision']} of history prod, "
-        "with 2 more events\n"
+        f"history what-if continues after revision {before['revision']} of history prod, with "
+        "2 more events\n"
     )
     after = histories(data)
     assert after["prod"] == before
@@ -138,7 +138,7 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
         (("prod", "--history", "x", "--delete", "node/none"), "does not exist at that moment"),
         (("prod", "--history", "x", "--patch", "node/none"), "there is no patch"),
         (("prod", "--history", "x", "-f", "/none.yaml"), "No such file"),
-        (("prod@5", "--history", "x", "--until", "9"), "none go on"),
+        (("prod@5", "--history", "x", "--until", "9"), "the fork has none"),
         (("prod", "--history", "x", "--inputs", "recorded"), "there are no inputs after revision"),
         (("prod@5", "--history", "x", "--inputs", "recorded", "--until", "3"), "no inputs after"),
         (("prod@5", "--history", "x", "--inputs", "recorded", "--until", "99999"), "99999"),

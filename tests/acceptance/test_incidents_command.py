@@ -62,7 +62,7 @@ def test_scan_names_what_a_history_shows(tmp_path: Path) -> None:
         assert redra("import", manifest, "--history", "trap", data=data)[0] == 0
         assert redra("scan", "sound", data=data) == (
             0,
-            "none of the incidents that are looked for shows\n",
+            "none of the incidents that the scan looks for occurs\n",
             "",
         )
         code, out, _ = redra("scan", "trap", data=data)

@@ -235,10 +235,13 @@ def test_object_that_the_api_refuses_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["lint"], "nothing, or too much, is named"),
+        (["lint"], "either no source is given, or both files and a history"),
         (["lint", "gone.yaml"], "there is no such file"),
         (["lint", "examples/cluster", "--ignore", "no-such-rule"], "there is no rule"),
-        (["lint", "examples/cluster", "--history", "x"], "nothing, or too much, is named"),
+        (
+            ["lint", "examples/cluster", "--history", "x"],
+            "either no source is given, or both files and a history",
+        ),
     ],
 )
 def test_bad_questions_are_refused_in_one_sentence(words: list[str], message: str) -> None:

@@ -38,7 +38,7 @@ def test_histories_are_made_renamed_copied_and_deleted(data: Path) -> None:
     assert (code, json.loads(out)["chain"]["settings"]) == (0, "anchored")
     code, _, error = redra("histories", "delete", "two", data=data)
     assert code == 2
-    assert "delete two for good? nobody can be asked; add --yes" in error
+    assert "delete two for good? there is no terminal to ask for confirmation; add --yes" in error
     assert names(data) == ["three", "two"]
     assert redra("histories", "delete", "two", "--yes", data=data)[0] == 0
     code, _, error = redra("histories", "delete", "two", "--yes", data=data)
@@ -53,7 +53,10 @@ def test_everything_is_deleted_only_when_that_is_said(data: Path) -> None:
     assert redra("import", EXAMPLES, "--history", "kept", data=data)[0] == 0
     code, out, error = redra("migrate", "base", data=data)
     assert (code, out) == (2, "")
-    assert "delete all 1 histories (kept) for good? nobody can be asked" in error
+    assert (
+        "delete all 1 histories (kept) for good? there is no terminal to ask for confirmation"
+        in error
+    )
     assert "--yes-delete-all-histories" in error
     assert names(data) == ["kept"]
     code, out, _ = redra("migrate", "base", "--yes-delete-all-histories", data=data)

@@ -164,7 +164,7 @@ def test_interrupted_search_goes_on_where_it_was(soak: Path, tmp_path: Path) -> 
     with mock.patch.object(Judge, "judge", interrupt):
         code, _, error = redra("minimise", soak, "--keep", keep, "-o", small)
     assert code == 130
-    assert "the same command goes on from here" in error
+    assert "the same command continues from here" in error
     assert [path.name for path in folder.iterdir()] == ["small.zip.trials"]
     # A process that is killed in the middle of a line loses that line alone.
     with (folder / "small.zip.trials").open("ab") as file:
@@ -184,7 +184,7 @@ def test_time_that_is_over_is_said(soak: Path, tmp_path: Path) -> None:
             "minimise", soak, "--keep", "violation", "-o", tmp_path / "s.zip", "--seconds", "60"
         )
     assert code == 0, error
-    assert "not minimal: the time was over" in out
+    assert "not minimal: the time ran out" in out
     assert (tmp_path / "s.zip").exists()
 
 

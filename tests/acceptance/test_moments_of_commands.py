@@ -226,8 +226,8 @@ def test_kubeconfig_takes_a_moment_behind_one_history_alone(tmp_path: Path, word
     code, out, error = redra("kubeconfig", *words, data=tmp_path)
     assert (code, out) == (2, "")
     assert error == (
-        "redra: --history: a moment stands behind a history that is named alone; name the moments "
-        "by --at, or one history at a time\n"
+        "redra: --history: HISTORY@MOMENT cannot be combined with other histories or moments; "
+        "name the moments with --at, or one history at a time\n"
     )
 
 

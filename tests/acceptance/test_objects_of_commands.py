@@ -129,7 +129,7 @@ def test_parts_of_a_map_are_named_as_objects(data: Path) -> None:
         assert redra("map", *words, *named, data=data) == pool
     assert redra("map", "device/gpu.example.com/worker-1/gpu-0", *named, data=data) == pool
     code, out, error = redra("map", "pod/n-3", *named, data=data)
-    assert (code, out, "redra why pod/n-3 tells what it has" in error) == (2, "", True)
+    assert (code, out, "redra why pod/n-3 shows what it has" in error) == (2, "", True)
 
 
 @pytest.mark.database
@@ -140,7 +140,7 @@ def test_class_and_template_are_named_as_objects(data: Path) -> None:
     assert redra("fit", "deviceclass/gpu.example.com", *named, data=data) == plain
     assert redra("fit", "prod", "class", "gpu.example.com", *named, data=data) == plain
     code, _, error = redra("fit", "pod/n-3", *named, data=data)
-    assert (code, "nothing is placed by 'pod/n-3'" in error) == (2, True)
+    assert (code, "'pod/n-3' is neither a class nor a template" in error) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_class_and_template_are_named_as_objects(data: Path) -> None:
 def test_words_that_name_nothing_are_refused_alike(words: tuple[str, ...], tmp_path: Path) -> None:
     code, out, error = redra(*words, data=tmp_path)
     assert (code, out) == (2, "")
-    assert "names nothing; write it as KIND/NAME, as in pod/web" in error
+    assert "does not name an object; write it as KIND/NAME, as in pod/web" in error
 
 
 @pytest.mark.database

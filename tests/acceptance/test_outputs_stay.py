@@ -45,9 +45,7 @@ def test_file_that_is_there_is_overwritten_only_by_force(
     command, *options = words
     code, out, error = redra(command, bundle, *options, "-o", file)
     assert (code, out) == (2, "")
-    assert error == (
-        f"redra: {file}: it is there already; name another, or overwrite it: --force\n"
-    )
+    assert error == (f"redra: {file}: it already exists; name another, or overwrite it: --force\n")
     assert file.read_text() == "mine"
     code, _, error = redra(command, bundle, *options, "-o", file, "--force")
     assert code == 0, error
@@ -108,7 +106,7 @@ def test_tables_of_other_runs_are_overwritten_only_by_force(bundle: Path) -> Non
     table = (folder / "table.csv").read_bytes()
     code, out, error = sweep(1)
     assert (code, out) == (2, "")
-    assert "table.csv: it is there already, with other runs" in error
+    assert "table.csv: it already exists, with other runs" in error
     assert (folder / "table.csv").read_bytes() == table
     assert sweep(1, "--force")[0] == 0
     assert (folder / "table.csv").read_bytes() != table
@@ -121,8 +119,8 @@ def test_tables_of_other_runs_are_overwritten_only_by_force(bundle: Path) -> Non
     ("words", "said"),
     [
         (("--as", "pytest", "--never", "nonsense"), "--never: 'nonsense' is no predicate"),
-        (("--never", "violation"), "--never: it is not about bundles; add --as pytest"),
-        (("--as", "manifests", "--pod", "web"), "--pod: it does not go with --as manifests"),
+        (("--never", "violation"), "--never: it does not apply to bundles; add --as pytest"),
+        (("--as", "manifests", "--pod", "web"), "--pod: it cannot be combined with --as manifests"),
     ],
 )
 def test_option_that_is_wrong_is_the_one_that_is_named(

@@ -58,8 +58,11 @@ def test_head_of_an_unknown_key_proves_nothing(data: Path, tmp_path: Path) -> No
     arguments = ("verify", data / "h.redra")
     code, out, err = redra(*arguments, data=tmp_path / "elsewhere")
     assert code == 0, err
-    assert "proves nothing, because nobody said that the key can be trusted" in out
-    assert "signed head: none given, so a log cut together with its head is not noticed" in out
+    assert "proves nothing, because the key is not trusted" in out
+    assert (
+        "signed head: none given, so a log that was cut together with its head is not detected"
+        in out
+    )
     (tmp_path / "signer.pem").write_text(redra("head", "--public-key", data=data)[1])
     code, out, err = redra(
         *arguments, "--head-key", tmp_path / "signer.pem", data=tmp_path / "elsewhere"
@@ -109,4 +112,4 @@ def test_head_of_an_earlier_revision_is_of_the_event_there(data: Path) -> None:
 def test_option_without_verification_is_refused(data: Path) -> None:
     code, _, err = redra("replay", "h", "--head", data / "head.json", data=data)
     assert code == 2
-    assert "--head: it is about verify replays" in err
+    assert "--head: it applies to verify replays" in err

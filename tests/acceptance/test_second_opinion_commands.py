@@ -82,7 +82,7 @@ def test_disagreement_is_listed_and_ends_with_3(form, monkeypatch):
     code, out, _ = verify("-o", form)
     assert code == 3
     if form == "text":
-        assert "redra says error (no such key: noSuchAttribute), contrary says match" in out
+        assert "redra: error (no such key: noSuchAttribute), contrary: match" in out
         assert "verified in part: the second opinion disagrees" in out
         return
     report = json.loads(out)

@@ -254,7 +254,7 @@ def test_cluster_is_made_or_used(folder: Path, tmp_path: Path) -> None:
     code, _, error = redra(
         "sweep", plan, "-o", tmp_path / "out", "--workers", 2, "--scheduler", "tcp://127.0.0.1:1"
     )
-    assert (code, "not both" in error) == (2, True)
+    assert (code, "cannot be combined" in error) == (2, True)
 
 
 @pytest.mark.parametrize(

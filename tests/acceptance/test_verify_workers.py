@@ -252,13 +252,13 @@ def _divided_anywhere(sharing: type[Sharing]) -> Callable[..., None]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--processes", "2"), "--processes: it is about verify replays"),
-        (("--scheduler", "tcp://127.0.0.1:1"), "--scheduler: it is about verify replays"),
+        (("--processes", "2"), "--processes: it applies to verify replays"),
+        (("--scheduler", "tcp://127.0.0.1:1"), "--scheduler: it applies to verify replays"),
         (("--mode", "verify", "--processes", "0"), "Invalid value for '--processes'"),
         (("--mode", "verify", "--scheduler", "tcp://127.0.0.1:1"), "no scheduler answers"),
         (
             ("--mode", "verify", "--scheduler", "tcp://127.0.0.1:1", "--processes", "2"),
-            "a cluster is made or used, not both",
+            "--processes and --scheduler cannot be combined",
         ),
     ],
 )

@@ -90,7 +90,7 @@ def test_timeline_shows_a_finding_where_it_began(data):
     )
     assert "Finding" not in {row["kind"] for row in json.loads(later)}
     code, _, error = redra("timeline", "night", "--findings", "-n", "taints", data=data)
-    assert (code, "--findings are of a whole history" in error) == (2, True)
+    assert (code, "--findings applies to a whole history" in error) == (2, True)
 
 
 def test_verify_live_judges_as_watch_over_does(data):
@@ -99,7 +99,7 @@ def test_verify_live_judges_as_watch_over_does(data):
         "watch-over", "night", "--until", "532", "-o", "json", data=data
     )
     code, _, error = redra("verify", "night", "--live", "--processes", "2", data=data)
-    assert (code, "--live judges one history" in error) == (2, True)
+    assert (code, "--live judges one growing history" in error) == (2, True)
 
 
 def test_server_that_watches_over_a_history_counts_says_and_marks_what_it_finds(data, tmp_path):

@@ -199,7 +199,7 @@ async def test_refused_pod_runs_once_what_is_proposed_is_done(name: str) -> None
     proposed = [(one.text, edits_of(one, stuck.line)) for one in stuck.helps[:HELPS_MAX]]
     if stuck.classes:
         proposed.append(("the classes", [Apply(tree=a_class(name)) for name in stuck.classes]))
-    assert proposed, f"nothing is proposed for {key}"
+    assert proposed, f"no change is proposed for {key}"
     for text, edits in proposed:
         changed, _ = await forked(name, stuck.refused.before, *edits)
         assert runs(changed, key), f"{key} does not run after {text}"

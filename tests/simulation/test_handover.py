@@ -138,7 +138,7 @@ def test_manifests_are_taken_by_the_api_in_their_order(soak: Path, tmp_path: Pat
     )
     assert script.returncode == 0, script.stderr
     code, _, error = redra("export", soak, "--as", "manifests", "-o", folder)
-    assert (code, "it is there already" in error) == (2, True)
+    assert (code, "it already exists" in error) == (2, True)
 
 
 def test_case_is_allocated_as_it_says(soak: Path, tmp_path: Path) -> None:
@@ -174,9 +174,9 @@ def test_case_is_allocated_as_it_says(soak: Path, tmp_path: Path) -> None:
         (("--as", "pytest", "--never", "evicted"), "does not show it: evicted"),
         (("--as", "pytest", "--never", "nonsense"), "is no predicate"),
         (("--as", "pytest", "--never", "difference"), "a test cannot ask"),
-        (("--as", "manifests", "--never", "evicted"), "--never: it does not go with --as"),
-        (("--as", "manifests", "--with-secrets"), "--with-secrets: it does not go with"),
-        (("--expect", "repaired"), "--expect: it is not about bundles"),
+        (("--as", "manifests", "--never", "evicted"), "--never: it cannot be combined with --as"),
+        (("--as", "manifests", "--with-secrets"), "--with-secrets: it cannot be combined with"),
+        (("--expect", "repaired"), "--expect: it does not apply to bundles"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(

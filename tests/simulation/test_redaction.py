@@ -247,7 +247,7 @@ def test_nothing_that_a_person_wrote_is_left(form: str, tmp_path: Path) -> None:
     assert code == 0, error
     assert "every decision is the same" in out
     said = "configmaps 1, ingresses 1, leases 1, persistentvolumes 1, storageclasses 1\n"
-    assert f"left out, as no decision reads them (writes): {said}" in out
+    assert f"left out, because no decision reads them (writes): {said}" in out
     files = [made] if made.is_file() else sorted(made.iterdir())
     assert files
     for file in files:

@@ -226,7 +226,7 @@ async def test_closed_node_is_told_on_the_page_as_in_the_json(how):
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({}, "nothing is proposed"),
+        ({}, "no change is proposed"),
         ({"cordon": "no-such-node"}, "no-such-node"),
         ({"drain": "no-such-node"}, "no-such-node"),
         ({"manifest": "kind: Nonsense"}, ""),

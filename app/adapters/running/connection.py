@@ -168,7 +168,9 @@ def _refusal(code: int, body: bytes, url: str) -> Exception:
     except (ValueError, LookupError, TypeError, AttributeError):
         message, kind = "", ""
     if not message:
-        return ServerUnreachable(f"{url}: the server answers {code}, and not as redra does")
+        return ServerUnreachable(
+            f"{url}: the server answers {code}, and its answer is not one of redra"
+        )
     if code in (400, 422):
         return InputError(message)
     return _REFUSALS.get(code, Rejected)(message, resource=kind)

@@ -119,7 +119,7 @@ def blast(
     A refusal of a change that has a place is an InputError naming it.
     """
     if not changes:
-        raise InputError("nothing is proposed", cure="give a file or --delete KIND/NAME")
+        raise InputError("no change is proposed", cure="give a file or --delete KIND/NAME")
     if len(changes) > bounds.changes_max:
         raise InputError(
             f"{len(changes)} changes are more than {bounds.changes_max}",
@@ -198,7 +198,7 @@ def read_changes(
     for text in deletions:
         kind, slash, name = text.partition("/")
         if not slash or not kind or not name:
-            raise InputError(f"{text!r} names nothing", cure="write it as KIND/NAME")
+            raise InputError(f"{text!r} does not name an object", cure="write it as KIND/NAME")
         changes.append(ProposedDeletion(kind=kind, name=name))
     changes += [ProposedCordon(node=name) for name in cordons]
     changes += [ProposedDrain(node=name) for name in drains]

@@ -48,7 +48,7 @@ def changes(typed: Typed, limits: ApiLimits) -> Sequence[Change]:
     )
     if not proposed:
         raise InputError(
-            "nothing is proposed", cure="paste objects, or name one to delete or a node to close"
+            "no change is proposed", cure="paste objects, or name one to delete or a node to close"
         )
     return proposed
 

@@ -94,7 +94,7 @@ class Server:
             msgspec.json.decode(text, type=dict[str, msgspec.Raw])
         except (msgspec.DecodeError, ValueError) as problem:
             raise ServerUnreachable(
-                f"{self.connection.url}: the server answers not as redra does"
+                f"{self.connection.url}: the server's answer is not one of redra"
             ) from problem
         return text
 

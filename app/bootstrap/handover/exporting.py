@@ -310,7 +310,7 @@ def _write(path: Path, text: str) -> None:
 def _write_folder(path: Path, files: Sequence[manifests.File]) -> None:
     """Write a folder that must not exist yet."""
     if path.exists():
-        raise InputError("it is there already", place=str(path), cure="name a new folder")
+        raise InputError("it already exists", place=str(path), cure="name a new folder")
     try:
         partial = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         for file in files:

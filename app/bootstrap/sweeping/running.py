@@ -50,7 +50,7 @@ def check_tables(plan: Plan, bundles: dict[str, bytes], folder: Path) -> None:
         earlier = {""}
     if not earlier <= set(_names(plan, _digests(bundles)).values()):
         raise InputError(
-            "it is there already, with other runs",
+            "it already exists, with other runs",
             place=str(folder / there),
             cure="name another folder, or overwrite it: --force",
         )

@@ -12,7 +12,7 @@ from app.domain.errors import InputError
 from app.domain.values import moments
 
 METAVAR = "MOMENT"
-HISTORY = "Name of the history, or HISTORY@MOMENT: as it was then."
+HISTORY = "Name of the history, or HISTORY@MOMENT for its state at a moment."
 HISTORY_OR_DEFAULT = "Name of the history, or HISTORY@MOMENT [default: default]."
 FORMS = "42, 2026-01-02T03:04:05Z, 03:04:05, 10m"
 """Examples of moments: a revision, an instant, the last such time, a duration before the end."""
@@ -67,6 +67,6 @@ def _checked(value: Given) -> Given:
     return value
 
 
-AT = f"The moment: a revision, a time, or how long before the end ({FORMS})."
+AT = f"The moment: a revision, a time, or a duration before the end ({FORMS})."
 
 AtOption = Annotated[str, option(help="The same as HISTORY@MOMENT.")]

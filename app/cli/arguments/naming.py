@@ -19,7 +19,7 @@ def names_in(answer: Any) -> list[str]:
     """
     names = list(dict.fromkeys(_names(answer)))
     if not names and not _is_empty(answer):
-        raise InputError("this answer lists nothing that has a name", place="-o", cure="use json")
+        raise InputError("this answer has no names", place="-o", cure="use json")
     return names
 
 

@@ -23,7 +23,7 @@ WordsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[HISTORY] [KIND/NAME]",
-        help="The history, or HISTORY@MOMENT; an object to see alone.",
+        help="The history, or HISTORY@MOMENT; a single object to show.",
     ),
 ]
 
@@ -142,7 +142,7 @@ def joined(words: Sequence[str]) -> str:
     kind, slash, name = "/".join(parts).partition("/")
     is_one = len(parts) == 1 or (len(parts) == 2 and "/" not in parts[0])
     if not kind or not slash or not name.strip("/") or not is_one:
-        raise InputError(f"{' '.join(words)!r} names nothing", cure=_CURE)
+        raise InputError(f"{' '.join(words)!r} does not name an object", cure=_CURE)
     return f"{kind}/{name}"
 
 

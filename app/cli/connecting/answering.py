@@ -167,7 +167,7 @@ class AnswerSource:
         """Raise InputError if the user names a server for an answer that only the data can give."""
         if self.server is not None and self.server.is_named:
             raise InputError(
-                f"{what} is worked out from the data, which no server does",
+                f"{what} is computed from the data, and no server computes it",
                 place="--server",
-                cure="ask without it, on the machine that has the data",
+                cure="leave it out, and run the command on the machine that has the data",
             )

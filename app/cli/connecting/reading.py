@@ -26,14 +26,14 @@ _OPTIONS = (
     (
         "server",
         "URL",
-        "Ask this server; auto: one that runs on the data folder, none: open the data "
+        "The server to query; auto: the one that runs on the data folder, none: open the data "
         "[default: auto, REDRA_SERVER].",
     ),
-    ("context", "NAME", "Ask the server of this context of a kubeconfig."),
+    ("context", "NAME", "Query the server of this context of a kubeconfig."),
     (
         "kubeconfig",
         "FILE",
-        "The kubeconfig with the context [default: KUBECONFIG, ~/.kube/config].",
+        "The kubeconfig that has the context [default: KUBECONFIG, ~/.kube/config].",
     ),
 )
 
@@ -61,14 +61,14 @@ _HABITS = (
     (
         ("--watch", "-w"),
         True,
-        "the answer is of one moment; `redra timeline --watch`, `redra log --watch` and "
-        "`redra watch-over` go on with what happens",
+        "the answer is about one moment; use `redra timeline --watch`, `redra log --watch` or "
+        "`redra watch-over` to follow a history",
     ),
     (
         ("--selector", "-l"),
         False,
-        "labels are not looked at here; `redra timeline -l` and `redra map -l` do, and "
-        "`kubectl -l` reads any moment of a history by a context of `redra kubeconfig`",
+        "this command has no label selector; use `redra timeline -l` or `redra map -l`, or "
+        "`kubectl -l` with a context of `redra kubeconfig` for any moment",
     ),
 )
 """Options of kubectl that answers do not support: names, whether a flag, the alternative."""
@@ -124,7 +124,7 @@ def _choosing(ctx: Any) -> Iterator[None]:
             raise
         text = f"{type(problem).__name__}: {problem}"
         raise ServerUnreachable(
-            f"{url}: the server answers not as redra does ({text[:_PROBLEM_MAX]})"
+            f"{url}: the server's answer is not one of redra ({text[:_PROBLEM_MAX]})"
         ) from problem
     finally:
         _chosen.reset(before)

@@ -20,7 +20,7 @@ def files(sources: Sequence[str], settings: "Settings") -> tuple[Path, ...]:
     if not there:
         if len(sources) > 1:
             raise InputError(
-                "one history is read at a time, and there are no such files",
+                "only one history can be read at a time, and there are no such files",
                 place=", ".join(sources),
             )
         return ()
@@ -40,7 +40,7 @@ def files(sources: Sequence[str], settings: "Settings") -> tuple[Path, ...]:
         console.note(f"{name} is read as the history; the {noun} of that name is ./{name}")
         return ()
     if there[0].is_dir():
-        console.note(f"{name} is read as the folder ./{name}, as there is no such history")
+        console.note(f"{name} is read as the folder ./{name}, because there is no such history")
     return there
 
 

@@ -47,9 +47,9 @@ class Expect(StrEnum):
 ExpectOption = Annotated[
     Expect,
     typer.Option(
-        help="recorded: what the history's release decides; repaired: what the first release "
-        "decides that repairs a known defect which the history shows, or the switch of the defect "
-        "where none does: the test fails until then."
+        help="recorded: the decisions of the history's release; repaired: those of the first "
+        "release that repairs the known defect of the history, or, if no release does, those "
+        "with the defect switched off. The test then fails until the defect is repaired."
     ),
 ]
 
@@ -57,7 +57,7 @@ SecretsOption = Annotated[
     bool,
     typer.Option(
         "--with-secrets",
-        help="Put the key of the history's Secrets in: who has the bundle can read them.",
+        help="Include the key of the history's Secrets: anyone who has the bundle can read them.",
     ),
 ]
 
@@ -67,9 +67,9 @@ FormOption = Annotated[
         "--as",
         help="bundle: all events with their hashes; pytest: a test that decides the outside inputs "
         "again; manifests: a new folder with numbered files and a script for kubectl; "
-        "go-allocator-case: one allocation in the shape of upstream's tables; audit: lines of an "
-        "audit log; watch: a folder with a watch stream for each resource; objects: a List of what "
-        "is there at the moment; k8shark: a capture.",
+        "go-allocator-case: one allocation in the form of upstream's test tables; audit: "
+        "lines of an audit log; watch: a folder with a watch stream for each resource; "
+        "objects: a List of the objects at the moment; k8shark: a capture.",
     ),
 ]
 
@@ -77,9 +77,10 @@ RedactOption = Annotated[
     bool,
     typer.Option(
         "--redact",
-        help="Replace names, namespaces, values of labels and texts of attributes, in their "
-        "order; refused when a decision comes out otherwise. A bundle, and what other tools read, "
-        "then holds what came from outside and what the controllers here make of that.",
+        help="Replace names, namespaces, values of labels and texts of attributes, keeping their "
+        "order; refused if that changes a decision. A bundle, or a file for other tools, then "
+        "holds the inputs from outside and the decisions that redra's controllers make from "
+        "them.",
     ),
 ]
 
@@ -87,8 +88,9 @@ NeverOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PREDICATE",
-        help="What a test asserts not to be shown (as for `redra minimise --keep`); default: the "
-        "invariants that are violated, else it asserts the fate of each pod. May be repeated.",
+        help="What a test asserts not to happen (as for `redra minimise --keep`); default: the "
+        "violated invariants; if there are none, the test asserts the outcome of each pod. "
+        "Repeatable.",
     ),
 ]
 
@@ -110,18 +112,21 @@ def export(
     history: Annotated[
         str,
         typer.Argument(
-            metavar="HISTORY[@MOMENT]|FILE", help="A history; with --as also a recording."
+            metavar="HISTORY[@MOMENT]|FILE", help="A history; with --as, also a recording."
         ),
     ],
     file: Annotated[
-        Path, console.file_option("--output-file", "-o", help="The file, or folder, to write.")
+        Path, console.file_option("--output-file", "-o", help="The file or folder to write.")
     ],
     form: FormOption = Form.BUNDLE,
     redact: RedactOption = False,
     never: NeverOption = None,
     expect: ExpectOption = Expect.RECORDED,
     pod: Annotated[
-        str, typer.Option(help="For a case, the pod whose allocation it is; default: the last.")
+        str,
+        typer.Option(
+            help="For a case, the pod to take the allocation from; default: the last one."
+        ),
     ] = "",
     with_secrets: SecretsOption = False,
     force: ForceOption = False,
@@ -129,10 +134,10 @@ def export(
 ) -> None:
     """Write a history as a bundle: events with their hashes, settings, reports. Or hand it on.
 
-    audit, watch, objects and k8shark say less than a bundle does; they are read by redra too.
+    The forms audit, watch, objects and k8shark hold less than a bundle; redra can import them too.
 
-    A test, manifests and a case hold what came from outside; the controllers of whoever has it
-    do the rest. `redra minimise` makes the history small before.
+    A test, manifests and a case hold the inputs from outside; the controllers that run them make
+    the decisions. `redra minimise` makes a history small before you export it.
     """
     from app.bootstrap import process_settings
 
@@ -146,7 +151,7 @@ def export(
     if form not in (Form.MANIFESTS, Form.WATCH):
         console.check_free(file, force=force)
     elif file.exists():
-        raise InputError("it is there already", place=str(file), cure="name a new folder")
+        raise InputError("it already exists", place=str(file), cure="name a new folder")
     if redact and form in (Form.BUNDLE, *_FOR_TOOLS):
         _redacted(history, file, settings, form)
     elif form is Form.BUNDLE:
@@ -177,10 +182,10 @@ def _check(form: Form, flags: dict[str, bool], never: list[str] | None, pod: str
     for option, is_wrong in wrong.items():
         if is_wrong and form is Form.BUNDLE:
             raise InputError(
-                "it is not about bundles", place=option, cure=f"add --as {_FORMS[option]}"
+                "it does not apply to bundles", place=option, cure=f"add --as {_FORMS[option]}"
             )
         if is_wrong:
-            raise InputError(f"it does not go with --as {form.value}", place=option)
+            raise InputError(f"it cannot be combined with --as {form.value}", place=option)
 
 
 def _bundle(history: str, file: Path, settings: "Settings", *, with_secrets: bool) -> None:
@@ -221,8 +226,8 @@ def _say_written(written: "JsonObject", file: Path, form: Form, name: str) -> No
     console.say(f"{file}: {amounts} of history {name}")
     if left_out:
         console.note(
-            f"{counts.of(left_out, 'event')} left out, for which {form.value} has no form: "
-            "decisions, notes of the recording, first steps of removals"
+            f"{counts.of(left_out, 'event')} left out, because {form.value} cannot express "
+            "them: decisions, notes of the recording, first steps of removals"
         )
 
 
@@ -280,4 +285,4 @@ def _say_handed_over(done: "Exported", file: Path, *, is_redacted: bool) -> None
         )
         if done.left_out:
             shown = ", ".join(f"{name} {count}" for name, count in sorted(done.left_out.items()))
-            console.say(f"left out, as no decision reads them (writes): {shown}")
+            console.say(f"left out, because no decision reads them (writes): {shown}")

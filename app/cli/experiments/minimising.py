@@ -26,25 +26,28 @@ KeepOption = Annotated[
     str,
     typer.Option(
         metavar="PREDICATE",
-        help="What the history must go on to show: `violation [RULE]`, `unschedulable [POD] "
+        help="The fact that the history must still show: `violation [RULE]`, `unschedulable [POD] "
         "[because TEXT]`, `evicted [POD] [because TEXT]`, `differs profile=A,B|quirk=Q|gate=G "
-        "[CLASS]`, `difference [CLASS]` (of a decide replay), or `command WORD…`, which ends "
-        "with 0 on the bundle {}. Without `because` the kinds of causes in the message and the "
-        "main cause of the decision are kept.",
+        "[CLASS]`, `difference [CLASS]` (of a decide replay), or `command WORD…`, whose exit "
+        "code is 0 for the bundle {}. Without `because`, the kinds of causes in the message "
+        "and the main cause of the decision are kept.",
     ),
 ]
 
 
 SecondsOption = Annotated[
-    float | None, typer.Option(min=1, help="After so long write the smallest history so far.")
+    float | None,
+    typer.Option(
+        min=1, help="Stop after this many seconds, and write the smallest history so far."
+    ),
 ]
 
 WorkersOption = Annotated[
-    int, typer.Option(min=0, max=256, help="Try on so many local processes (Dask).")
+    int, typer.Option(min=0, max=256, help="Number of local processes that try candidates (Dask).")
 ]
 
 SchedulerOption = Annotated[
-    str, typer.Option(metavar="tcp://HOST:PORT", help="Try on an existing Dask cluster.")
+    str, typer.Option(metavar="tcp://HOST:PORT", help="Try candidates on an existing Dask cluster.")
 ]
 
 
@@ -58,7 +61,8 @@ def minimise(
     keep: KeepOption,
     file: Annotated[Path, console.file_option("--output-file", "-o", help="The bundle to write.")],
     profile: Annotated[
-        str | None, typer.Option(help="Kubernetes version to decide as; default: the history's.")
+        str | None,
+        typer.Option(help="Kubernetes version whose rules decide; default: the history's."),
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
@@ -70,15 +74,16 @@ def minimise(
     data: DataOption = None,
     output: LongOutputOption = Output.TEXT,
 ) -> None:
-    """Leave out of a history whatever it does not need to show something.
+    """Remove from a history everything that it does not need to show a given fact.
 
-    Objects go with what depends on them, then single writes, controllers, times, fields, items of
-    lists and devices. Only what came from outside is left out: controllers decide each candidate
-    anew, under virtual time. A recording that shows it only as it was recorded is taken so. What
-    --keep leaves open (the rule, the kind of cause, the class) is what the whole history shows.
+    The command removes objects together with what depends on them, then single writes, controllers,
+    times, fields, list items and devices. It removes only inputs from outside: controllers decide
+    each candidate again, under virtual time. If a recording shows the fact only as it was recorded,
+    the recorded decisions are kept. Whatever --keep does not specify (the rule, the kind of cause,
+    the class) is taken from the whole history.
 
-    The result is the same however many workers there are. Interrupted, nothing is written; the same
-    command goes on where it was.
+    The result does not depend on the number of workers. If you interrupt the command, nothing is
+    written; the same command then continues from there.
     """
     from app.analysis.minimise import predicates
     from app.bootstrap import executors, garbage_collection, process_settings, stores
@@ -115,7 +120,7 @@ def minimise(
                 tell=_Said(history.events).tell,
             )
     except KeyboardInterrupt:
-        console.note("interrupted: nothing is written; the same command goes on from here")
+        console.note("interrupted: nothing is written; the same command continues from here")
         raise
     if output is Output.JSON:
         console.say_json(done.to_json() | {"file": str(file)})
@@ -128,7 +133,7 @@ class _Said:
 
     def __init__(self, events: int) -> None:
         self._last = ""
-        console.note(f"{counts.of(events, 'event')}; running all of it")
+        console.note(f"{counts.of(events, 'event')}; running the whole history")
 
     def tell(self, state: "State") -> None:
         line = (
@@ -149,11 +154,11 @@ def _print(done: "Minimised", file: Path) -> None:
     console.say(f"shows {done.predicate}: {done.sighting}")
     if done.is_recorded:
         console.say(
-            "taken as recorded: decided by the controllers here, the history does not show it"
+            "kept as recorded: when redra's controllers decide again, the history does not show it"
         )
     console.say(
         "no single part can be left out"
         if done.is_minimal
-        else "not minimal: the time was over; run it again without --seconds to go on"
+        else "not minimal: the time ran out; run it again without --seconds to continue"
     )
     console.say(f"tried {counts.of(done.trials, 'history')} in {done.seconds:.0f} s")

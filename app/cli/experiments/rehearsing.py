@@ -18,10 +18,10 @@ def register(root: typer.Typer) -> None:
 
 def rehearse(
     history: Annotated[
-        str, typer.Argument(metavar="HISTORY[@MOMENT]", help="A history, to its end by default.")
+        str, typer.Argument(metavar="HISTORY[@MOMENT]", help="A history; default moment: its end.")
     ],
     release: Annotated[
-        str, typer.Option("--to", metavar="RELEASE", help="The release to come, such as 1.37.")
+        str, typer.Option("--to", metavar="RELEASE", help="The release to rehearse, such as 1.37.")
     ],
     gate: GateOption = None,
     quirk: QuirkOption = None,
@@ -29,13 +29,13 @@ def rehearse(
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Rehearse an upgrade: the recorded inputs of a history under another release.
+    """Rehearse an upgrade: replay the recorded inputs of a history under another release.
 
-    It names the objects that the other API refuses, fields and API versions that end, decisions and
-    texts that change, known defects that come and go, and what is unsure because of the recording.
-    What differs without the change is not counted. Gates and quirks of the history are kept;
-    --gate and --quirk say otherwise. Exits with 0 when nothing changes, with 1 when something
-    does, and with 2 when nothing could be compared.
+    The report lists objects that the other API refuses, fields and API versions that are no longer
+    served, decisions and messages that change, known defects that appear and disappear, and results
+    that are unsure because of the recording. Differences that also occur without the upgrade are
+    not counted. The history's gates and quirks are kept unless --gate or --quirk changes them. The
+    exit code is 0 if nothing changes, 1 if something changes, and 2 if nothing could be compared.
     """
     from app.analysis.rehearse import text
     from app.analysis.rehearse.report import Rehearsal

@@ -19,13 +19,13 @@ def register(root: typer.Typer) -> None:
 
 
 def sweep(
-    plan: Annotated[Path, typer.Argument(help="The plan, YAML.")],
+    plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.")],
     folder: Annotated[
         Path,
-        console.file_option("--output-folder", "-o", help="Where results and tables are kept."),
+        console.file_option("--output-folder", "-o", help="Folder for results and tables."),
     ],
     workers: Annotated[
-        int, typer.Option(min=0, max=256, help="Run on so many local processes (Dask).")
+        int, typer.Option(min=0, max=256, help="Number of local processes for the runs (Dask).")
     ] = 0,
     scheduler: Annotated[
         str, typer.Option(metavar="tcp://HOST:PORT", help="Run on an existing Dask cluster.")
@@ -36,11 +36,12 @@ def sweep(
 ) -> None:
     """Run histories or fleets under releases, gates, quirks, changes and orders of arrival.
 
-    Each run is decided anew from what came from outside. The table says how many pods were placed,
-    wait or were evicted, how long binding took, the largest claim of each class that still fits,
-    counters that no device can use, and how many pods fare otherwise than in the base: table.csv,
-    table.parquet (with redra[cluster]) and index.html. A run that is finished is not run again; one
-    that fails does not stop the others, and the exit code is 1.
+    Each run decides again from the inputs from outside. A table (table.csv, index.html, and
+    table.parquet with redra[cluster]) has for each run: the number of pods that were placed, wait
+    or were evicted; the duration of bindings; the largest claim of each class that still fits;
+    counters that no device can use; and the number of pods whose outcome differs from the base. A
+    finished run is not repeated. A run that fails does not stop the others, and the exit code is
+    then 1.
     """
     from app.analysis.sweep import plans
     from app.bootstrap import executors, garbage_collection, process_settings

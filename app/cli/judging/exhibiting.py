@@ -33,7 +33,7 @@ def register(root: typer.Typer) -> None:
 
 @group.command("list")
 def list_incidents(output: OutputOption = Output.TEXT) -> None:
-    """List all incidents: whether a defect or a trap, since when repaired, what it is."""
+    """List all incidents: defect or trap, the release that repairs it, and a title."""
     from app.bootstrap.gallery import exhibits
 
     shown = [exhibits.read(name) for name in exhibits.names()]
@@ -68,7 +68,7 @@ def list_incidents(output: OutputOption = Output.TEXT) -> None:
 
 @group.command("show")
 def show(name: Annotated[str, typer.Argument(help="An incident.")]) -> None:
-    """Tell the story of an incident, and what is to be seen with and without it."""
+    """Tell the story of an incident, and what is observed with and without it."""
     from app.analysis.incidents.incident import Variant
     from app.bootstrap.gallery import exhibits
 
@@ -86,13 +86,13 @@ def show(name: Annotated[str, typer.Argument(help="An incident.")]) -> None:
 @group.command("run")
 def run(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME…", help="Incidents; all if none is given.")
+        list[str] | None, typer.Argument(metavar="NAME…", help="Incidents; default: all.")
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Play incidents on a cluster in memory, with the defect and repaired, and judge the facts.
+    """Play incidents in memory, with the defect and repaired, and check the facts.
 
-    Nothing is stored. Exit code 1 when a fact does not come out.
+    Nothing is stored. The exit code is 1 if a fact is not observed.
     """
     from app.analysis.incidents.incident import Variant
     from app.bootstrap.gallery import exhibits, playing
@@ -127,14 +127,14 @@ def _row(name: str, variant: str, verdict: "FactCheck") -> dict[str, object]:
 def scan(
     named: Annotated[str, typer.Argument(metavar="[HISTORY]", help=moments.HISTORY)] = "",
     history: Annotated[str, typer.Option(help="The same as an option.")] = "",
-    at: Annotated[str, moments.option(help="The moment up to which the history counts.")] = "",
+    at: Annotated[str, moments.option(help="The moment up to which the history is scanned.")] = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Say which known defects and traps a history shows: where, how sure, what would repair them.
+    """Show which known defects and traps occur in a history: where, how certain, and the repair.
 
-    Attempts of the scheduler are made again, with each defect and without it. Exit code 1 when it
-    shows one. `redra incidents show NAME` tells the story of each.
+    The scheduler's attempts are made again with each defect and without it. The exit code is 1 if
+    one occurs. `redra incidents show NAME` tells the story of each.
     """
     from app.bootstrap.gallery import exhibits
 
@@ -158,7 +158,7 @@ def scan(
                 console.say(f"  objects: {', '.join(row['objects'])}")
                 console.say(f"  repaired in: {row['fixed']}; what to do: {row['repair']}")
             if not rows:
-                console.say("none of the incidents that are looked for shows")
+                console.say("none of the incidents that the scan looks for occurs")
     if left_out := answer["attempts_left_out"]:
         console.note(
             f"{counts.of(left_out, 'attempt')} of the scheduler were not made again: more than "

@@ -42,28 +42,28 @@ def lint(
         list[Path] | None,
         typer.Argument(metavar="SOURCE…", help="Files, folders, recordings; - reads stdin."),
     ] = None,
-    history: Annotated[str, typer.Option(help="A history that is looked at instead.")] = "",
+    history: Annotated[str, typer.Option(help="A history to check instead of files.")] = "",
     at: Annotated[str, moments.option(help="Moment of the history.")] = "",
     fail_on: Annotated[
-        Threshold, typer.Option(help="The least grave finding that ends with exit code 1.")
+        Threshold, typer.Option(help="The lowest severity of a finding for exit code 1.")
     ] = Threshold.ERROR,
     ignore: Annotated[
         list[str] | None, typer.Option(metavar="RULE", help="Leave a rule out; repeatable.")
     ] = None,
     profile: Annotated[
-        str | None, typer.Option(help="Kubernetes version whose API is asked.")
+        str | None, typer.Option(help="Kubernetes version whose API checks the objects.")
     ] = None,
     data: DataOption = None,
     output: Annotated[
-        LintOutput, typer.Option("--output", "-o", help="Form of the report.")
+        LintOutput, typer.Option("--output", "-o", help="Output format.")
     ] = LintOutput.TEXT,
 ) -> None:
-    """Check ResourceSlices, DeviceClasses, claims, templates and DeviceTaintRules by rules.
+    """Check ResourceSlices, DeviceClasses, claims, templates and DeviceTaintRules against rules.
 
-    For authors of drivers and of manifests, and for CI: each finding has its place, reason and
-    cure. All sources are looked at together, so that selectors meet the devices of other files. Of
-    a recording or history the last state counts, and how its pools changed. The page of lint rules
-    has all rules.
+    For authors of drivers and manifests, and for CI. Each finding has a place, a reason and a cure.
+    All sources are checked together, so that selectors are tried on the devices of other files. For
+    a recording or a history, the last state and the changes of its pools are checked.
+    docs/reference/lint.md lists the rules.
     """
     from app.analysis.lint import texts
     from app.analysis.lint.findings import Severity
@@ -71,7 +71,10 @@ def lint(
     from app.bootstrap.linting import sources as linting
 
     if bool(sources) == bool(history):
-        raise InputError("nothing, or too much, is named", cure="give SOURCE… or --history NAME")
+        raise InputError(
+            "either no source is given, or both files and a history",
+            cure="give SOURCE… or --history NAME",
+        )
     history, at = moments.split(history, at)
     settings = process_settings.settings(data=data, profile=profile)
     if sources:

@@ -26,7 +26,7 @@ def fit(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[HISTORY] [KIND/NAME]", help="The history; a device class or claim template."
+            metavar="[HISTORY] [KIND/NAME]", help="The history; a device class or a claim template."
         ),
     ] = None,
     file: Annotated[
@@ -55,10 +55,10 @@ def fit(
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Tell how many more copies of a claim or pod fit, on which nodes, and what limits them first.
+    """Show how many more copies of a claim or pod fit, on which nodes, and what limits them first.
 
-    Copies are placed one after another, as the scheduler would. Without -f, --class and --template
-    every class and every template is tried. Nothing is written.
+    Copies are placed one after another, as the scheduler would place them. Without -f, --class and
+    --template, every class and every template is tried. Nothing is written.
     """
     import msgspec
 
@@ -68,12 +68,12 @@ def fit(
     named, about = objects.after_history(words or ())
     if about:
         if class_name or template:
-            raise InputError("what is to fit is named twice", cure="name it once")
+            raise InputError("the class or template is named twice", cure="name it once")
         class_name, template, namespace = _subject(objects.joined(about), namespace)
     if sum(map(bool, (file, class_name, template))) > 1:
         raise InputError("-f, --class and --template cannot be combined", cure="give one of them")
     if count > 1 and not class_name:
-        raise InputError("--count goes with --class", cure="name a class, or leave --count out")
+        raise InputError("--count needs --class", cure="name a class, or leave --count out")
     place, at = moments.placed(named, history, at)
 
     parameters = {"class": class_name, "template": template, "namespace": namespace}
@@ -101,10 +101,10 @@ def capacity(
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Tell the largest claim of each class that fits, and counters that are stranded, over time.
+    """Show the largest claim of each class that fits, and stranded counters, over time.
 
-    Moments are sampled at equal distances of the log. A counter is stranded where something is left
-    of it that no free device can draw.
+    Moments are sampled at equal distances of the log. A counter is stranded if some of it is left
+    that no free device can draw.
     """
     import msgspec
 
@@ -149,7 +149,8 @@ def _subject(text: str, namespace: str) -> tuple[str, str, str]:
             place, _, short = name.rpartition("/")
             return "", short, place or namespace
     raise InputError(
-        f"nothing is placed by {text!r}", cure="name a deviceclass or a template, or use -f FILE"
+        f"{text!r} is neither a class nor a template",
+        cure="name a deviceclass or a template, or use -f FILE",
     )
 
 

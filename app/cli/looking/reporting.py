@@ -48,9 +48,9 @@ def report(
 ) -> None:
     """Write an incident as one file: its findings, their reasons, lanes, device map, timeline.
 
-    The page opens without a server, loads nothing, and needs no JavaScript: attach it to a bug
-    report. With --format perfetto everything that happened becomes tracks, arrows and counters in
-    Chrome's JSON trace-event format.
+    The page opens without a server, loads nothing and needs no JavaScript: attach it to a bug
+    report. With --format perfetto, the history becomes tracks, arrows and counters in Chrome's JSON
+    trace-event format.
     """
     import sys
 

@@ -27,10 +27,12 @@ AtOption = Annotated[str, moments.option(help=moments.AT)]
 LabelsOption = Annotated[
     str,
     typer.Option(
-        "--selector", "-l", metavar="LABELS", help="Just pools of nodes with these labels."
+        "--selector", "-l", metavar="LABELS", help="Only pools of nodes with these labels."
     ),
 ]
-DevicesOption = Annotated[bool, typer.Option(help="List each device with its holders, as -o wide.")]
+DevicesOption = Annotated[
+    bool, typer.Option(help="List each device with its holders, as -o wide does.")
+]
 
 _SIGNS = {"held": "#", "free": ".", "blocked": "x", "tainted": "!", "unusable": "?"}
 """The sign for each state of a device."""
@@ -52,21 +54,22 @@ def findings(
     named: HistoryArgument = "",
     history: HistoryOption = "",
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Just what is about objects of it.")
+        str,
+        typer.Option("--namespace", "-n", help="Only findings about objects of this namespace."),
     ] = "",
     all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="All namespaces, as without -n.")
+        bool, typer.Option("--all-namespaces", "-A", help="All namespaces (the default).")
     ] = False,
     at: AtOption = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Say what is wrong in a history, ranked: waiting pods, stuck claims, pools, invariants.
+    """List what is wrong in a history, ranked: waiting pods, stuck claims, pools, invariants.
 
-    Known defects of Kubernetes that show stand after the findings of their severity: an error where
-    one shows for certain, a warning for what is as designed, a notice where it may be something
-    else; `redra scan` tells them in full. What is printed under a finding is what `redra why`
-    takes. Exit code 1 when there is one.
+    Known defects of Kubernetes come after the other findings of the same severity: an error if the
+    defect is certain, a warning for behaviour that is as designed, a notice if there may be another
+    cause. `redra scan` has the details. The lines under a finding are arguments for `redra why`.
+    The exit code is 1 if there is a finding.
     """
     import msgspec
 
@@ -75,7 +78,7 @@ def findings(
     place, at = moments.placed(named, history, at)
     source = AnswerSource(data)
     if all_namespaces and namespace:
-        raise InputError("-A and -n exclude each other", cure="give one of them")
+        raise InputError("-A and -n cannot be combined", cure="give one of them")
     answer, scanned = source.ask_both(
         ("findings", "scan"), history=place, at=at, parameters={"namespace": namespace}
     )
@@ -93,7 +96,7 @@ def findings(
         for line in findings_lines(shown, defects, source.history(place)):
             console.say(line)
         if not scanned:
-            console.note("known defects were not looked for here: redra scan looks for them")
+            console.note("known defects were not searched for here; redra scan does that")
 
 
 def device_map(
@@ -101,19 +104,20 @@ def device_map(
         list[str] | None,
         typer.Argument(
             metavar="[HISTORY] [POOL|KIND/NAME]",
-            help="The history; just pools whose name holds this, DRIVER/POOL, node/NAME, device/….",
+            help="The history; only pools whose name contains this text, or DRIVER/POOL, "
+            "node/NAME, device/….",
         ),
     ] = None,
     history: Annotated[str, typer.Option(help=moments.HISTORY_OR_DEFAULT)] = "",
-    driver: Annotated[str, typer.Option(help="Just pools of this driver.")] = "",
-    node: Annotated[str, typer.Option(help="Just pools of this node.")] = "",
+    driver: Annotated[str, typer.Option(help="Only pools of this driver.")] = "",
+    node: Annotated[str, typer.Option(help="Only pools of this node.")] = "",
     selector: LabelsOption = "",
     at: AtOption = "",
     devices: DevicesOption = False,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Draw who holds what: pools by node, a sign for each device, counters with what is used.
+    """Draw which claims hold which devices: pools by node, a sign for each device, used counters.
 
     # is held, . free, x impossible because a counter has too little left, ! tainted, ? in a pool
     that cannot be used. Partitions of one physical device stand together.
@@ -200,7 +204,7 @@ def _shown_part(words: Sequence[str], driver: str, node: str) -> tuple[str, str,
     if "." in kind and len(words) == 1:
         # The name of a pool with its driver, as in maps and devices.
         return name, kind, node
-    raise InputError(f"a map has no {kind}", cure=f"redra why {kind}/{name} tells what it has")
+    raise InputError(f"the map shows no {kind}", cure=f"redra why {kind}/{name} shows what it has")
 
 
 def _pools_of(answer: bytes) -> set[str]:
@@ -261,9 +265,9 @@ def findings_lines(
             if one["severity"] == severity.value:
                 lines += _defect_lines(one)
     if answer.omitted:
-        lines.append(f"{counts.of(answer.omitted, 'finding')} of less weight left out")
+        lines.append(f"{counts.of(answer.omitted, 'finding')} of lower severity left out")
     if defects:
-        lines.append(f"what repairs known defects: redra scan {history}")
+        lines.append(f"repairs of known defects: redra scan {history}")
     return lines
 
 
@@ -309,7 +313,7 @@ def map_lines(answer: "DeviceMap", *, with_devices: bool) -> list[str]:
     for pool in answer.pools:
         if pool.node != node:
             node = pool.node
-            lines.append(f"node {node}" if node else "devices that several nodes reach")
+            lines.append(f"node {node}" if node else "devices that several nodes can use")
         lines += _pool_lines(pool, with_devices=with_devices)
     if answer.omitted:
         lines.append(f"{counts.of(answer.omitted, 'more pool')}: name a pool, --driver or --node")

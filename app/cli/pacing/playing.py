@@ -20,23 +20,25 @@ def serve_replay(
     history: Annotated[str, typer.Argument(help=moments.HISTORY)],
     speed: Annotated[
         str,
-        typer.Option(help="1x, 10x, any number, max, or step to stand still until a key or order."),
+        typer.Option(help="1x, 10x, any number, max, or step to wait for a key or request."),
     ] = "1x",
     begin: Annotated[
         str,
         moments.option(
-            "--from", "--since", help="Where to begin [default: what was there at first]."
+            "--from", "--since", help="The moment to begin at [default: the first objects]."
         ),
     ] = "",
     end: Annotated[
-        str, moments.option("--to", "--until", help="Where to stop [default: the end].")
+        str, moments.option("--to", "--until", help="The moment to stop at [default: the end].")
     ] = "",
     shift_times: Annotated[
         bool,
-        typer.Option("--shift-times", help="Move the times in objects to when they are shown."),
+        typer.Option(
+            "--shift-times", help="Shift the times in objects to the time at which they are shown."
+        ),
     ] = False,
     until_end: Annotated[
-        bool, typer.Option("--until-end", help="End the server when the replay has ended.")
+        bool, typer.Option("--until-end", help="Stop the server at the end of the replay.")
     ] = False,
     listen: Annotated[
         str | None, typer.Option(help="Address and port of the API [default: 127.0.0.1:8080].")
@@ -45,11 +47,12 @@ def serve_replay(
 ) -> None:
     """Serve a history at /h/HISTORY~paced/ as if it happened now, for controllers under test.
 
-    Lists and watches show the moving moment. What clients write lies over the recording; where a
-    recorded event cannot be shown as it was, that is a conflict, which is printed and stands in the
+    Lists and watches show the moving moment. Writes of clients change what is served. A recorded
+    event that can then not be shown as it was is a conflict, which is printed and stored in the
     log. Keys of the terminal and /redra/v1/histories/HISTORY~paced/replay change the pace and move
-    to other moments; a move backwards ends watches with 410, so that clients list anew. Playing
-    again begins anew in the same history; `redra histories delete` removes it. No controllers run.
+    to other moments. A move backwards ends watches with 410, so that clients list again. If you
+    play the history again, the replay restarts in the same history HISTORY~paced; `redra histories
+    delete` removes it. No controllers run.
     """
     from app.bootstrap import process_settings, serving
     from app.bootstrap.pacing.wanted import ReplayWanted

@@ -24,21 +24,23 @@ def watch_over(
     history: Annotated[str, typer.Argument(help=moments.HISTORY)],
     until: Annotated[
         str,
-        moments.option("--until", "--to", help="Where to end [default: goes on until stopped]."),
+        moments.option(
+            "--until", "--to", help="The moment to end at [default: until the command is stopped]."
+        ),
     ] = "",
     since: Annotated[
         str,
-        moments.option(help="Say nothing of what was to be said up to this moment; to go on."),
+        moments.option(help="Print only findings after this moment, to continue an earlier run."),
     ] = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Judge a history as it goes on: a live one, one that is recorded, or a replay.
+    """Judge a history while it grows: a live one, one that is being recorded, or a replay.
 
-    Decisions of redra and allocations of any scheduler are decided again, invariants are checked,
-    and known defects of the gallery looked for, as events come. Each finding is a line, in JSON
-    with -o json, and comes once. It is what `redra verify` and `redra scan` find in the same
-    history. Exit code 1 when something is not as it must be, or a known defect shows.
+    As events arrive, decisions of redra and allocations of any scheduler are made again, invariants
+    are checked, and known defects are looked for. Each finding is printed once, on one line (as
+    JSON with -o json). The findings are those of `redra verify` and `redra scan` for the same
+    history. The exit code is 1 if a rule is broken or a known defect occurs.
     """
     from app.bootstrap import process_settings
     from app.bootstrap.pacing import overseeing
@@ -65,7 +67,7 @@ def watch_over(
     watched = console.run(run)
     console.note(
         f"history {watched.history} up to revision {watched.revision}: {watched.failures} "
-        f"findings, {watched.others} that are known, unsure or from outside"
+        f"findings, {watched.others} known, unsure or from outside"
     )
     if watched.failures:
         exit_codes.conclude(ExitCode.NO)

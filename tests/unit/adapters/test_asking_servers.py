@@ -274,7 +274,7 @@ def test_answer_that_is_not_redras_is_refused_in_a_sentence(
     with answering(*([body] if body else []), status=status, kind=kind) as fake:
         code, out, error = redra(*words, "--server", fake.url, data=tmp_path)
     assert (code, out, error.count("\n")) == (4, "", 1), error
-    assert "not as redra does" in error or "empty" in error
+    assert "is not one of redra" in error or "empty" in error
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:99999", "http://127.0.0.1:x", "http://[::1"])

@@ -19,11 +19,11 @@ def test_watching_and_labels_are_refused_with_what_does_it(
     for option in ("--watch", "-w"):
         code, out, error = redra(*words, option, data=tmp_path)
         assert (code, out, error.count("\n")) == (2, "", 1)
-        assert "--watch: the answer is of one moment; `redra timeline --watch`" in error
+        assert "--watch: the answer is about one moment; use `redra timeline --watch`" in error
     for option in ("--selector", "-l") if words != ("map",) else ():
         code, out, error = redra(*words, option, "app=web", data=tmp_path)
         assert (code, out, error.count("\n")) == (2, "", 1)
-        assert "--selector: labels are not looked at here; `redra timeline -l`" in error
+        assert "--selector: this command has no label selector; use `redra timeline -l`" in error
 
 
 @pytest.mark.parametrize("words", [*COMMANDS, ("timeline",), ("log",)], ids=lambda words: words[0])

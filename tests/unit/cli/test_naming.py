@@ -39,7 +39,7 @@ def test_names_are_those_that_commands_take(answer: object, names: list[str]) ->
 
 
 def test_answer_without_names_is_refused_in_a_sentence() -> None:
-    with pytest.raises(InputError, match="lists nothing that has a name"):
+    with pytest.raises(InputError, match="this answer has no names"):
         naming.names_in({"history": "h", "largest": 3})
 
 
@@ -50,7 +50,7 @@ def test_answer_without_names_is_refused_in_a_sentence() -> None:
 def test_form_in_the_place_of_a_file_is_refused(words: tuple[str, ...], tmp_path: Path) -> None:
     code, out, error = redra(*words, "-o", "json", data=tmp_path)
     assert (code, out) == (2, "")
-    assert "-o is the file to write here, and 'json' is a form of answers" in error
+    assert "-o is the file to write here, and 'json' is an output format" in error
 
 
 @pytest.mark.parametrize("form", ["yaml", "name"])
