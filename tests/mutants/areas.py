@@ -1,0 +1,111 @@
+"""The areas of the code that are mutated together, each with the tests that judge it."""
+
+from dataclasses import dataclass
+
+UNIT = "tests/unit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Area:
+    """The modules to mutate, and the tests that must notice."""
+
+    sources: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+AREAS = {
+    "allocation": Area(
+        sources=("app/domain/allocation/*.py",),
+        tests=(
+            f"{UNIT}/allocation",
+            "tests/properties/test_allocation_search.py",
+            "tests/properties/test_allocation_laws.py",
+            "tests/conformance/test_allocator_upstream.py",
+            "tests/conformance/test_allocator_oracle.py",
+            "tests/conformance/test_consumable_capacity.py",
+        ),
+    ),
+    "devices": Area(
+        sources=("app/domain/devices/*.py",),
+        tests=(
+            f"{UNIT}/devices",
+            f"{UNIT}/allocation",
+            f"{UNIT}/controllers/test_slice_patches.py",
+            f"{UNIT}/controllers/test_eviction_inventory.py",
+            f"{UNIT}/controllers/test_scheduling_inventory.py",
+        ),
+    ),
+    "claims": Area(
+        sources=("app/domain/controllers/claims/*.py",),
+        tests=(
+            f"{UNIT}/controllers/test_claims.py",
+            f"{UNIT}/controllers/test_claims_inventory.py",
+            f"{UNIT}/controllers/test_claim_endings.py",
+        ),
+    ),
+    "eviction": Area(
+        sources=("app/domain/controllers/eviction/*.py",),
+        tests=(
+            f"{UNIT}/controllers/test_eviction.py",
+            f"{UNIT}/controllers/test_eviction_inventory.py",
+            f"{UNIT}/controllers/test_restarts.py",
+            f"{UNIT}/controllers/test_refused_events.py",
+        ),
+    ),
+    "scheduling": Area(
+        sources=("app/domain/controllers/scheduling/*.py",),
+        tests=(f"{UNIT}/controllers",),
+    ),
+    "writer": Area(
+        sources=(
+            "app/service/writing.py",
+            "app/domain/objects/write/sealing.py",
+            "app/domain/objects/write/staging.py",
+        ),
+        tests=(
+            f"{UNIT}/service/test_writing.py",
+            f"{UNIT}/service/test_write_step.py",
+            "tests/properties/test_writer_laws.py",
+            "tests/api/test_joined_writes.py",
+            "tests/api/test_limits.py",
+            "tests/api/test_secrets.py",
+            "tests/api/test_writes.py",
+        ),
+    ),
+    "watches": Area(
+        sources=("app/service/watches.py",),
+        tests=(
+            f"{UNIT}/service/test_watch_hub.py",
+            f"{UNIT}/service/test_recent_events.py",
+            f"{UNIT}/service/test_writing.py",
+            "tests/api/test_watches.py",
+            "tests/api/test_fanout.py",
+        ),
+    ),
+    "verify": Area(
+        sources=(
+            "app/service/replays/verifying.py",
+            "app/analysis/verify/parts.py",
+            "app/analysis/verify/compare.py",
+            "app/analysis/verify/redecide.py",
+        ),
+        tests=(f"{UNIT}/analysis/verify/test_parts.py", f"{UNIT}/service/test_replaying.py"),
+    ),
+    "invariants": Area(
+        sources=("app/analysis/verify/invariants/*.py",),
+        tests=(f"{UNIT}/analysis/invariants",),
+    ),
+    "decide": Area(
+        sources=("app/service/replays/deciding/*.py", "app/analysis/replay/*.py"),
+        tests=(
+            f"{UNIT}/analysis/replay",
+            f"{UNIT}/service/test_changed_worlds.py",
+            "tests/conformance/test_decide_altered.py",
+            "tests/conformance/test_decide_nodes.py",
+            "tests/conformance/test_decide_ourselves.py",
+            "tests/conformance/test_forks_with_recorded_inputs.py",
+            "tests/simulation/test_forks_with_inputs.py",
+        ),
+    ),
+}
+"""What is mutated together, and judged by which tests."""
