@@ -3,7 +3,8 @@
 The seed draws the mutants, so that a run fits the available time; without `--mutants` all of them
 run. The score is the share of killed mutants (a timeout kills), with the interval of 95 % (Wilson)
 that a sample of this size leaves open; survivors are printed as differences, for review one by one.
-`--part 2/4` runs a quarter of the sample, `--only NAME …` some mutants again.
+`--part 2/4` runs a quarter of the sample, `--only NAME …` some mutants again, and `--tests PATH …`
+judges by other tests than those of the area, such as its quick ones first.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import os
 import random
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,11 +35,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--part", default="1/1", help="a part of the sample, such as 2/4")
     parser.add_argument("--only", nargs="*", default=[], help="names of mutants to run instead")
+    parser.add_argument("--tests", nargs="*", default=[], help="judge by these tests instead")
     parser.add_argument("--seconds", type=float, default=60, help="of tests for each mutant")
     parser.add_argument("--all", action="store_true", help="print killed mutants, too")
     chosen = parser.parse_args(arguments)
     os.chdir(REPOSITORY)
     area = AREAS[chosen.area]
+    if chosen.tests:
+        area = replace(area, tests=tuple(chosen.tests))
     every = [
         mutant
         for pattern in area.sources

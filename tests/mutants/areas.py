@@ -20,6 +20,7 @@ AREAS = {
             f"{UNIT}/allocation",
             "tests/properties/test_allocation_search.py",
             "tests/properties/test_allocation_laws.py",
+            "tests/properties/test_allocation_likeness.py",
             "tests/conformance/test_allocator_upstream.py",
             "tests/conformance/test_allocator_oracle.py",
             "tests/conformance/test_consumable_capacity.py",
