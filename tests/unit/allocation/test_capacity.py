@@ -58,6 +58,10 @@ VIOLATIONS = [
     ("7", {"default": "1"}, False),
     ("1Gi", {"default": "1Gi", "validValues": ["2Gi"]}, False),
     ("1024Mi", {"default": "1Gi", "validValues": ["2Gi"]}, True),
+    ("4", {"validRange": {"step": "2", "max": "8"}}, False),
+    ("3", {"validRange": {"step": "2", "max": "8"}}, True),
+    ("8", {"validRange": {"step": "2", "max": "8"}}, False),
+    ("10", {"validRange": {"step": "2", "max": "8"}}, True),
 ]
 
 

@@ -2,7 +2,15 @@
 
 import pytest
 
-from app.domain.allocation import AllocatedState, Allocator, Bounds, DoesNotFit, Failure, Variant
+from app.domain.allocation import (
+    AllocatedState,
+    Allocator,
+    Bounds,
+    DoesNotFit,
+    Failure,
+    Scope,
+    Variant,
+)
 from app.domain.devices.inventory import Inventory
 from tests.worlds.builders import (
     ALL_ON,
@@ -298,3 +306,15 @@ def test_answer_is_remembered_until_something_of_the_node_changes() -> None:
         }
     )
     assert [ask("n0"), ask("n1")] == [[["r0: d7"]], None]
+
+
+def test_node_selector_that_cannot_be_read_ends_the_attempt_before_the_first_step() -> None:
+    terms = [{"matchExpressions": [{"key": "zone", "operator": "Near", "values": ["a"]}]}]
+    unreadable = resource_slice(
+        "s", device("d0"), node=None, nodeSelector={"nodeSelectorTerms": terms}
+    )
+    answer = allocator(unreadable).allocate(node(), [claim(request("r0"))])
+    assert isinstance(answer, Failure)
+    assert (answer.scope, answer.steps, answer.case) == (Scope.FATAL, 0, None)
+    assert "failed to perform node selection for slice s" in answer.text
+    assert not answer.timed_out
