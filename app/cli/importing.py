@@ -16,6 +16,15 @@ from app.domain.values import counts, timestamps
 if TYPE_CHECKING:
     from app.bootstrap.recordings import Imported
 
+FormatOption = Annotated[
+    str,
+    typer.Option(
+        help="auto, or the format of files whose content does not show it: audit, watch, dump, "
+        "bundle, kwok, kshrk, khi, simkube, simulator-record, simulator-export, "
+        "scheduler-snapshot, scheduler-log, etcd or kine."
+    ),
+]
+
 
 def register(root: typer.Typer) -> None:
     """Add the command of this module."""
@@ -27,14 +36,7 @@ def import_history(
         list[Path], typer.Argument(metavar="SOURCE…", help="Files or folders of one cluster.")
     ],
     history: Annotated[str, typer.Option(help="Name of the new history.")],
-    format: Annotated[
-        str,
-        typer.Option(
-            help="auto, or the format of files whose content does not show it: audit, watch, dump, "
-            "bundle, kwok, kshrk, khi, simkube, simulator-record, simulator-export, "
-            "scheduler-snapshot, scheduler-log, etcd or kine."
-        ),
-    ] = "auto",
+    format: FormatOption = "auto",
     at: Annotated[
         str,
         moments.option(
