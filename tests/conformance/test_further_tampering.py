@@ -1,8 +1,7 @@
 """Recordings altered once more, and the verdicts of verify and decide, fixed before the first run.
 
 What no control plane does fails and is unexplained; what changes nothing is verified and agrees;
-who wrote is named. What is missing or dated wrongly accuses nobody; where that does not hold yet,
-`OPEN` says so.
+who wrote is named. What is missing or dated wrongly accuses nobody.
 """
 
 import random
@@ -47,11 +46,6 @@ FORGETFUL = ("a-quickstart", "c-multihost-tpu", "e-taints")
 """What is written later shows in these that a pod has ended. In j-api-versions nothing is written:
 the claim is taken from a pod that runs, as far as the log tells."""
 
-OPEN = {
-    (name, further.forget_an_end): "verify takes the pod for one that stayed" for name in FORGETFUL
-}
-"""Verdicts that are wrong."""
-
 UNFIT = (further.forget_an_end, further.remove_slices_of_a_node)
 ABSENT = {
     further.swap_two_bindings: ("j-api-versions",),
@@ -62,16 +56,9 @@ ABSENT = {
 def rows(alterations, names=FEW):
     """Each alteration on one of the recordings, by turns; on all with more draws."""
     return draws.by_turns(
-        [marked(name, alter) for name in names if name not in ABSENT.get(alter, ())]
+        [(name, alter) for name in names if name not in ABSENT.get(alter, ())]
         for alter in alterations
     )
-
-
-def marked(name, alter):
-    """A row, which is expected to fail where its verdict is known to be wrong."""
-    why = OPEN.get((name, alter))
-    marks = [] if why is None else [pytest.mark.xfail(strict=True, reason=f"open: {why}")]
-    return pytest.param(name, alter, marks=marks)
 
 
 async def judged(name, alter, folder):

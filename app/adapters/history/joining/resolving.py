@@ -12,7 +12,7 @@ from itertools import groupby
 import msgspec
 
 from app.adapters.history import times
-from app.adapters.history.joining import contradictions, effects, normalising
+from app.adapters.history.joining import contradictions, effects, endings, normalising
 from app.adapters.history.joining.spool import Row, Spool
 from app.adapters.history.reading import Notes
 from app.domain.errors import InputError
@@ -78,6 +78,8 @@ class Resolver:
         self._schemas = schemas
         self._notes = notes
         self._known: dict[ObjectKey, _Known] = {}
+        self._judged_in: dict[str, dict[ObjectKey, None]] = {}
+        # The existing pods and objects of devices, by namespace.
         self._gone: dict[str, str] = {}
         # The deleted uids, with the version of the deletion where it is known.
         self._with_status: set[str] = set()
@@ -115,6 +117,8 @@ class Resolver:
     def _resolve(self, row: Row) -> Iterator[Record]:
         record = row.record
         if record.op in (Op.GAP, Op.CONTEXT):
+            if record.code and record.op is Op.CONTEXT:
+                yield from self._absent(row)
             yield record
             return
         known = self._known.get(record.key)
@@ -135,7 +139,37 @@ class Resolver:
             case Op.MODIFIED:
                 yield from self._modified(row, known)
             case Op.DELETED:
+                if record.resource == "namespaces" and endings.is_emptied(row.tree() or {}):
+                    yield from self._left_behind(row)
                 yield from self._deleted(row, known)
+
+    def _absent(self, row: Row) -> Iterator[Record]:
+        """The unrecorded end of an object, when a request is answered that it is not there."""
+        known = self._known.get(row.record.key)
+        if known is not None and endings.is_told_absent(row.record, known.record):
+            yield from self._unseen_end(row, known)
+
+    def _left_behind(self, row: Row) -> Iterator[Record]:
+        """The unrecorded ends of the objects in a namespace that goes."""
+        for key in list(self._judged_in.get(row.record.name, ())):
+            yield from self._unseen_end(row, self._known[key])
+
+    def _unseen_end(self, row: Row, known: _Known) -> Iterator[Record]:
+        """A gap of an object, and its end, unless the object is recorded later."""
+        if endings.is_judged(known.record) and not endings.is_shown_later(
+            self._spool, row, known.record
+        ):
+            self._notes.count("ends of objects that the log does not have")
+            end = self._synthetic_delete(row.record, known)
+            yield _replace(
+                end,
+                op=Op.GAP,
+                object=None,
+                object_quality=Quality.IDENTITY,
+                losses=(Loss.GAP,),
+                message="its end is not in the log: later lines show that it is gone",
+            )
+            yield end
 
     def _appeared(self, row: Row, known: _Known | None) -> Iterator[Record]:
         record = row.record
@@ -190,7 +224,7 @@ class Resolver:
             record = _replace(record, object_quality=Quality.IDENTITY)
         elif self._was_missed(_replace(record, object=tree), known):
             yield self._missed_change(record)
-        self._known.pop(record.key, None)
+        self._forget(record.key)
         if record.uid:
             self._gone[record.uid] = row.own or (known.own if known is not None else "")
         yield _replace(record, object=tree)
@@ -235,7 +269,18 @@ class Resolver:
             row=None if derived else row.row,
             tree=record.object if derived else None,
         )
+        if record.namespace and endings.is_judged(record):
+            self._judged_in.setdefault(record.namespace, {})[record.key] = None
         return record
+
+    def _forget(self, key: ObjectKey) -> None:
+        """The object is gone."""
+        self._known.pop(key, None)
+        objects = self._judged_in.get(key.namespace)
+        if objects is not None:
+            objects.pop(key, None)
+            if not objects:
+                del self._judged_in[key.namespace]
 
     def _tree(self, known: _Known) -> JsonObject | None:
         """The last state. A derived state is copied, because records pass their objects on."""
@@ -247,7 +292,7 @@ class Resolver:
 
     def _synthetic_delete(self, record: Record, known: _Known) -> Record:
         """The deletion that nobody recorded, before a new object takes the name."""
-        self._known.pop(record.key, None)
+        self._forget(known.record.key)
         self._gone[known.uid] = known.own
         return _replace(
             known.record,
@@ -271,7 +316,8 @@ class Resolver:
     def _was_missed(self, record: Record, known: _Known) -> bool:
         """True if an unrecorded change lies between the last known state and a request.
 
-        A request that names the version which it changes says so, if that is a later one.
+        A request that names the version which it changes says so, if that is a later one. So does
+        a state on the way to an end, see `endings`.
         A write to `status` leaves the spec alone, one to the object the status, and a deletion
         both. A spec that no write may change is no sign of a missed one, and a log that names no
         subresources, as exported ones, says nothing of the status. Kinds of other groups are left
@@ -279,6 +325,12 @@ class Resolver:
 
         Parity: history-formats.md 4.5.
         """
+        if record.subresource == "status":
+            self._with_status.add(record.resource)
+        names_status = record.resource in self._with_status
+        may_show = endings.may_show_change(self._spool, record, names_status=names_status)
+        if may_show and endings.shows_unseen_change(record, self._tree(known) or {}):
+            return True
         if record.group != api_groups.RESOURCE:
             return False
         if known.is_own and comparable_version(record.upon) > known.own:
@@ -290,9 +342,7 @@ class Resolver:
         kept = set(_LEFT_ALONE.get((record.verb, record.subresource), ()))
         if record.resource in _FIXED_SPECS:
             kept.discard("spec")
-        if record.subresource == "status":
-            self._with_status.add(record.resource)
-        elif record.resource not in self._with_status:
+        if not names_status:
             kept.discard("status")
         stored = self._tree(known) if kept else None
         if stored is None:

@@ -47,6 +47,9 @@ LOSSES = frozenset(
 
 _PARTIAL = frozenset(("partial", "identity"))
 
+_DERIVED = "reconstructed"
+"""The quality of a state derived from the last known one, which is as uncertain as that one."""
+
 _Scope = tuple[str, str]
 """Resource and namespace; all namespaces when that is empty."""
 
@@ -92,12 +95,15 @@ class Unseen:
         """
         key, lossy = event.key, self.lossy
         is_whole = not self.covers(key)
+        origin = event.stamp.origin
+        is_deleted = event.type is EventType.OBJECT_DELETED
+        if not (is_whole or is_deleted) and origin is not None and origin.quality == _DERIVED:
+            return False
         if self.gaps:
             self._written[key] = event.revision
-        if event.type is EventType.OBJECT_DELETED:
+        if is_deleted:
             lossy.discard(key)
             return is_whole
-        origin = event.stamp.origin
         if origin is not None and is_partial(origin):
             lossy.add(key)
             return False

@@ -160,7 +160,7 @@ def doubt_later(gap, events, before, broken):
             "nodes",
             "resourceclaimtemplates",
         )
-        since = before[0].written[key] if is_there else 0
+        since = before[0].written.get(key, 0) if is_there else 0
         spec = fields(objects.get(key), "spec")
         pool = text(spec, "driver"), text(spec, "pool", "name")
         for each in broken:
@@ -260,15 +260,17 @@ def take(state: State, event: Event) -> None:
     if old is None or uid_of(old) != event.uid or event.type is EventType.OBJECT_CREATED:
         state.made[key] = event
     state.objects[key] = {**msgspec.json.decode(event.body), "": event.uid}
-    state.written[key] = event.revision
     origin = event.stamp.origin
     losses = set(origin.losses) if origin is not None else set()
-    state.lossy.discard(key)
-    if losses & LOSSES or (origin is not None and origin.quality in ("partial", "identity")):
-        state.lossy.add(key)
     state.collapsed.discard(key)
     if "collapsed" in losses:
         state.collapsed.add(key)
+    if origin is not None and origin.quality == "reconstructed" and state.is_unseen(key):
+        return
+    state.written[key] = event.revision
+    state.lossy.discard(key)
+    if losses & LOSSES or (origin is not None and origin.quality in ("partial", "identity")):
+        state.lossy.add(key)
 
 
 def uid_of(tree):
@@ -685,7 +687,7 @@ class Judge:
             return False
         if key in before.lossy | after.missed | after.lossy:
             return False
-        return before.written[key] >= after.last_gap(key)
+        return before.written.get(key, 0) >= after.last_gap(key)
 
     def life(self, number, key):
         """The states, latest first, in which an object was what it is now."""
@@ -774,7 +776,7 @@ class Judge:
             return {}
         before, event = self.states[index - 1], self.event_of(index, key)
         is_known = key not in before.lossy | self.states[index].missed
-        is_known &= before.written[key] >= self.states[index].last_gap(key)
+        is_known &= before.written.get(key, 0) >= self.states[index].last_gap(key)
         claim = before.objects[key]
         if not is_known or not uid_of(claim) or uid_of(claim) != event.uid:
             return {}

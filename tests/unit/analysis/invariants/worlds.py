@@ -115,6 +115,10 @@ class World:
         """The user of a write that names none."""
         return "someone"
 
+    def _quality(self) -> str:
+        """The quality of a recorded state."""
+        return ""
+
     def _note(
         self, kind: EventType, key: ObjectKey, body: dict, *losses: str, time_quality: str = ""
     ) -> int:
@@ -136,7 +140,9 @@ class World:
     def _append(self, kind, key, verb, after, losses, by) -> int:
         self.time += int(after * SECOND)
         tree = self.objects[key]
-        origin = Origin(source="made", losses=losses) if losses else None
+        quality = self._quality()
+        is_odd = losses or quality
+        origin = Origin(source="made", losses=losses, quality=quality) if is_odd else None
         actor = Actor(user=by or self._author())
         stamp = Stamp(time=Instant(self.time), actor=actor, verb=verb, origin=origin)
         self.events.append(
@@ -249,6 +255,9 @@ class RandomWorld(World):
 
     def _author(self) -> str:
         return self._authors.choice(AUTHORS)
+
+    def _quality(self) -> str:
+        return self._authors.choice(("reconstructed", *("",) * 9))
 
     def _step(self, verb: str) -> None:
         steps = (

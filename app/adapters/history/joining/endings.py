@@ -1,0 +1,93 @@
+"""Ends of objects that an audit log does not have, as far as later lines prove them.
+
+The API's semantics prove an end that no line shows. A server sets `deletionTimestamp` for a
+deletion alone, so another write that shows it first follows an unrecorded deletion; a deletion that
+shows a finished pod, or fewer finalizers, follows an unrecorded write. A request to an object that
+is gone is answered `NotFound`. The namespace controller releases a namespace after all of its
+content is gone, and says so in the status. The removal of an object that nobody waits for is left
+out: its intermediate state may show before the deletion.
+
+Parity: history-formats.md 4.5.
+"""
+
+from app.adapters.history import times
+from app.adapters.history.joining.spool import ORDER_BY_REVISION, Row, Spool
+from app.domain.log.records import Record
+from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonView
+
+_NOT_FOUND = 404
+_CONTENT_REMAINING = "NamespaceContentRemaining"
+
+
+def is_judged(record: Record) -> bool:
+    """True for pods and the kinds of devices, whose deletions no policy omits."""
+    return record.group == api_groups.RESOURCE or (not record.group and record.resource == "pods")
+
+
+def may_show_change(spool: Spool, record: Record, *, names_status: bool) -> bool:
+    """True if a write on the way to an object's end may show an unrecorded change.
+
+    A log that does not name the subresource `status`, as exported ones, writes deletions as
+    updates.
+    """
+    if not (record.subresource == "status" or names_status) or not is_judged(record):
+        return False
+    if spool.order != ORDER_BY_REVISION:
+        return False
+    return record.verb == "delete" or bool(meta.deletion_timestamp(record.object or {}))
+
+
+def shows_unseen_change(record: Record, before: JsonView) -> bool:
+    """True if a write shows what it does not do: a deletion, the end of a pod, fewer finalizers.
+
+    A deletion leaves the phase of a pod and the finalizers as they are, a write to `status` the
+    finalizers, and an update sets no `deletionTimestamp`.
+    """
+    tree = record.object or {}
+    is_deletion = record.verb == "delete"
+    if is_deletion or record.subresource == "status":
+        finalizers = json_tree.texts(tree, "metadata", "finalizers")
+        if not set(json_tree.texts(before, "metadata", "finalizers")) <= set(finalizers):
+            return True
+    if is_deletion:
+        is_pod = not record.group and record.resource == "pods"
+        return is_pod and core.is_finished(tree) and not core.is_finished(before)
+    if record.verb not in ("update", "patch") or meta.deletion_timestamp(before):
+        return False
+    grace = json_tree.integer(tree, "metadata", "deletionGracePeriodSeconds") or 0
+    return grace > 0 or bool(json_tree.texts(tree, "metadata", "finalizers"))
+
+
+def is_told_absent(record: Record, known: Record) -> bool:
+    """True if a request was answered that an object is not there, which was there before it came.
+
+    `known` is the last record of the object.
+    """
+    if record.code != _NOT_FOUND or record.asked_at is None or known.observed_at is None:
+        return False
+    kind = f"{record.resource}.{record.group}" if record.group else record.resource
+    is_about_it = record.message == f'NotFound: {kind} "{record.name}" not found'
+    return is_about_it and record.asked_at > known.observed_at + times.CLOCK_SKEW
+
+
+def is_emptied(namespace: JsonView) -> bool:
+    """True if a namespace that goes says that nothing remains in it."""
+    return any(
+        json_tree.text(condition, "type") == _CONTENT_REMAINING
+        and json_tree.text(condition, "status") == "False"
+        for condition in json_tree.objects(namespace, "status", "conditions")
+    )
+
+
+def is_shown_later(spool: Spool, row: Row, known: Record) -> bool:
+    """True if the object is seen again after a row, or when the order of records is unknown."""
+    if spool.order != ORDER_BY_REVISION:
+        return True
+    cursor = spool.database.execute(
+        "SELECT 1 FROM record WHERE key = ? AND uid IN ('', ?) AND op NOT IN ('CONTEXT', 'GAP') "
+        "AND row <> ? AND (epoch, version, sub) >= (?, ?, ?) LIMIT 1",
+        ("\0".join(known.key), known.uid, row.row, row.epoch, row.version, row.sub),
+    )
+    return cursor.fetchone() is not None
