@@ -291,11 +291,10 @@ class Settings:
         1024**3, ge=1, description="Packed events for these; beyond, one process does all"
     )
     decide_runs_max: int = setting(
-        64,
-        ge=0,
-        le=10_000,
-        description="Runs that a decide replay makes to prove the classes of differences; what is "
-        "not tried by then is unexplained",
+        64, ge=0, le=10_000, description="Runs by which a decide replay proves differences"
+    )
+    decide_proof_events_max: int = setting(
+        1_000_000, ge=1, description="Events of all these runs; what is left then is unexplained"
     )
     decide_events_max: int = setting(2_000_000, ge=1, description="Events of a history made again")
     second_opinion_evaluations_max: int = setting(

@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 
 from app.adapters.uids import DerivedUids
-from app.analysis.replay.evidence import Switched
+from app.analysis.replay.proving.evidence import Switched
 from app.analysis.replay.variants import Switches
 from app.analysis.replay.writers import BESIDE, DECIDED
 from app.analysis.views import compiler_of, features_of
@@ -132,6 +132,7 @@ def proofs_of(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Pro
         others=tuple(_others(info)),
         rules_seen=_rules_seen(profile),
         runs_max=settings.decide_runs_max,
+        events_max=settings.decide_proof_events_max,
         deciders=partial(deciders_of, info),
     )
 

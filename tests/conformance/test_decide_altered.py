@@ -316,7 +316,7 @@ async def test_class_that_no_run_has_proved_is_none(tmp_path):
     report = await decide(recorded("b-mig-partitions"), tmp_path, runs_max=0)
     assert report.agreement is Agreement.UNEXPLAINED
     assert {found.reason for found in report.differences} == {Reason.UNEXPLAINED}
-    assert all(found.detail.startswith("not tried") for found in report.differences)
+    assert all(found.detail.startswith("not proved within") for found in report.differences)
 
 
 def test_each_outcome_has_its_exit_status():

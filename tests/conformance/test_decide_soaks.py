@@ -10,6 +10,7 @@ from app.analysis.replay.classes import Reason
 from app.analysis.replay.differences import Aspect
 from app.bootstrap import process_settings, replays, stores
 from app.domain.controllers.registry import Options
+from app.domain.errors import InputError
 from app.domain.objects.profile import Profile
 from app.domain.values.timestamps import Instant
 from tests import draws
@@ -158,19 +159,16 @@ async def test_reports_before_and_after_an_eviction_are_proved_to_come_so(tmp_pa
     assert report.runs == 1
 
 
-async def decided(cluster, late, path):
+async def decided(cluster, late, path, **bounds):
     retell(cluster.line.events, late, path, random.Random("answers"), answers=2)
-    settings = process_settings.settings(profile=RELEASE)
+    settings = replace(process_settings.settings(profile=RELEASE), **bounds)
     store = stores.memory_store()
     history = await replays.load_files(store, settings, (path / "audit.jsonl",))
     return await replays.decide(store, settings, history, "", lambda *_: None)
 
 
-@pytest.mark.parametrize(("seconds", "reason"), [(1, Reason.RACE), (40, Reason.UNEXPLAINED)])
-async def test_condition_that_waited_until_its_pod_was_gone_is_a_proved_race(
-    seconds, reason, tmp_path
-):
-    """A write waits for its client's limit for seconds, and not for longer."""
+async def late_condition(seconds, path, **bounds):
+    """A pod is refused and deleted some seconds later; the condition is written after that."""
     cluster = Cluster(Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)))
     cluster.node()
     cluster.device_class()
@@ -186,9 +184,37 @@ async def test_condition_that_waited_until_its_pod_was_gone_is_a_proved_race(
     cluster.delete("pods", "pod")
     cluster.wait(15)
     late = Late(at=Instant(written.stamp.time + (seconds + 1) * 1_000 * MILLI))
-    report = await decided(cluster, {written.revision: late}, tmp_path)
+    return await decided(cluster, {written.revision: late}, path, **bounds)
+
+
+@pytest.mark.parametrize(("seconds", "reason"), [(1, Reason.RACE), (40, Reason.UNEXPLAINED)])
+async def test_condition_that_waited_until_its_pod_was_gone_is_a_proved_race(
+    seconds, reason, tmp_path
+):
+    """A write waits for its client's limit for seconds, and not for longer."""
+    report = await late_condition(seconds, tmp_path)
     assert {each.reason for each in report.differences} == {reason}
     assert {each.subject for each in report.differences} == {"pods/default/pod"}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words", "runs"),
+    [
+        ({"decide_proof_events_max": 1}, "1 events of runs (REDRA_DECIDE_PROOF_EVENTS_MAX)", 1),
+        ({"decide_runs_max": 2}, "2 runs (REDRA_DECIDE_RUNS_MAX)", 2),
+        ({"decide_runs_max": 0}, "0 runs (REDRA_DECIDE_RUNS_MAX)", 0),
+    ],
+)
+async def test_bound_of_the_proofs_ends_them_and_is_named(bounds, words, runs, tmp_path):
+    report = await late_condition(40, tmp_path, **bounds)
+    assert {each.reason for each in report.differences} == {Reason.UNEXPLAINED}
+    assert {each.detail for each in report.differences} == {f"not proved within {words}"}
+    assert report.runs == runs
+
+
+async def test_run_with_more_events_than_its_bound_is_refused(tmp_path):
+    with pytest.raises(InputError, match="more than 5 events of its own"):
+        await late_condition(1, tmp_path, decide_events_max=5)
 
 
 async def test_status_of_a_rule_counts_what_was_there_before_it_was_written(tmp_path):

@@ -6,12 +6,12 @@ themselves: what lies after the end of the comparison, and what replica controll
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 
-from app.analysis.replay.differences import Aspect, DifferenceKey, Sides
+from app.analysis.replay.differences import Aspect, DifferenceKey, Sides, contradictions
 from app.analysis.replay.facts import Fact
 from app.analysis.replay.traces import Trace
 from app.domain.values import api_groups
@@ -99,6 +99,17 @@ def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Jud
     if sides.aspect is Aspect.FINAL and key.group == api_groups.APPS and is_only_theirs:
         return Judgement(reason=Reason.REPLICAS, detail="replica controllers do not decide again")
     return None
+
+
+def contradicts(recorded: Trace, again: Trace, end: End, known: Set[DifferenceKey]) -> bool:
+    """Whether an unfinished run has a difference that is not `known` and that stays.
+
+    What is recorded after the end may have been done too early here; that alone is none.
+    """
+    return any(
+        key not in known and key[1] not in end.later.writes and key[1] not in end.later.said
+        for key in contradictions(recorded, again)
+    )
 
 
 def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool:

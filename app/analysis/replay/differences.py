@@ -96,6 +96,27 @@ def compare(recorded: Trace, again: Trace, schemas: Schemas | None = None) -> Co
     return compared
 
 
+def contradictions(recorded: Trace, again: Trace) -> Iterator[DifferenceKey]:
+    """The courses of writes in an unfinished run that no continuation makes the recorded ones.
+
+    Writes are only added at the end of a course, so it must be a beginning of the recorded one.
+    """
+    for uid, steps in again.said.items():
+        ours = [step.text for step in _distinct(steps)]
+        theirs = [step.text for step in _distinct(recorded.said.get(uid, ()))]
+        if ours != theirs[: len(ours)]:
+            yield Aspect.SAID, uid, ""
+    for uid, steps in again.writes.items():
+        recorded_steps = recorded.writes.get(uid, ())
+        read = _signed_text if all(step.writer for step in recorded_steps) else _text
+        if [read(step) for step in steps] != [read(step) for step in recorded_steps[: len(steps)]]:
+            yield Aspect.WRITES, uid, ""
+    for uid, steps in again.of_pod.items():
+        theirs = [_placed_text(step) for step in recorded.of_pod.get(uid, ())[: len(steps)]]
+        if [_placed_text(step) for step in steps] != theirs:
+            yield Aspect.ORDER, uid, ""
+
+
 def node(step: Step) -> str:
     """The node of a binding."""
     return next(fact.node for fact in step.facts if isinstance(fact, facts.Bound))

@@ -3,7 +3,7 @@
 import pytest
 
 from app.analysis.recordings import recorded_gates
-from app.analysis.replay.evidence import Switched, possible
+from app.analysis.replay.proving.evidence import Switched, possible
 from app.analysis.replay.variants import Switches
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json

@@ -6,7 +6,7 @@ trace of the recording and the trace of the run are compared; each difference ha
 runs of variants prove. Nothing is written to a history. Parity: design 8, controllers.md 7.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -20,10 +20,12 @@ from app.analysis.replay import authors, differences, judgements, report, tolera
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End, Judgement, Sought
 from app.analysis.replay.differences import Compared
-from app.analysis.replay.evidence import Evidence, Switched, possible
 from app.analysis.replay.instants import known_instants
 from app.analysis.replay.pace import RecordedPace
-from app.analysis.replay.proving import Prover
+from app.analysis.replay.proving.budget import Budget
+from app.analysis.replay.proving.evidence import Evidence, Switched, possible
+from app.analysis.replay.proving.prover import Prover
+from app.analysis.replay.proving.runs import IsOver, MadeRun
 from app.analysis.replay.races import Races
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.report import DecideReport
@@ -52,6 +54,9 @@ from app.service.replays.deciding.circumstances import RecordedTies
 from app.service.replays.deciding.run import Run
 from app.service.replays.replaying import Progress, ReplayBounds, silent
 from app.service.replays.verifying import switches_of
+
+_LOOKS = 7
+"""A run that may be over is looked at after half of its inputs, a quarter of them and so on."""
 
 
 class Pacing(StrEnum):
@@ -92,13 +97,15 @@ class Proofs:
     `chosen` are the switches that were set for this replay, turned back; `others` are those that
     the recorded control plane may have had. `rules_seen` is the switch that decides whether the
     scheduler sees DeviceTaintRules (C24), turned; None where the release has no such defect. At
-    most `runs_max` runs are made. `deciders` judge the recorded facts of a recording with lacks.
+    most `runs_max` runs are made, with `events_max` events in all. `deciders` judge the recorded
+    facts of a recording with lacks.
     """
 
     chosen: Sequence[Switched] = ()
     others: Sequence[Switched] = ()
     rules_seen: Switched | None = None
     runs_max: int = 0
+    events_max: int = 1_000_000
     deciders: Callable[[], Deciders] | None = None
 
 
@@ -118,10 +125,11 @@ class Runs:
     ties: set[str] = field(default_factory=set)
     step: str = "deciding again"
 
-    def pace(self, apart: Set[str] = frozenset()) -> RecordedPace:
-        """A new recorded pace, at its beginning; `apart` is that of a variant."""
+    def pace(self, variant: Variant = Variant()) -> RecordedPace:
+        """A new recorded pace for a variant, at its beginning."""
         pace = RecordedPace()
-        pace.learn(self.recording.acts, self.writers.names, self.recording.removed, apart)
+        acts, removed = self.recording.acts, self.recording.removed
+        pace.learn(acts, self.writers.names, removed, variant.apart)
         return pace
 
     async def run(
@@ -132,8 +140,9 @@ class Runs:
         keep_events: bool = False,
         plane: ControlPlane | None = None,
         alteration: Alteration | None = None,
+        is_over: IsOver | None = None,
     ) -> Run:
-        """Makes one run, up to the instant `until` if it is given.
+        """Makes one run, up to the instant `until` if it is given, and until `is_over`.
 
         `plane` replaces the control plane. With an `alteration` the run is in a changed world.
         """
@@ -145,7 +154,7 @@ class Runs:
         if variant.is_paced:
             control = None if alteration is None else alteration.control
             keys, starts = recording.trace.keys, recording.starts
-            pace = SteeredPace(self.pace(variant.apart), variant, keys, control, starts)
+            pace = SteeredPace(self.pace(variant), variant, keys, control, starts)
         run = Run(
             recording,
             variant,
@@ -159,7 +168,11 @@ class Runs:
             beginning=self.beginning,
             alteration=alteration,
         )
+        looks = {len(recording.inputs) >> step for step in range(_LOOKS)}
         for number, given_input in enumerate(run.inputs()):
+            if is_over is not None and number in looks and is_over(run.trace, run.timeline.now):
+                run.is_cut_short = True
+                return run
             if until is not None and given_input.time > until:
                 break
             run.take(given_input)
@@ -175,7 +188,7 @@ class Runs:
         return run
 
     def _check_size(self, run: Run, now: Instant) -> None:
-        if len(run.timeline.events) > self.bounds.events_max:
+        if run.made > self.bounds.events_max:
             raise InputError(
                 f"by {timestamps.seconds_text(now)} the history that is decided again has more "
                 f"than {self.bounds.events_max} events of its own",
@@ -232,7 +245,7 @@ async def decide(
         written_by=recording.written_by,
         ties=ties_taken,
         doubts=runs.doubts,
-        runs=prover.runs,
+        runs=prover.budget.runs,
     )
 
 
@@ -391,11 +404,14 @@ def prover_of(
     recording = runs.recording
     pace = runs.pace()
 
-    async def trace_of(changed: Variant, moment: Instant | None) -> Trace:
-        runs.step = f"proving differences, run {prover.runs} of at most {proofs.runs_max}"
-        return (await runs.run(changed, moment)).trace
+    budget = Budget(runs_max=proofs.runs_max, events_max=proofs.events_max)
 
-    prover = Prover(
+    async def made(changed: Variant, moment: Instant | None, is_over: IsOver | None) -> MadeRun:
+        runs.step = f"proving differences, run {budget.runs + 1} of at most {budget.runs_max}"
+        run = await runs.run(changed, moment, is_over=is_over)
+        return MadeRun(trace=run.trace, events=run.made, is_cut_short=run.is_cut_short)
+
+    return Prover(
         recorded=recording.trace,
         end=End(at=recording.last, later=recording.later),
         evidence=Evidence(
@@ -409,12 +425,11 @@ def prover_of(
             paired_by_time=pace.paired_by_time,
         ),
         races=Races(recording.trace, pace),
-        run=trace_of,
+        run=made,
         compare=compare,
         variant=variant,
-        runs_max=proofs.runs_max,
+        budget=budget,
     )
-    return prover
 
 
 def _sorted_out(

@@ -103,6 +103,7 @@ class Run:
         self.trace = Trace(rules.schemas)
         self.not_done: Counter[str] = Counter()
         self.unapplied: list[Unapplied] = []
+        self.is_cut_short = False
         start = recording.inputs[0].time if recording.inputs else Instant(0)
         if beginning is not None:
             start = beginning.head.time
@@ -125,6 +126,7 @@ class Run:
         self.timeline.followers.append(self._follow)
         if beginning is not None:
             self._begin(beginning)
+        self._begun = self.timeline.head.revision
         if alteration is not None:
             self._alter(alteration)
         self._set_alarms()
@@ -160,6 +162,11 @@ class Run:
                 self._try_now(key)
                 self.timeline.settle()
                 self._pace.let_through("")
+
+    @property
+    def made(self) -> int:
+        """The number of events of this run."""
+        return self.timeline.head.revision - self._begun
 
     @property
     def readiness(self) -> Readiness:

@@ -10,14 +10,24 @@ free vanish with their cause. A difference for which no hypothesis holds is unex
 are then taken as recorded, and the differences that vanish in the run with them follow from it.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
 
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHEDULER
-from app.analysis.replay.classes import End, Judgement, Reason, Sought, seen_in_traces
+from app.analysis.replay.classes import (
+    End,
+    Judgement,
+    Reason,
+    Sought,
+    contradicts,
+    seen_in_traces,
+)
 from app.analysis.replay.differences import Aspect, Compared, DifferenceKey, Sides
-from app.analysis.replay.evidence import Evidence, Switched
 from app.analysis.replay.hypotheses import Hypothesis, Proposals
+from app.analysis.replay.proving.budget import Budget
+from app.analysis.replay.proving.evidence import Evidence, Switched
+from app.analysis.replay.proving.runs import IsOver, RunVariant
+from app.analysis.replay.proving.switches import Open, SwitchSearch
 from app.analysis.replay.races import Races
 from app.analysis.replay.steering import NEVER
 from app.analysis.replay.traces import Trace
@@ -29,13 +39,9 @@ _PLACEMENTS = (Aspect.DEVICES, Aspect.NODES, Aspect.EVICTIONS)
 
 _UNPROVED = "no hypothesis gives the recorded outcome"
 
-Open = dict[DifferenceKey, Sides]
-RunVariant = Callable[[Variant, Instant | None], Awaitable[Trace]]
-"""Runs a variant, up to the instant if one is given."""
-
 
 class _Exhausted(Exception):
-    """The maximum number of runs was made."""
+    """No further run may be made."""
 
 
 class _Found(Exception):
@@ -55,7 +61,7 @@ class Prover:
         run: RunVariant,
         compare: Callable[[Trace, Trace], Compared],
         variant: Variant,
-        runs_max: int,
+        budget: Budget,
     ) -> None:
         self._recorded = recorded
         self._end = end
@@ -63,9 +69,8 @@ class Prover:
         self._races = races
         self._run = run
         self._compare = compare
-        self._plain = variant
         self._variant = variant
-        self._runs_max = runs_max
+        self.budget = budget
         self._sought: Sought | None = None
         self._proposals = Proposals(recorded, evidence.paired_by_time)
         self._doubting = Doubting(
@@ -79,7 +84,15 @@ class Prover:
         self._open: Open = {}
         self._settled: set[DifferenceKey] = set()
         self.judgements: dict[DifferenceKey, Judgement] = {}
-        self.runs = 0
+        self._search = SwitchSearch(
+            evidence.others,
+            left_by=self._left_by,
+            contradicts=lambda again: contradicts(
+                recorded, again, end, self._open.keys() | self._settled
+            ),
+            # The other half is for other steps: most switches explain nothing.
+            may_go_on=lambda: not budget.is_half_spent,
+        )
 
     async def judge(
         self, base: Trace, different: Mapping[DifferenceKey, Sides], sought: Sought | None = None
@@ -114,9 +127,9 @@ class Prover:
         except _Found:
             return
         except _Exhausted:
-            detail = f"not tried: {self._runs_max} runs were made (REDRA_DECIDE_RUNS_MAX)"
+            detail = self.budget.words()
         else:
-            detail = _UNPROVED
+            detail = _UNPROVED if self._search.is_complete else self.budget.words()
         for key, sides in list(self._open.items()):
             self._settle(key, self._undecided(sides, detail))
 
@@ -128,15 +141,18 @@ class Prover:
     # one run
 
     async def _differences(
-        self, variant: Variant, until: Instant | None = None
+        self, variant: Variant, until: Instant | None = None, is_over: IsOver | None = None
     ) -> tuple[Trace, Open]:
         """The differences left by a variant, without those that the traces alone explain."""
         if self._sought is not None and self._sought.is_in(self.judgements):
             raise _Found
-        if self.runs >= self._runs_max:
+        if self.budget.is_spent:
             raise _Exhausted
-        self.runs += 1
-        again = await self._run(variant, until)
+        made = await self._run(variant, until, is_over)
+        self.budget.note(made.events, is_whole=not made.is_cut_short)
+        again = made.trace
+        if made.is_cut_short:
+            return again, {}
         left: Open = {
             key: sides
             for key, sides in self._compare(self._recorded, again).different.items()
@@ -430,36 +446,28 @@ class Prover:
             await self._try_switches_for(root)
 
     async def _try_switches_for(self, root: Sides) -> None:
-        """Tries the other switches all together, then only the halves that change the outcome.
-
-        Switches that cancel each other may be missed; a proof always rests on its own run.
-        """
-        groups = _groups(self._evidence.others)
+        """Tries other switches; each that may explain the difference has a whole run."""
+        if not self._evidence.others:
+            return
         until = self._races.settled_by(root, self._again) or None  # no instant: the whole run
         _, before = await self._differences(self._variant, until)
         without = before[root.key].again if root.key in before else None
-        while groups:
-            group = groups.pop(0)
-            if 2 * self.runs >= self._runs_max:
-                # The other half of the runs is for other steps: most switches explain nothing.
-                return
-            _, left = await self._differences(self._with(group), until)
-            sides = left.get(root.key)
-            if sides is not None and (len(group) == 1 or sides.again == without):
-                continue
-            if len(group) > 1:
-                middle = len(group) // 2
-                groups[:0] = [group[:middle], group[middle:]]
-                continue
-            variant = self._with(group)
+        async for switched in self._search.promising(root.key, without, until):
+            variant = self._with([switched])
             again, left = await self._differences(variant)
             if root.key in left or left.keys() - self._open.keys():
                 continue
             judgement = Judgement(
-                reason=group[0].reason, detail="with it the outcome is as recorded"
+                reason=switched.reason, detail="with it the outcome is as recorded"
             )
             self._accept(variant, again, left, dict.fromkeys(self._open, judgement))
             return
+
+    async def _left_by(
+        self, group: Sequence[Switched], until: Instant | None, is_over: IsOver
+    ) -> Open:
+        """The differences of a run with these switches."""
+        return (await self._differences(self._with(group), until, is_over))[1]
 
     def _with(self, group: Sequence[Switched]) -> Variant:
         """The variant with these switches as well."""
@@ -487,11 +495,3 @@ class Prover:
 
     def _has_unexplained(self) -> bool:
         return any(each.reason == Reason.UNEXPLAINED for each in self.judgements.values())
-
-
-def _groups(switched: Sequence[Switched]) -> list[Sequence[Switched]]:
-    """Each release by itself, gates together, quirks together."""
-    releases = [[each] for each in switched if each.switches.profile]
-    gates = [each for each in switched if each.switches.gates and not each.switches.profile]
-    quirks = [each for each in switched if each.switches.quirks]
-    return [group for group in (quirks, gates, *releases) if group]

@@ -1,0 +1,123 @@
+"""The search for a switch of the control plane that explains a difference.
+
+There are dozens of switches, and a run with one takes as long as the recording. They are turned all
+together first. Where that changes the difference, most of the change is that of switches which
+contradict the recording early. Runs that end at the first contradiction find these, and the others
+are tried without them, by halves. A switch that contradicts the recording explains nothing.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from app.analysis.replay.differences import DifferenceKey, Sides
+from app.analysis.replay.proving.evidence import Switched
+from app.analysis.replay.proving.runs import IsOver
+from app.analysis.replay.traces import Trace
+from app.domain.values.timestamps import Instant
+
+Open: TypeAlias = dict[DifferenceKey, Sides]
+"""Differences by key."""
+LeftBy: TypeAlias = Callable[[Sequence[Switched], Instant | None, IsOver], Awaitable[Open]]
+"""The differences of a run with switches, up to an instant if one is given; none if it is over."""
+
+
+class SwitchSearch:
+    """Finds switches that are worth a whole run; see the module's docstring.
+
+    `contradicts` says whether an unfinished run has a new difference that stays. `may_go_on` says
+    whether there are runs left for the search; `is_complete` is False after it said no.
+    """
+
+    def __init__(
+        self,
+        switched: Sequence[Switched],
+        *,
+        left_by: LeftBy,
+        contradicts: Callable[[Trace], bool],
+        may_go_on: Callable[[], bool],
+    ) -> None:
+        self._switched = switched
+        self._left_by = left_by
+        self._contradicts = contradicts
+        self._may_go_on = may_go_on
+        self.is_complete = True
+
+    async def promising(
+        self, key: DifferenceKey, without: Sequence[object] | None, until: Instant | None
+    ) -> AsyncIterator[Switched]:
+        """The switches with which a difference is gone by an instant, one after the other.
+
+        `without` is the outcome here by then without any of them, None if there is no difference.
+        Switches that cancel each other may be missed.
+        """
+        groups = _groups(self._switched)
+        while groups:
+            if not self._may_go_on():
+                self.is_complete = False
+                return
+            group = groups.pop(0)
+            is_alone = len(group) == 1
+            since, left = await self._contradiction(group, until, ends=is_alone)
+            sides = left.get(key)
+            if is_alone:
+                if since is None and sides is None:
+                    yield group[0]
+                continue
+            if sides is not None and sides.again == without:
+                continue
+            wrong = [] if since is None else await self._wrong_among(group, since)
+            rest = [each for each in group if each not in wrong]
+            groups[:0] = [each for each in ([rest] if wrong else _halves(group)) if each]
+
+    async def _contradiction(
+        self, group: Sequence[Switched], until: Instant | None, *, ends: bool
+    ) -> tuple[Instant | None, Open]:
+        """When a run with these switches contradicts the recording, and its differences.
+
+        If it `ends` with that, there are no differences.
+        """
+        since: list[Instant] = []
+
+        def is_over(again: Trace, now: Instant) -> bool:
+            if not since and self._contradicts(again):
+                since.append(now)
+            return ends and bool(since)
+
+        left = await self._left_by(group, until, is_over)
+        return (since[0] if since else None), left
+
+    async def _wrong_among(self, group: Sequence[Switched], since: Instant) -> list[Switched]:
+        """The switches of a group that contradict the recording by that instant, each alone."""
+        if len(group) == 1:
+            return list(group)
+        wrong: list[Switched] = []
+        for half in _halves(group):
+            if await self._is_wrong_by(since, half):
+                wrong += await self._wrong_among(half, since)
+        return wrong
+
+    async def _is_wrong_by(self, instant: Instant, group: Sequence[Switched]) -> bool:
+        """Whether a run with these switches contradicts the recording by an instant."""
+        is_wrong = False
+
+        def is_over(again: Trace, now: Instant) -> bool:
+            nonlocal is_wrong
+            is_wrong = is_wrong or self._contradicts(again)
+            return is_wrong or now >= instant
+
+        await self._left_by(group, instant, is_over)
+        return is_wrong
+
+
+def _groups(switched: Sequence[Switched]) -> list[Sequence[Switched]]:
+    """Each release by itself, gates together, quirks together."""
+    releases = [[each] for each in switched if each.switches.profile]
+    gates = [each for each in switched if each.switches.gates and not each.switches.profile]
+    quirks = [each for each in switched if each.switches.quirks]
+    return [group for group in (quirks, gates, *releases) if group]
+
+
+def _halves(group: Sequence[Switched]) -> list[Sequence[Switched]]:
+    """Both halves of a group of two or more."""
+    middle = len(group) // 2
+    return [group[:middle], group[middle:]]
