@@ -26,6 +26,8 @@ def main() -> None:
     """The console script `redra`."""
     _end_silently_on_interrupts()
     from app.cli import console
+
+    console.begin_loading()
     from app.cli.application import application
     from app.cli.exit_codes import ExitCode
 

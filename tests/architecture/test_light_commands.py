@@ -1,6 +1,7 @@
 """Commands begin fast: what one of them needs is not loaded for all."""
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from app.adapters.postgres.database import open_database
 from app.adapters.postgres.log import PostgresLog
+from app.cli import console
 from app.domain.log import chain
 from app.domain.values.timestamps import Instant
 from tests.conftest import in_thread
@@ -86,3 +88,46 @@ def test_commands_that_read_the_database_load_nothing_that_decides(history_url: 
     )  # fmt: skip
     assert "asyncpg" in modules
     assert of(modules, (*OF_SERVERS, *OF_DECISIONS)) == []
+
+
+LOAD = """
+import gc, sys
+ordinary = gc.get_threshold()
+from app.cli import console, main
+sys.argv = ["redra", "--version"]
+try:
+    main()
+except SystemExit:
+    pass
+def looks():
+    return sum(generation["collections"] for generation in gc.get_stats())
+before = looks()
+import app.bootstrap.answers.served
+print(looks() - before)
+async def work():
+    return gc.get_threshold() == ordinary, gc.get_freeze_count() > 100_000
+print(*console.run(work))
+"""
+
+
+def test_garbage_is_looked_for_when_the_work_begins_and_not_while_modules_are_loaded() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    _, looks, state = done.stdout.splitlines()
+    assert looks == "0"
+    assert state == "True True", "ordinary thresholds, and what was loaded is left alone"
+
+
+def test_thresholds_that_a_command_sets_stay_when_its_work_begins() -> None:
+    before = gc.get_threshold()
+
+    async def thresholds() -> tuple[int, int, int]:
+        return gc.get_threshold()
+
+    try:
+        console.begin_loading()
+        gc.set_threshold(12_345, 6, 7)
+        assert console.run(thresholds) == (12_345, 6, 7)
+    finally:
+        gc.set_threshold(*before)
