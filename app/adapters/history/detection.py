@@ -244,6 +244,8 @@ def classify(value: Any, name: str = "") -> Format:
         return Format.ETCDCTL
     if kinds.is_list(value) or (isinstance(kind, str) and ("metadata" in value or version)):
         return Format.DUMP
+    if path_kinds.is_reported(value):
+        return Format.DUMP
     if isinstance(value.get("metadata"), dict) and not kind and path_kinds.kind_of(name):
         return Format.DUMP
     if envelopes.events(value):

@@ -168,7 +168,7 @@ def is_list(tree: JsonView) -> bool:
     return isinstance(items, list) or (items is None and not meta.name(tree))
 
 
-WITHIN_MAX = 8
+WITHIN_MAX = 12
 """Levels of a document that are searched for objects."""
 
 
@@ -188,10 +188,14 @@ def table_items(tree: JsonObject) -> list[JsonObject] | None:
     return whole if whole and len(whole) == len(rows) else None
 
 
+_WATCHED = ("ADDED", "MODIFIED", "DELETED")
+
+
 def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
     """The objects of a cluster below the fields of another document, such as a line of a log.
 
-    Objects without a uid are left out: only an object that a server stored has one.
+    Objects without a uid are left out: only an object that a server stored has one. An object that
+    was logged with the type of its change is yielded as the event of a watch.
     """
     if depth == 0:
         return
@@ -199,6 +203,10 @@ def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
         for item in value:
             yield from objects_within(item, depth - 1)
     elif isinstance(value, dict):
+        if value.get("type") in _WATCHED and isinstance(value.get("object"), dict):
+            for tree in objects_within(value["object"], depth - 1):
+                yield {"type": value["type"], "object": tree}
+            return
         metadata = value.get("metadata")
         if "apiVersion" in value and "kind" in value and isinstance(metadata, dict):
             if metadata.get("uid") and metadata.get("name"):

@@ -16,7 +16,7 @@ from app.domain.objects.reader import UnknownCluster
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion
-from app.domain.objects.write import admission
+from app.domain.objects.write import admission, metadata
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
@@ -49,7 +49,8 @@ def admitted(
         raise InputError(problem.message, place=record.place, cure="correct the manifest") from (
             problem
         )
-    refused = rules.validate_create(kind, stored, rules.context(UnknownCluster(), now))
+    refused = metadata.check(kind, stored)
+    refused += rules.validate_create(kind, stored, rules.context(UnknownCluster(), now))
     errors = [error for error in refused if error.detail not in OLDER_FORMS]
     if errors:
         text = "; ".join(str(error) for error in errors[:3])

@@ -263,7 +263,7 @@ class _Block:
                     cure="flatten it",
                 ) from problem
             if (column == 0 and line.rstrip().endswith(("{", "[", ","))) or '"kind"' in line:
-                self._damage(f"it is not JSON: {problem}")
+                self._damage(f"it is not JSON: {self._reason(problem)}")
             return False
         if not isinstance(value, dict | list) or not value:
             return False
@@ -272,6 +272,12 @@ class _Block:
         self._take(number, value)
         self._pass(end)
         return True
+
+    def _reason(self, problem: Exception) -> str:
+        """The words of a problem, with the line of the file for that of the block."""
+        if not isinstance(problem, json.JSONDecodeError):
+            return str(problem)
+        return f"{problem.msg}, in line {self._first + problem.lineno - 1}"
 
     def _whole(self, line: int, column: int) -> tuple[str, int]:
         if self._text is None:

@@ -21,14 +21,24 @@ _SUFFIXES = (".gz", ".json", ".yaml", ".yml", ".jsonl", ".txt")
 
 
 def completed(tree: JsonObject, path: str) -> JsonObject:
-    """The object with the kind from the path of its file; unchanged if there is none."""
+    """The object with the kind from its fields or the path of its file, if there is one."""
     if tree.get("kind") or not isinstance(tree.get("metadata"), dict):
         return tree
-    named = kind_of(path)
+    named = ("v1", "Event") if is_reported(tree) else kind_of(path)
     if named is None:
         return tree
     version, kind = named
     return {**tree, "apiVersion": tree.get("apiVersion") or version, "kind": kind}
+
+
+def is_reported(tree: JsonObject) -> bool:
+    """True for an Event without its kind, as exporters of Events write them line by line."""
+    return (
+        not tree.get("kind")
+        and isinstance(tree.get("metadata"), dict)
+        and isinstance(tree.get("involvedObject"), dict)
+        and isinstance(tree.get("reason"), str)
+    )
 
 
 @lru_cache(maxsize=4_096)

@@ -20,7 +20,7 @@ from app.adapters.history import (
 )
 from app.adapters.history.archives import Unpacked
 from app.adapters.history.detection import Format
-from app.adapters.history.enclosed import letters, texts
+from app.adapters.history.enclosed import letters, otlp, texts
 from app.adapters.history.formats import kshrk, scheduler_log
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.mixtures import Mixture, Part
@@ -188,6 +188,10 @@ class Finder:
             # klog lines of other programs count as text between documents.
             has_attempts = has_attempts and scheduler_log.tells_in(content)
         if not buckets and not has_attempts:
+            if wrappings.is_html(mixtures.decoded(content[: detection.HEAD_BYTES])):
+                problem = _no_text(source)
+            elif mixture.damaged and problem is not None:
+                problem = mixture.damaged[0]
             if problem is not None:
                 raise problem
             self._unknown(source, content, is_named=is_named)
@@ -232,10 +236,10 @@ class Finder:
                 continue
             logged = [
                 Part(line=part.line, value=tree, content=json_text.encode(tree))
-                for tree in kinds.objects_within(part.value)
+                for tree in kinds.objects_within(otlp.plain(part.value))
             ]
-            if logged:
-                buckets.setdefault(Format.DUMP, []).extend(logged)
+            for each in logged:
+                buckets.setdefault(_format_of(each, source.name), []).append(each)
             enclosed: list[Part] = []
             if is_named:
                 enclosed = self._enclosed(part, mixture, source, schemas)
@@ -277,6 +281,14 @@ class Finder:
                 if _format_of(each, source.name) is not Format.UNKNOWN
             ]
         return enclosed
+
+
+def _no_text(source: ByteSource) -> InputError:
+    return InputError(
+        "it is a page of HTML, and no text in it that was pasted (`<pre>`) holds objects",
+        place=source.name,
+        cure="save the text itself, of a page with changes the patch (.patch or .diff)",
+    )
 
 
 def _format_of(part: Part, name: str) -> Format:

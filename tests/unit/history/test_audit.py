@@ -4,10 +4,13 @@ import json
 
 import pytest
 
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
 from app.bootstrap import rules
 from app.domain.errors import InputError
 from app.domain.log.records import Loss, Op, Quality
 from app.domain.objects import profile
+from app.domain.values import timestamps
 from tests.unit.history.worlds import (
     CLAIMS,
     NAMESPACES,
@@ -17,6 +20,7 @@ from tests.unit.history.worlds import (
     brief,
     read_records,
     tree,
+    write_lines,
 )
 
 DELETED_AT = {"deletionTimestamp": "2026-01-01T00:00:03Z", "deletionGracePeriodSeconds": 0}
@@ -529,3 +533,32 @@ def test_body_of_an_event_without_a_level_was_not_recorded(tmp_path):
     (record,) = audit_records(tmp_path, event)
     assert record.losses == (Loss.GAP, Loss.METADATA_ONLY)
     assert record.message == "update: the body was not recorded"
+
+
+def test_code_of_a_response_may_be_text(tmp_path):
+    """As alerts of a log store have it, below a field of their own."""
+    event = audit("create", tree(PODS, "a", rv=3, spec={}), type_=PODS)
+    event["responseStatus"] = {"code": "201"}
+    (wrapped,) = audit_records(tmp_path, {"rule": {"id": "1"}, "data": event})
+    assert (wrapped.op, wrapped.name) == (Op.ADDED, "a")
+    (bare,) = audit_records(tmp_path, event)
+    assert (bare.op, bare.name) == (Op.ADDED, "a")
+
+
+@pytest.mark.parametrize("zone", [" UTC", "Z", "+00", "+00:00", ""])
+def test_times_of_stores_are_read_and_a_guess_is_said(tmp_path, zone):
+    event = audit("create", tree(PODS, "a", rv=3, spec={}), type_=PODS)
+    event["stageTimestamp"] = f"2026-01-01 00:00:05.250000000{zone}"
+    path = write_lines(tmp_path / "audit.log", [event])
+    with open_history([path], ReadOptions()) as recorded:
+        (record,) = recorded.records()
+        said = "times without a zone are taken as UTC" in recorded.notes
+    assert timestamps.micro_text(record.observed_at) == "2026-01-01T00:00:05.250000Z"
+    assert said is (zone == "")
+
+
+def test_time_of_another_zone_without_its_letter_is_refused(tmp_path):
+    event = audit("create", tree(PODS, "a", rv=3, spec={}), type_=PODS)
+    event["stageTimestamp"] = "2026-01-01 00:00:05 CET"
+    with pytest.raises(InputError, match=r"stageTimestamp is .*, which is no time"):
+        audit_records(tmp_path, event)

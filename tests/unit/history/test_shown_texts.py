@@ -3,12 +3,16 @@
 The wrappings are written by hand after what the programs print, not after the readers.
 """
 
+import json
+
 import pytest
 
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
+from app.bootstrap import rules
 from app.domain.errors import InputError
 from app.domain.log.records import Op
+from app.domain.objects import profile
 from tests.unit.history.test_wrapped_texts import CLAIM, keys, read
 
 JSON = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}}'
@@ -180,3 +184,55 @@ def test_fences_in_a_text_of_an_object_are_a_part_of_it(tmp_path, around):
     records, lost = read(tmp_path, around.format(text))
     assert records[0].object["metadata"]["annotations"] == {"readme": readme, "other": "x"}
     assert lost == []
+
+
+def test_lines_of_an_exporter_of_events_are_events(tmp_path):
+    """Such exporters write Events as clients have them, without kind and version."""
+    about = {"kind": "Pod", "namespace": "shop", "name": "web", "labels": {"app": "web"}}
+    event = {
+        "metadata": {"name": "web.1", "namespace": "shop", "uid": "u1", "resourceVersion": "4"},
+        "reason": "FailedScheduling",
+        "message": "0/1 nodes are available: 1 cannot allocate all claims.",
+        "lastTimestamp": "2026-01-01T00:00:07Z",
+        "involvedObject": about,
+        "clusterName": "prod",
+    }
+    second = {**event, "metadata": {**event["metadata"], "name": "web.2", "uid": "u2"}}
+    records, lost = read(tmp_path, "".join(f"{json.dumps(each)}\n" for each in (event, second)))
+    assert keys(records) == [
+        (Op.BASELINE, "Event", "shop", "web.1"),
+        (Op.BASELINE, "Event", "shop", "web.2"),
+    ]
+    assert records[0].object["involvedObject"]["name"] == "web"
+    assert lost == []
+
+
+def test_variables_of_a_script_are_no_names(tmp_path):
+    script = f"cat <<EOF | kubectl apply -f -\n{CLAIM}EOF\nNAME=two\n"
+    pod = CLAIM.replace("name: one", 'name: "${NAME}"')
+    options = ReadOptions(rules=rules.rules_for(profile.from_settings({})))
+    path = tmp_path / "demo.sh"
+    path.write_text(f"{script}kubectl apply -f - <<'EOF'\n{pod}EOF\n")
+    with open_history([path], options) as history:
+        assert [record.name for record in history.records()] == ["one"]
+        (lost,) = history.refusals
+    assert lost.place == f"demo.sh:{len(script.splitlines()) + 2}"
+    assert "metadata.name: Invalid value" in lost.problem
+
+
+def test_damage_is_the_reason_where_nothing_else_is_in_a_text(tmp_path):
+    """The line within the document is that of the file."""
+    text = (
+        'It logged this:\n\n{"kind": "Pod",\n"apiVersion": "v1",\n// a comment\n"metadata": {}}\n'
+    )
+    with pytest.raises(InputError, match=r"text:3: it is not JSON: .*, in line 5"):
+        read(tmp_path, text)
+
+
+def test_page_that_shows_changes_says_what_to_save(tmp_path):
+    rows = "".join(
+        f'<tr><td data-line-number="{at}"></td><td class="addition">+{line}</td></tr>\n'
+        for at, line in enumerate(LINES, start=1)
+    )
+    with pytest.raises(InputError, match="save the text itself, of a page with changes the patch"):
+        read(tmp_path, f"<!DOCTYPE html>\n<html><body><table>{rows}</table></body></html>\n")

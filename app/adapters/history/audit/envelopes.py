@@ -105,7 +105,8 @@ def _decoded(value: Any) -> Any:
 def _tidied(tree: JsonObject) -> JsonObject:
     """The event with its kind.
 
-    Bodies that are text were cut by the service and are marked as truncated.
+    Bodies that are text were cut by the service and are marked as truncated. A code of the response
+    may be text.
     """
     event = {**tree, "kind": "Event", "apiVersion": "audit.k8s.io/v1"}
     annotations = tree.get("annotations")
@@ -116,6 +117,9 @@ def _tidied(tree: JsonObject) -> JsonObject:
             del event[body]
             event["annotations"][TRUNCATED] = "true"
     event.setdefault("stage", "ResponseComplete")
+    status = tree.get("responseStatus")
+    if isinstance(status, dict) and str(status.get("code", "")).isdecimal():
+        event["responseStatus"] = {**status, "code": int(status["code"])}
     return event
 
 

@@ -1,5 +1,6 @@
 """The reader of audit logs: one record per change. Parity: history-formats.md 4."""
 
+import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,6 +27,10 @@ SETTLE_AFTER = 5 * timestamps.SECOND
 _EARLIEST = Instant(0)
 """The response time of a line without a time, for comparisons in the order of lines."""
 
+_STORED_TIME = re.compile(
+    r"(?P<day>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d(?:\.\d+)?)"
+    r" ?(?P<zone>UTC|Z|[+-]00(?::?00)?)?"
+)
 _ZERO_DAY = "0001-01-01T00:00:00"
 """The zero time, as servers write a time that is not set."""
 
@@ -59,7 +64,7 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
     for position, event in audit_event.read_events(source, options.unwrap, notes):
         seen += 1
         try:
-            times = _times(event, f"{source.name}:{position}")
+            times = _times(event, f"{source.name}:{position}", notes)
             records = _readable(event, times[1], state, options, notes, source.name, position)
         except InputError as problem:
             notes.refuse(problem)
@@ -76,8 +81,8 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
         )
     if state.unseen and not state.bodies:
         notes.add(
-            f"{source.name}: none of its {state.unseen} writes has a body (level Metadata): they "
-            "are gaps of known objects"
+            f"{source.name}: none of its {state.unseen} writes has a body: they are gaps of "
+            "known objects"
         )
     elif state.unseen:
         notes.add(f"{source.name}: {state.unseen} writes were recorded without their body")
@@ -238,17 +243,17 @@ def _notice_restore(state: _State, version: str, received: Instant | None) -> No
     state.highest.clear()
 
 
-def _times(event: AuditEvent, place: str) -> tuple[Instant | None, Instant | None]:
+def _times(event: AuditEvent, place: str, notes: Notes) -> tuple[Instant | None, Instant | None]:
     """The times of the request and of its response. Raises InputError naming the field."""
     named = (
         ("requestReceivedTimestamp", event.request_received_timestamp),
         ("stageTimestamp", event.stage_timestamp),
     )
-    received, answered = (_instant(text, name, place) for name, text in named)
+    received, answered = (_instant(text, name, place, notes) for name, text in named)
     return received, answered
 
 
-def _instant(text: str, name: str, place: str) -> Instant | None:
+def _instant(text: str, name: str, place: str, notes: Notes) -> Instant | None:
     """The time of a field; None when it is empty or the zero time of Go."""
     if not text or text.startswith(_ZERO_DAY):
         return None
@@ -257,7 +262,7 @@ def _instant(text: str, name: str, place: str) -> Instant | None:
         if len(text) == 27 and text.endswith("Z"):
             instant = timestamps.from_datetime(datetime.fromisoformat(text))
         else:
-            instant = timestamps.parse(text)
+            instant = timestamps.parse(_written_out(text, notes))
     except (TimestampError, ValueError) as problem:
         raise InputError(
             f"{name} is {text[:80]!r}, which is no time",
@@ -266,3 +271,16 @@ def _instant(text: str, name: str, place: str) -> Instant | None:
         ) from problem
     intake.check_time(instant, name, place)
     return instant
+
+
+def _written_out(text: str, notes: Notes) -> str:
+    """A time as stores of logs write it, in the form of a server; other text is unchanged.
+
+    Example: `2026-01-02 03:04:05.123456 UTC`. Stores that leave out the zone write UTC.
+    """
+    match = _STORED_TIME.fullmatch(text)
+    if match is None:
+        return text
+    if not match["zone"]:
+        notes.add("times without a zone are taken as UTC")
+    return f"{match['day']}T{match['time']}Z"
