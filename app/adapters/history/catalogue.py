@@ -219,7 +219,7 @@ ENTRIES = (
     CatalogueEntry(
         name="Structured log",
         formats=(Format.MIXTURE, *_OBJECTS),
-        detected_by="lines of JSON, also of OpenTelemetry, with objects that have a uid below fields",
+        detected_by="lines of JSON or OpenTelemetry with objects below fields; those with a uid",
         gives="the objects as they were logged",
         lacks="the lines without objects, which are counted; when they were logged",
         example="kubectl -n gpu-operator logs deploy/controller > manager.log",
