@@ -135,6 +135,43 @@ def pool_of(left: dict, draws: list[dict]) -> list:
     ]
 
 
+def wide_world(seed: int) -> dict:
+    """Devices with one or two values each, of which all of a claim must have one in common.
+
+    The first request takes any two devices, so what failed attempts leave of the common values
+    decides what the second one gets.
+    """
+    rng = random.Random(f"wide-{seed}")
+    devices = [
+        builders.device(
+            f"d{number}", numa=rng.sample("abc", rng.choice([1, 2, 2, 2])), kind=rng.randint(0, 2)
+        )
+        for number in range(5)
+    ]
+    narrower = 'device.attributes["gpu.example.com"].kind != 0'
+    wanted = builders.claim(
+        builders.request("r0", 2),
+        builders.request("r1", 2, narrower),
+        constraints=[builders.match()],
+    )
+    return {
+        "name": f"wide-{seed}",
+        "input": {
+            "features": {"DRAListTypeAttributes": True},
+            "nodes": [builders.node()],
+            "classes": [builders.device_class()],
+            "slices": [builders.resource_slice("s", *devices)],
+            "claims": [wanted],
+        },
+    }
+
+
+def test_cuts_do_not_hide_what_failed_attempts_leave_of_common_values() -> None:
+    for seed in range(WORLDS // 2):
+        found = differences.difference(wide_world(seed))
+        assert found is None, f"wide {seed}: {found}"
+
+
 def test_a_difference_is_made_small() -> None:
     world = recombined_worlds.world(1)
 
