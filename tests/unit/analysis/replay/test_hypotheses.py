@@ -1,13 +1,78 @@
-"""Hypotheses about differences: which are tried, and about what."""
+"""Hypotheses about differences: which are tried, and about what.
+
+The table has a row per sentence of "Classes of differences" in docs/explanation/decide.md.
+"""
+
+import pytest
 
 from app.adapters import schemas
+from app.analysis.replay import facts
 from app.analysis.replay.differences import Aspect, Sides
-from app.analysis.replay.facts import ConditionSet
-from app.analysis.replay.hypotheses import Proposals
+from app.analysis.replay.hypotheses import Hypothesis, Proposals
 from app.analysis.replay.traces import Step, Trace
+from app.analysis.replay.variants import Variant
 from app.domain.log import ObjectKey
-from app.domain.values import condition_types
 from app.domain.values.timestamps import Instant
+
+POD = ObjectKey("", "pods", "ns", "p")
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
+RULE = ObjectKey("resource.k8s.io", "devicetaintrules", "", "r")
+UIDS = {POD: "pod", CLAIM: "claim", RULE: "rule"}
+
+SECOND = 1_000_000
+GONE = Instant(100 * SECOND)
+
+FAILED = facts.EventSeen("Warning", "FailedScheduling", "0/1 nodes are available")
+IN_FLIGHT = facts.EventSeen(
+    "Warning", "FailedScheduling", "resource claim c is in the process of being allocated"
+)
+SKIPPED = facts.EventSeen("Warning", "FailedScheduling", "skip schedule deleting pod: ns/p")
+TRIED = facts.ConditionSet("PodScheduled", "False", "Unschedulable", "0/1 nodes are available")
+PLACED = facts.ConditionSet("PodScheduled", "True", "", "")
+NOMINATED = facts.Nominated("n")
+RELEASED = facts.Released()
+RESERVED = facts.Reserved("p", "pod")
+UNRESERVED = facts.Unreserved("p", "pod")
+
+
+def step(key: ObjectKey, *what: facts.Fact, at: int = 100, writer: str = "") -> Step:
+    time = Instant(at * SECOND)
+    return Step(revision=1, time=time, writer=writer, key=key, uid=UIDS[key], facts=what)
+
+
+def traces(*, removed: bool = False, finished: bool = False) -> tuple[Trace, Trace]:
+    """The recorded trace and that of a run, which know a pod, its claim and a rule."""
+    pair = Trace(schemas.load("1.36")), Trace(schemas.load("1.36"))
+    for trace in pair:
+        trace.keys.update({uid: key for key, uid in UIDS.items()})
+        trace.owner_of["claim"] = "pod"
+    if removed:
+        pair[0].removed["pod"] = GONE
+    if finished:
+        pair[1].finished["pod"] = GONE
+    return pair
+
+
+def proposed(
+    aspect: Aspect,
+    *,
+    theirs: tuple[Step, ...] = (),
+    ours: tuple[Step, ...] = (),
+    about: ObjectKey = POD,
+    **ends: bool,
+) -> list[tuple[str, str, object]]:
+    """Class, changed field and target of the hypotheses about a difference, in their order."""
+    recorded, again = traces(**ends)
+    sides = Sides(
+        aspect=aspect,
+        uid=UIDS[about],
+        recorded=[each.text for each in theirs],
+        again=[each.text for each in ours],
+        only_recorded=theirs,
+        only_again=ours,
+    )
+    made = Proposals(recorded).local(sides, again)
+    return [(each.reason, each.field, each.target) for each in made]
 
 
 def test_object_that_only_a_report_names_has_no_hypothesis_of_its_own() -> None:
@@ -17,16 +82,183 @@ def test_object_that_only_a_report_names_has_no_hypothesis_of_its_own() -> None:
 
 
 def test_condition_that_only_its_instant_gives_to_an_attempt_may_be_of_another_one() -> None:
-    key = ObjectKey("", "pods", "default", "pod")
-    failed = ConditionSet(
-        type=condition_types.POD_SCHEDULED, status="False", reason="Unschedulable", message="none"
+    failed = facts.ConditionSet(
+        type="PodScheduled", status="False", reason="Unschedulable", message="none"
     )
     recorded, again = (Trace(schemas.load("1.36")) for _ in range(2))
-    recorded.keys["pod"] = key
-    step = Step(revision=1, time=Instant(1), writer="", key=key, uid="pod", facts=(failed,))
+    recorded.keys["pod"] = POD
+    tried = Step(revision=1, time=Instant(1), writer="", key=POD, uid="pod", facts=(failed,))
     sides = Sides(
-        aspect=Aspect.CONDITIONS, uid="pod", recorded=["a"], again=[], only_recorded=(step,)
+        aspect=Aspect.CONDITIONS, uid="pod", recorded=["a"], again=[], only_recorded=(tried,)
     )
     for paired_by_time, expected in (({"pod"}, ["apart", "apart+tried"]), ({"other"}, [])):
-        proposed = Proposals(recorded, paired_by_time).local(sides, again)
-        assert [each.field for each in proposed if "apart" in each.field] == expected
+        made = Proposals(recorded, paired_by_time).local(sides, again)
+        assert [each.field for each in made if "apart" in each.field] == expected
+
+
+TRIES = [("timing", "tried", "pod"), ("timing", "tried+repeated", "pod")]
+ENDS = [
+    ("race", name, CLAIM)
+    for name in ("collected_last", "collected_first", "released_last", "released_first")
+]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "expected"),
+    [
+        ((FAILED,), (), TRIES),
+        ((TRIED,), (), TRIES),
+        ((FAILED,), (FAILED,), [("race", field, uid) for _, field, uid in TRIES]),
+        ((IN_FLIGHT,), (), [("in flight", field, uid) for _, field, uid in TRIES]),
+        ((SKIPPED,), (), [("timing", "skipped", "pod")]),
+        ((SKIPPED, FAILED), (), [("timing", "skipped", "pod"), *TRIES]),
+        ((), (FAILED,), [("timing", "untried", "pod")]),
+        ((), (TRIED, FAILED), [("timing", "untried", "pod")]),
+        ((), (IN_FLIGHT,), [("in flight", "untried", "pod")]),
+        ((), (FAILED, PLACED), []),
+        ((PLACED,), (), []),
+        ((PLACED,), (FAILED,), []),
+        ((), (), []),
+    ],
+)
+def test_pod_is_tried_as_recorded_where_attempts_differ(theirs, ours, expected) -> None:
+    """A placement that only one side has is never explained by an attempt that was not made."""
+    sides = {
+        "theirs": tuple(step(POD, fact) for fact in theirs),
+        "ours": tuple(step(POD, fact) for fact in ours),
+    }
+    assert proposed(Aspect.CONDITIONS, **sides) == expected
+
+
+@pytest.mark.parametrize(
+    ("ours", "removed", "expected"),
+    [
+        ((NOMINATED,), True, [("race", "unanswered", "pod")]),
+        ((NOMINATED,), False, []),
+        ((NOMINATED, PLACED), True, []),
+        ((), True, []),
+        ((facts.Created(),), True, [("race", "unsynced", POD)]),
+        ((facts.ClaimsNamed(()), facts.Created(), facts.Removed()), True,
+         [("race", "unsynced", POD)]),
+        ((facts.Created(), RESERVED), True, []),
+        ((facts.Created(),), False, []),
+    ],
+)  # fmt: skip
+def test_write_for_a_pod_that_is_gone_may_have_come_too_late(ours, removed, expected) -> None:
+    ours = tuple(step(POD, fact) for fact in ours)
+    assert proposed(Aspect.WRITES, ours=ours, removed=removed) == expected
+
+
+UNTRIED, UNREPORTED = ("timing", "untried", "pod"), ("race", "unreported", "pod")
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [(100, [UNTRIED, UNREPORTED]), (80, [UNTRIED, UNREPORTED]), (79, [UNTRIED])],
+)
+def test_condition_may_meet_no_pod_up_to_two_backoffs_before_its_end(at, expected) -> None:
+    """The longest back-off is ten seconds; the pod went in second 100."""
+    ours = (step(POD, TRIED, at=at),)
+    assert proposed(Aspect.WRITES, ours=ours, removed=True) == expected
+    assert proposed(Aspect.SAID, ours=ours, removed=True) == [UNTRIED]
+    assert proposed(Aspect.WRITES, ours=ours) == [UNTRIED]
+    theirs = (step(POD, PLACED),)
+    assert proposed(Aspect.WRITES, ours=ours, theirs=theirs, removed=True) == []
+
+
+def test_every_condition_of_a_report_in_vain_is_a_failed_attempt() -> None:
+    ready = facts.ConditionSet("Ready", "False", "", "")
+    ours = (step(POD, TRIED), step(POD, ready))
+    assert proposed(Aspect.WRITES, ours=ours, removed=True) == []
+    assert proposed(Aspect.WRITES, ours=(step(POD, FAILED),), removed=True) == [UNTRIED]
+
+
+def test_events_in_another_order_were_written_when_they_were_recorded() -> None:
+    recorded, again = traces()
+    sides = Sides(aspect=Aspect.SAID, uid="pod", recorded=["a", "b"], again=["b", "a"])
+    made = [
+        (each.reason, each.field, each.target) for each in Proposals(recorded).local(sides, again)
+    ]
+    assert made == [
+        ("race", "reported", "pod"),
+        ("race", "reported+repeated", "pod"),
+        ("race", "reported+repeated+joined", "pod"),
+    ]
+    other = Sides(aspect=Aspect.SAID, uid="pod", recorded=["a"], again=["b"])
+    assert list(Proposals(recorded).local(other, again)) == []
+    writes = Sides(aspect=Aspect.WRITES, uid="pod", recorded=["a", "b"], again=["b", "a"])
+    assert list(Proposals(recorded).local(writes, again)) == []
+
+
+@pytest.mark.parametrize("fact", [facts.DeletionAsked(30), facts.FinalizerRemoved("f"), RELEASED,
+                                  facts.Removed(), UNRESERVED])  # fmt: skip
+def test_end_of_a_claim_is_a_race_of_those_who_end_it(fact: facts.Fact) -> None:
+    alone = (step(CLAIM, fact),)
+    assert proposed(Aspect.WRITES, theirs=alone, about=CLAIM) == ENDS
+    assert proposed(Aspect.WRITES, ours=alone, about=CLAIM) == ENDS
+    mixed = (step(CLAIM, fact, facts.Allocated(("r: p/d",))),)
+    assert proposed(Aspect.WRITES, theirs=mixed, about=CLAIM) == []
+
+
+def test_order_of_a_pods_writes_is_about_its_claims() -> None:
+    ended = (step(CLAIM, RELEASED),)
+    assert proposed(Aspect.ORDER, theirs=ended) == ENDS
+    assert proposed(Aspect.CONDITIONS, theirs=ended) == []
+
+
+@pytest.mark.parametrize("writer", ["", "scheduler"])
+def test_reservation_that_the_scheduler_took_back_is_tried_first(writer: str) -> None:
+    recorded, again = traces()
+    recorded.writes["claim"] = [step(CLAIM, UNRESERVED, writer=writer)]
+    ended = (step(CLAIM, RELEASED),)
+    sides = Sides(aspect=Aspect.WRITES, uid="claim", recorded=[], again=[], only_again=ended)
+    made = [(each.field, each.target) for each in Proposals(recorded).local(sides, again)]
+    assert made == [("returned", CLAIM), *((field, claim) for _, field, claim in ENDS)]
+
+
+@pytest.mark.parametrize(
+    "other", [step(CLAIM, UNRESERVED, writer="garbage-collector"), step(CLAIM, RESERVED)]
+)
+def test_only_the_scheduler_takes_its_reservation_back(other: Step) -> None:
+    recorded, again = traces()
+    recorded.writes["claim"] = [other]
+    ended = (step(CLAIM, RELEASED),)
+    sides = Sides(aspect=Aspect.WRITES, uid="claim", recorded=[], again=[], only_again=ended)
+    made = [each.field for each in Proposals(recorded).local(sides, again)]
+    assert "returned" not in made
+
+
+def test_finished_pod_is_synced_again_with_both_quirks() -> None:
+    ours = (step(CLAIM, RESERVED),)
+    claims = frozenset({CLAIM})
+    quirk = ("quirk C8 or C22", "quirks", claims)
+    assert proposed(Aspect.WRITES, ours=ours, about=CLAIM, finished=True) == [quirk]
+    assert proposed(Aspect.WRITES, ours=ours, about=CLAIM) == []
+    placed = (step(CLAIM, RESERVED, facts.Allocated(("r: p/d",))),)
+    assert proposed(Aspect.WRITES, ours=placed, about=CLAIM, finished=True) == []
+    made = next(iter(Proposals(traces()[0]).local(sides_of(ours), traces(finished=True)[1])))
+    variant = made.on(Variant())
+    assert variant.switches.quirks == {"c8": True, "c22": True}
+    assert variant.resyncs
+    assert variant.released_first == claims
+
+
+def sides_of(ours: tuple[Step, ...]) -> Sides:
+    return Sides(aspect=Aspect.WRITES, uid="claim", recorded=[], again=[], only_again=ours)
+
+
+def test_status_of_a_rule_is_counted_at_three_instants() -> None:
+    assert proposed(Aspect.RULES, ours=(step(RULE, PLACED),), about=RULE) == [
+        ("timing", "postponed", "rule"),
+        ("timing", "counted_last", "r"),
+        ("timing", "counted", "r"),
+        ("timing", "counted_first", "r"),
+    ]
+
+
+def test_hypothesis_adds_its_target_to_each_of_its_fields() -> None:
+    before = Variant(tried=frozenset({"earlier"}))
+    made = Hypothesis(reason="race", detail="", field="tried+repeated", target="pod").on(before)
+    assert made == Variant(tried=frozenset({"earlier", "pod"}), repeated=frozenset({"pod"}))
+    virtual = Variant(tried=frozenset({"earlier"}), is_paced=False)
+    assert Hypothesis(reason="timing", detail="", field="is_paced").on(virtual) == before
