@@ -149,3 +149,10 @@ def test_rule_is_looked_at_when_its_status_was_seen_asked_for_or_answered(option
     pace.learn([act], {EVICTION: ("rule-status",)}, {})
     looked = pace.next_act("rule-status", ("r", "u"), Instant(10 * SECOND), **options)
     assert looked == instant * SECOND
+
+
+def test_attempts_of_a_source_without_versions_have_none():
+    first, second = Instant(10 * SECOND), Instant(20 * SECOND)
+    tries = PodTries(failures=[(first, "no room"), (second, "no device")])
+    found = attempts_of(tries, waits_of({}, []), None)
+    assert [(each.instant, each.version) for each in found] == [(first, 0), (second, 0)]

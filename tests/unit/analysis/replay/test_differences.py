@@ -1,0 +1,134 @@
+"""The comparison of two runs, aspect by aspect: what both have, and what one has alone."""
+
+import pytest
+
+from app.adapters import schemas
+from app.analysis.replay import differences, facts
+from app.analysis.replay.differences import Aspect, Compared
+from app.analysis.replay.traces import AllocationStep, Step, Trace
+from app.domain.log import ObjectKey
+from app.domain.values.timestamps import Instant
+
+POD = ObjectKey("", "pods", "ns", "p")
+RULE = ObjectKey("resource.k8s.io", "devicetaintrules", "", "r")
+UID = "u"
+NOTED = facts.EventSeen("Warning", "FailedScheduling", "no room")
+NOTED_AGAIN = facts.EventSeen("Warning", "FailedScheduling", "no device")
+READY = facts.ConditionSet("Ready", "True", "", "")
+UNREADY = facts.ConditionSet("Ready", "False", "", "")
+
+
+def step(*what: facts.Fact, writer: str = "scheduler", key: ObjectKey = POD) -> Step:
+    return Step(revision=1, time=Instant(0), writer=writer, key=key, uid=UID, facts=what)
+
+
+def allocation(device: str) -> AllocationStep:
+    tree = {"devices": {"results": [{"device": device}]}}
+    return AllocationStep(
+        revision=1, time=Instant(0), key=POD, uid=UID, pod="", devices=(device,), allocation=tree
+    )
+
+
+def trace(aspect: Aspect | None = None, *answers: object, key: ObjectKey = POD) -> Trace:
+    """A trace that has answers of one aspect, or nothing but the key of the object."""
+    made = Trace(schemas.load("1.36"))
+    made.keys[UID] = key
+    match aspect:
+        case Aspect.NODES:
+            made.node_of[UID] = answers[0]  # type: ignore[assignment]  # of the aspect
+        case Aspect.EVICTIONS:
+            made.evicted[UID] = answers[0]  # type: ignore[assignment]
+        case Aspect.FINAL:
+            made.kept[UID] = answers[0]  # type: ignore[assignment]
+        case Aspect.CONDITIONS | Aspect.RULES:
+            made.conditions[UID, "Ready"] = list(answers)  # type: ignore[arg-type]
+        case Aspect.DEVICES:
+            made.allocations[UID] = list(answers)  # type: ignore[arg-type]
+        case Aspect.SAID:
+            made.said[UID] = list(answers)  # type: ignore[arg-type]
+        case Aspect.WRITES:
+            made.writes[UID] = list(answers)  # type: ignore[arg-type]
+        case Aspect.ORDER:
+            made.of_pod[UID] = list(answers)  # type: ignore[arg-type]
+    return made
+
+
+def pod(node: str) -> dict:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"node": node}}
+
+
+ROWS = [
+    (Aspect.NODES, POD, step(facts.Bound("a")), step(facts.Bound("b"))),
+    (Aspect.DEVICES, POD, allocation("a"), allocation("b")),
+    (Aspect.CONDITIONS, POD, step(READY), step(UNREADY)),
+    (Aspect.RULES, RULE, step(READY, key=RULE), step(UNREADY, key=RULE)),
+    (Aspect.EVICTIONS, POD, step(READY), step(UNREADY)),
+    (Aspect.SAID, POD, step(NOTED), step(NOTED_AGAIN)),
+    (Aspect.WRITES, POD, step(READY), step(UNREADY)),
+    (Aspect.ORDER, POD, step(READY), step(UNREADY)),
+    (Aspect.FINAL, POD, pod("a"), pod("b")),
+]
+
+
+def outcome(compared: Compared) -> tuple[dict, list]:
+    """The equal subjects by aspect, and each difference with how many answers either side has."""
+    different = [
+        (aspect, uid, len(sides.recorded), len(sides.again))
+        for (aspect, uid, _), sides in compared.different.items()
+    ]
+    return dict(compared.same), different
+
+
+@pytest.mark.parametrize(("aspect", "key", "one", "other"), ROWS)
+def test_answer_of_one_side_alone_is_a_difference(aspect, key, one, other) -> None:
+    def compare(left: Trace, right: Trace) -> tuple[dict, list]:
+        return outcome(differences.compare(left, right))
+
+    first, second = (trace(aspect, answer, key=key) for answer in (one, other))
+    without = trace(key=key)
+    assert compare(without, without) == ({}, [])
+    assert compare(first, first) == ({aspect: 1}, [])
+    assert compare(first, without) == ({}, [(aspect, UID, 1, 0)])
+    assert compare(without, first) == ({}, [(aspect, UID, 0, 1)])
+    assert compare(first, second) == ({}, [(aspect, UID, 1, 1)])
+
+
+def test_event_objects_are_not_compared_as_final_objects() -> None:
+    key = ObjectKey("", "events", "ns", "e")
+    sides = (trace(Aspect.FINAL, pod(name), key=key) for name in "ab")
+    assert outcome(differences.compare(*sides)) == ({}, [])
+
+
+@pytest.mark.parametrize("aspect", [Aspect.SAID, Aspect.CONDITIONS])
+def test_repetition_counts_only_where_something_came_between(aspect: Aspect) -> None:
+    once, twice = trace(aspect, step(READY)), trace(aspect, step(READY), step(READY))
+    assert outcome(differences.compare(once, twice)) == ({aspect: 1}, [])
+    back = trace(aspect, step(READY), step(UNREADY), step(READY))
+    assert outcome(differences.compare(once, back)) == ({}, [(aspect, UID, 1, 3)])
+
+
+def test_writer_counts_where_the_recording_names_all_of_them() -> None:
+    ours = trace(Aspect.WRITES, step(READY, writer="scheduler"))
+    named = trace(Aspect.WRITES, step(READY, writer="claim-controller"))
+    unnamed = trace(Aspect.WRITES, step(READY, writer=""))
+    assert outcome(differences.compare(named, ours)) == ({}, [(Aspect.WRITES, UID, 1, 1)])
+    assert outcome(differences.compare(unnamed, ours)) == ({Aspect.WRITES: 1}, [])
+
+
+def test_steps_of_one_side_alone_are_its_last_surplus_ones() -> None:
+    first, again, last = step(READY), step(UNREADY), step(READY)
+    left, right = trace(Aspect.WRITES, first, again, last), trace(Aspect.WRITES, step(READY))
+    (sides,) = differences.compare(left, right).different.values()
+    assert [id(each) for each in sides.only_recorded] == [id(again), id(last)]
+    assert sides.only_again == ()
+    assert not sides.is_order
+    (turned,) = differences.compare(right, left).different.values()
+    assert [id(each) for each in turned.only_again] == [id(again), id(last)]
+
+
+def test_same_steps_in_another_order_belong_to_no_side_alone() -> None:
+    left = trace(Aspect.WRITES, step(READY), step(UNREADY))
+    right = trace(Aspect.WRITES, step(UNREADY), step(READY))
+    (sides,) = differences.compare(left, right).different.values()
+    assert sides.is_order
+    assert (sides.only_recorded, sides.only_again) == ((), ())
