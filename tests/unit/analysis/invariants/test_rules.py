@@ -342,6 +342,18 @@ def reserved_for_a_pod_that_is_gone(story):
     return [("reservation-names-pod", "late", "q,x", begin, end)]
 
 
+def reserved_for_one_more_while_the_first_is_gone(story):
+    """The first pod was there when the claim was reserved for it, so nobody reserved too late."""
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.pod("r", "x")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    begin = story.remove(key_of("pods", "q"), after=1)
+    story.reserve("x", user("q", "u2"), user("r", story.uid("r")), after=61)
+    return [("reservation-names-pod", "late", "q,x", begin, None)]
+
+
 def reserved_for_another_pod_of_that_name(story):
     story.publish("p", device("a"))
     story.pod("q", "x")
@@ -997,6 +1009,34 @@ def a_taint_of_long_before(story):
     return [("placement-respects-taints", "broken", "x", begin, None)]
 
 
+def ruled(story, chosen):
+    """A claim gets a device in spite of a rule that selects devices; the revision of that."""
+    story.publish("p", device("a"))
+    rule = {"spec": {"deviceSelector": chosen, "taint": TAINT}}
+    story.put(key_of("devicetaintrules", "t"), rule, after=1)
+    return story.allocate("x", result("p", "a"), after=2)
+
+
+def a_rule_for_exactly_this_device(story):
+    begin = ruled(story, {"driver": DRIVER, "pool": "p", "device": "a"})
+    return [("placement-respects-taints", "broken", "t,x", begin, None)]
+
+
+def a_rule_for_devices_of_another_driver(story):
+    ruled(story, {"driver": "nic.example.com", "pool": "p", "device": "a"})
+    return []
+
+
+def a_rule_for_devices_of_another_pool(story):
+    ruled(story, {"driver": DRIVER, "pool": "q", "device": "a"})
+    return []
+
+
+def a_rule_for_another_device(story):
+    ruled(story, {"driver": DRIVER, "pool": "p", "device": "b"})
+    return []
+
+
 def a_rule_that_was_there_before_the_claim(story):
     story.publish("p", device("a"))
     rule = {"spec": {"deviceSelector": {"pool": "p"}, "taint": TAINT}}
@@ -1292,6 +1332,23 @@ def gap_of_a_kind_that_stands_where_it_was(story):
     return [("reservation-names-pod", "broken", "q,x", broken, None)]
 
 
+def a_write_between_two_whole_ones_that_was_not_dated(story):
+    """What another claim held since the first of them may have ended before it was given again."""
+    story.publish("p", device("a"), device("b"))
+    story.allocate("x", result("p", "a"))
+    story.allocate("z", result("p", "b"))
+    earlier = story.allocate("y", result("p", "b"))
+    earlier_end = story.free("y")
+    story.other()
+    begin = story.allocate("w", result("p", "a"))
+    end = story.free("w")
+    story.gap(key_of("resourceclaims", "x"), "gap")
+    return [
+        ("device-in-one-claim", "broken", "y,z", earlier, earlier_end),
+        ("device-in-one-claim", "unsure", "w,x", begin, end),
+    ]
+
+
 STORIES = [
     value
     for value in list(globals().values())
@@ -1318,6 +1375,7 @@ def test_story(tell):
         (a_tainted_device, "broken"),
         (a_rule_that_was_there_before_the_claim, "broken"),
         (two_claims_of_one_device, "broken"),
+        (evicted_without_a_taint, "broken"),
         (a_device_that_never_was, "broken"),
         (allocation_without_finalizer, "broken"),
         (reservation_without_allocation, "broken"),
@@ -1333,6 +1391,121 @@ def test_nobody_is_accused_of_a_time_where_times_contradict_the_order(tell, kind
     assert sure
     assert {found[1] for found in now if found[0] == sure[0][0]} == {kind}
     assert not [found for found in now if found[1] == "late"]
+
+
+TWICE = "device gpu.example.com/p/a is allocated 2 times"
+MESSAGES = [
+    (two_claims_of_one_device, TWICE),
+    (driver_stops_sharing_a_device_in_use, TWICE),
+    (
+        counters_overdrawn_by_an_allocation,
+        "of counter units of set set in pool gpu.example.com/p 12 is drawn, and there is 10",
+    ),
+    (
+        capacity_consumed_twice,
+        "of memory of device gpu.example.com/p/a 10737418241 is consumed, and there is 10737418240",
+    ),
+    (
+        a_patch_takes_capacity_away,
+        "of memory of device gpu.example.com/p/a 6 is consumed, and there is 5",
+    ),
+    (
+        a_new_generation_has_its_own_counters,
+        "device gpu.example.com/p/b is allocated and is published no more",
+    ),
+    (a_device_that_never_was, "device gpu.example.com/p/b is in no slice"),
+    (a_device_that_had_just_gone, "device gpu.example.com/p/b went away just before"),
+    (no_slices_recorded, "no slice with gpu.example.com/p/a was recorded"),
+    (
+        allocation_without_finalizer,
+        "the claim is allocated without the finalizer resource.kubernetes.io/delete-protection",
+    ),
+    (
+        the_claim_controller_ends_an_allocated_claim,
+        "the finalizer of the claim was removed while the claim was allocated",
+    ),
+    (reservation_without_allocation, "the claim is reserved and not allocated"),
+    (too_many_reservations, "the claim is reserved for 257 consumers"),
+    (
+        reserved_for_a_pod_that_is_gone,
+        "the claim is reserved for pod q (u2), which does not exist",
+    ),
+    (
+        reserved_for_a_pod_that_does_not_name_it,
+        "the claim is reserved for pod q (u2), which does not name it",
+    ),
+    (
+        reserved_for_a_pod_that_never_was,
+        "the claim was reserved for pod ghost (g), which was not there or whose claims it is not "
+        "of",
+    ),
+    (
+        a_terminating_claim_is_allocated,
+        "the claim is allocated or reserved anew although it is being deleted",
+    ),
+    (the_spec_of_a_claim_changes, "spec was changed, which no server allows"),
+    (
+        an_allocation_changed_in_place,
+        "the claim got another allocation without giving the first one back",
+    ),
+    (
+        evicted_without_a_taint,
+        "the pod is evicted for a taint, and none of its devices has one that evicts it",
+    ),
+    (bound_before_its_claim_is_allocated, "the pod is bound and its claim x is not allocated"),
+    (
+        reservation_of_a_running_pod_removed,
+        "the pod is bound and its claim x is not reserved for it",
+    ),
+    (
+        bound_to_another_node,
+        "the pod is on node n, which the allocation of its claim x does not select",
+    ),
+    (too_few_devices, "request r got 1 devices of 2"),
+    (a_request_without_devices, "request s got no device"),
+    (
+        two_alternatives_at_once,
+        "request r got devices for several of its alternatives: r/big, r/small",
+    ),
+    (admin_access_that_nobody_asked_for, "request r got another access than it asks for"),
+    (
+        devices_that_do_not_match,
+        "the devices of constraint 0 do not agree in gpu.example.com/numa",
+    ),
+    (
+        devices_that_do_not_differ,
+        "the devices of constraint 0 do not differ in gpu.example.com/numa",
+    ),
+    (
+        a_share_of_a_device_for_one,
+        "device gpu.example.com/p/a is given in shares and does not allow multiple allocations",
+    ),
+    (tolerations_left_out, "result 0 has not the tolerations of request r"),
+    (
+        a_tainted_device,
+        "device gpu.example.com/p/a is allocated although its slice taints it k:NoSchedule",
+    ),
+    (
+        a_rule_that_was_there_before_the_claim,
+        "device gpu.example.com/p/a is allocated although DeviceTaintRule t taints it k:NoSchedule",
+    ),
+]
+"""A story of each kind of violation, and the sentence that names what is broken in it."""
+
+
+@pytest.mark.parametrize(("tell", "message"), MESSAGES, ids=[each.__name__ for each, _ in MESSAGES])
+def test_violation_is_named_in_a_sentence(tell, message):
+    story = Story()
+    tell(story)
+    watch = InvariantWatch()
+    for event in story.events:
+        watch.note(event)
+    assert message in {each.message for each in watch.violations()}
+
+
+def test_every_rule_has_a_sentence():
+    told = {rule for tell, _ in MESSAGES for rule, *_ in tell(Story())}
+    assert told == set(RULES)
 
 
 def test_every_rule_has_a_story_that_breaks_it():
