@@ -342,16 +342,18 @@ def reserved_for_a_pod_that_is_gone(story):
     return [("reservation-names-pod", "late", "q,x", begin, end)]
 
 
-def reserved_for_one_more_while_the_first_is_gone(story):
-    """The first pod was there when the claim was reserved for it, so nobody reserved too late."""
+def reserved_for_a_ghost_while_the_first_pod_is_gone(story):
+    """The first pod was there when the claim was reserved for it, so that came not too late."""
     story.publish("p", device("a"))
     story.pod("q", "x")
-    story.pod("r", "x")
     story.allocate("x", result("p", "a"))
     story.reserve("x", user("q", story.uid("q")))
-    begin = story.remove(key_of("pods", "q"), after=1)
-    story.reserve("x", user("q", "u2"), user("r", story.uid("r")), after=61)
-    return [("reservation-names-pod", "late", "q,x", begin, None)]
+    gone = story.remove(key_of("pods", "q"), after=1)
+    begin = story.reserve("x", user("q", "u2"), user("ghost", "g"), after=61)
+    return [
+        ("reservation-names-pod", "late", "q,x", gone, None),
+        ("reservation-names-pod", "broken", "ghost,x", begin, None),
+    ]
 
 
 def reserved_for_another_pod_of_that_name(story):
