@@ -5,13 +5,14 @@ stay, and continues from the first that does. The number yielded together only a
 those after the first success are dropped. The algorithm is delta debugging (ddmin) over a partial
 order, so that every candidate is well formed.
 
-Example, with parts a to d of which only c is needed, two candidates at a time:
+Example, with parts a to d of which only c is needed, two candidates at a time (`-`: no parts):
 
-    tried            shows it   left
-    bcd-less, …      no         abcd      (all, then halves)
-    cd  (ab away)    yes        cd
-    d   (c away)     no
-    c   (d away)     yes        c
+    candidate   shows it   best
+    -           no         abcd
+    cd          yes        cd
+    -           no         cd
+    d           no         cd
+    c           yes        c
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
@@ -57,7 +58,7 @@ NEAR, FAR = (0, 1), (2, 3, 4)
 """Scopes with few objects around a sighting, and those with all existing or earlier objects."""
 
 HALVES = 32
-"""The search for an end stops at this fraction of the steps; later passes try single steps."""
+"""The search for an end stops at a range of 1/32 of the steps; later passes try single steps."""
 
 ROUNDS_MAX = 100
 """The maximum number of rounds; each round but the last makes the candidate smaller."""
@@ -138,7 +139,8 @@ class Reduction:
         """Candidates for a sighting, from few objects to all before its end.
 
         The scopes are its objects with what they need; also the infrastructure of the cluster; also
-        the workloads that existed at the same time; also all of their namespaces; and everything.
+        the workloads that existed at the same time; also all workloads of its namespaces; and
+        everything.
         """
         material, best = self._material, self._before(sighting.at)
         keys = material.keys(best)

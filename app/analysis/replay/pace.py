@@ -83,7 +83,7 @@ class _PodPace:
         return self.tries[self.number]
 
     def leave(self, now: Instant) -> Instant | None:
-        """The instant until which a placement not in the recording is deferred; None: no longer."""
+        """The instant until which an unrecorded placement is deferred; None: it counts now."""
         if any(each.placing is not None for each in self.tries[: self.number]):
             # In the recording it has a place by now.
             return None

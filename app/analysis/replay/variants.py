@@ -32,7 +32,7 @@ class Switches:
         )
 
     def words(self) -> Iterator[str]:
-        """Each switch in the form of a command line option."""
+        """Each switch as text: `profile 1.36`, `gate NAME=true` or `quirk NAME=on`."""
         if self.profile:
             yield f"profile {self.profile}"
         yield from (f"gate {name}={str(is_on).lower()}" for name, is_on in self.gates.items())
@@ -50,7 +50,8 @@ class Variant:
     """One run.
 
     - `is_paced`: controllers act when they were seen acting; otherwise as soon as they can.
-    - `resyncs`: a finished pod is synced only when the recording shows it.
+    - `resyncs`: a finished pod is synced only when the recording shows it, and a claim at each
+      recorded act.
     - `tried`: pods that are tried at the instant of each recorded attempt, without any other wait.
     - `apart`: pods whose conditions are of attempts of their own, where the instants alone would
       make them those of attempts that a repeated report shows.
@@ -69,9 +70,10 @@ class Variant:
       no more are written than were recorded.
     - `counted`: rules whose status has the counts of the instant at which its write was requested;
       `counted_first`: of the creation of the rule; `counted_last`: of the answer to the write.
-    - `collected_first`, `collected_last`: objects that the garbage collector handles as soon as it
-      may, or last; `released_first`, `released_last`: the same for claims and the claim controller.
-    - `unsynced`: pods for which the claim controller does nothing.
+    - `collected_first`: objects that the garbage collector handles as soon as it may;
+      `collected_last`: objects that it leaves to the claim controller; `released_first`,
+      `released_last`: the same for claims and the claim controller.
+    - `unsynced`: pods that the claim controller does not sync.
     - `postponed`: objects whose removal from outside is applied a second later, where a source has
       only whole seconds.
     - `unheard`: nodes whose status is taken as recorded where the node controller wrote it: it is

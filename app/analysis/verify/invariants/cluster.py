@@ -133,7 +133,10 @@ class Cluster:
                 self._note_counters(pool, name)
 
     def note_pools(self, pools: Iterable[Pool]) -> None:
-        """Marks the devices in use of changed pools to be judged."""
+        """Marks cells of changed pools to be judged: counters, and devices in use.
+
+        Of those devices only the shared, missing and open ones can be at fault.
+        """
         for pool in pools:
             for name, held in pool.holders.items():
                 is_shared = len(held) > 1 or name in pool.consumed
@@ -249,7 +252,7 @@ class Cluster:
 
 
 def is_same(uid: str, other: str) -> bool:
-    """Whether two writes are about the same object, as far as the uids tell."""
+    """Whether two writes may be about the same object: equal uids, or one is unknown."""
     return uid == other or not uid or not other
 
 
