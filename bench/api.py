@@ -20,7 +20,7 @@ CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 
 
 class Client:
-    """One keep-alive connection; just enough HTTP to be cheap beside the server."""
+    """One keep-alive connection with a minimum of HTTP, cheap in comparison with the server."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader

@@ -95,7 +95,7 @@ async def known(client: Client, name: str) -> bool:
 
 
 async def length(cluster: Server) -> int:
-    """The revision of the cluster that is played: controllers write on top of what is asked."""
+    """The revision of the played cluster: controllers write in addition to the planned writes."""
     client = await Client.connect(cluster.port)
     _, answer = await client.request("GET", "/redra/v1/histories/default")
     client.writer.close()

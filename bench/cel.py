@@ -105,13 +105,13 @@ def theirs(expression: str) -> float:
 
 
 def others(expression: str) -> Callable[[], cel.Program]:
-    """Compiles, at each call, an equivalent expression whose text is new."""
+    """Compiles an equivalent expression with a new text at each call."""
     numbers = itertools.count()
     return lambda: cel.compile_expression(f"{expression} // {next(numbers)}")
 
 
 def grouped(expression: str, devices: list[cel.DeviceInput]) -> float:
-    """CPU seconds of a mask over devices that are grouped by what the expression reads."""
+    """CPU seconds of a mask over devices, grouped by the values that the expression reads."""
     table = cel.DeviceTable(devices)
     compile_other = others(expression)
     programs = [compile_other() for _ in range(300)]

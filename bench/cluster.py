@@ -148,7 +148,7 @@ async def submit_all(runtime: HistoryRuntime, commands: Sequence[CreateObject]) 
 
 
 async def _wait_until_nodes_are_ready(runtime: HistoryRuntime) -> None:
-    """Wait until the node controller has taken its taint off every node."""
+    """Wait until the node controller has removed its taint from every node."""
     objects = runtime.views.objects
     with runtime.subscribe(after=runtime.head.revision, resource="nodes") as followed:
         while any(

@@ -48,7 +48,7 @@ class Anchor:
 
 
 class Unreadable(Exception):
-    """A file of figures cannot be used; the text says which and why."""
+    """An error for an unusable file of figures, with its name and the reason."""
 
 
 def note(name: str, value: float) -> None:
@@ -109,7 +109,7 @@ def save(values: Values, machine: str) -> Path:
 
 
 def load(path: Path) -> tuple[Values, str]:
-    """The figures of a file and the machine they were taken on. Raises Unreadable."""
+    """The figures of a file, and the machine on which they were measured. Raises Unreadable."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         values = {

@@ -61,7 +61,7 @@ async def by_pods(size: int) -> Costs:
 
 
 async def by_events(size: int) -> Costs:
-    """A history of so many events, whose pods come and go, folded into all that a server keeps."""
+    """A history of pods that are created and deleted, folded into all views of a server."""
     consumers = memory.Consumers(("controllers", "projections"))
     before, spent, count = resident_megabytes(), 0.0, 0
     for page in folding.pages(size):

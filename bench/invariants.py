@@ -1,4 +1,4 @@
-"""The cost of the invariants beside a fold: `python -m bench.invariants [--events N] [--rounds N]`.
+"""The cost of the invariants and of a fold: `python -m bench.invariants [--events N] [--rounds N]`.
 
 The log is that of `bench.folding`. Page by page, the events are folded into all views, the rows
 that changed are made and hashed as the projector does, and the watch follows them, in turns, so
@@ -36,7 +36,7 @@ class Spent:
 
 
 def look_up(page: Page, known: dict[ObjectKey, tuple[str, Any]]) -> None:
-    """Look each pod and claim up, as any judge must, and keep what stands there."""
+    """Look up each pod and claim, as any judge must, and keep the objects."""
     for event, parts in page.splits:
         if event.stamp.verb != LISTED and parts is not None:
             before = known.get(event.key)

@@ -47,13 +47,13 @@ def plant(defect: str) -> None:
 
 
 class PlantedWorkers(OnDemand):
-    """Workers whose engines are broken as that of this process."""
+    """Workers whose engines have the same planted defect as this process."""
 
     defect = ""
 
     @property
     def executor(self) -> Executor:
-        """They are there from now on."""
+        """The workers, which are started at the first use."""
         is_new = not self.is_open
         there = super().executor
         if is_new and self.defect and isinstance(there, DaskExecutor):
@@ -110,7 +110,7 @@ class Counting:
         return self
 
     def judge(self, candidates: Sequence[Candidate]) -> list[Judged]:
-        """All judgements; what the API would refuse is not run."""
+        """All judgements; candidates that the API would refuse are not run."""
         assert self._judge is not None, "a search gives its judge first"
         run = [each for each in candidates if not self._judge.is_out(each)]
         self.rounds += bool(run)

@@ -243,7 +243,7 @@ async def taint_storm(made: Cluster, size: Size, report: Report) -> None:
 
 
 async def _wait_until_completed(runtime: HistoryRuntime, key: ObjectKey) -> None:
-    """The rule says that nothing is left to do; upstream looks ten seconds after an eviction."""
+    """Wait until the rule's condition is complete; upstream checks 10 s after an eviction."""
     objects = runtime.views.objects
     place = (GROUP, key.resource)
     with runtime.subscribe(after=runtime.head.revision, group=place[0], resource=place[1]) as rules:

@@ -46,7 +46,7 @@ def cost(command: list[str], environment: dict[str, str]) -> float:
 
 
 async def measure(folder: Path, runs: int) -> None:
-    """Make a history with what every cluster has and run each command beside its server."""
+    """Create a history like a new cluster, and run each command beside its server."""
     settings = Settings(data=folder)
     environment = os.environ | {"REDRA_DATA": str(folder)}
     async with stores.open_store(settings, migrate=True) as store:

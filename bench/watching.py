@@ -24,7 +24,7 @@ MARK = b'"name":"w-'
 
 
 class Watcher(asyncio.Protocol):
-    """One watch; tells the number of each claim that it hears of."""
+    """One watch, which reports the number of each claim that it receives."""
 
     def __init__(self, started: asyncio.Semaphore, heard: Callable[[int], None]) -> None:
         self._started = started
@@ -39,7 +39,7 @@ class Watcher(asyncio.Protocol):
         sender.write(f"{head}Host: 127.0.0.1\r\n\r\n".encode())
 
     def data_received(self, data: bytes) -> None:
-        """Find the names in what came; a name may be cut in two."""
+        """Find the names in the received data; a name may be cut in two."""
         if not self._is_open:
             self._is_open = True
             self._started.release()

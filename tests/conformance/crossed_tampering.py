@@ -141,7 +141,7 @@ def draw_more_from_a_counter(lines: Lines, draw: random.Random) -> Told:
 
 
 def bind_to_a_node_that_was_not_there(lines: Lines, draw: random.Random) -> Told:
-    """A binding without a claim's node: its line names one that nobody made."""
+    """A binding without a claim's node: its line names a node that was never created."""
     line = one_of(list(bound(lines)), draw)
     line["requestObject"]["target"]["name"] = "no-such-node"
     return Told((name_of(line)[1],), f"the binding of {name_of(line)[1]} names no-such-node")
@@ -204,7 +204,7 @@ def drop_every_second_heartbeat(lines: Lines, draw: random.Random) -> Told:
 
 
 def repeat_a_binding_that_is_refused(lines: Lines, draw: random.Random) -> Told:
-    """A pod is asked to be bound to another node after it was bound, and that is refused."""
+    """A second binding of a bound pod to another node, which is refused."""
     first = one_of(list(bound(lines)), draw)
     again = json.loads(json.dumps(first))
     again["auditID"] = "00000000-0000-0000-0000-000000000012"

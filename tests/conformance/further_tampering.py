@@ -137,7 +137,7 @@ def reserve_before_allocation(lines: Lines, draw: random.Random) -> str:
 
 
 def forget_an_end(lines: Lines, draw: random.Random) -> str:
-    """Nothing tells that a pod with devices went; its claim is freed and deleted all the same."""
+    """The log lacks the end of a pod with devices; its claim is freed and deleted."""
     users = {
         (each.claim[0], user["name"])
         for each in allocations(lines)
@@ -171,7 +171,7 @@ def change_one_version_of_a_slice(lines: Lines, draw: random.Random) -> str:
 
 
 def remove_slices_of_a_node(lines: Lines, draw: random.Random) -> str:
-    """No line tells of the slices of a node of which devices were allocated."""
+    """The log has no lines about the slices of a node whose devices were allocated."""
     pool = one_of([result["pool"] for each in allocations(lines) for result in each.results], draw)
     lines[:] = [
         line
@@ -218,7 +218,7 @@ def shift_stamps_of_a_kind(lines: Lines, draw: random.Random) -> str:
 
 
 def repeat_an_allocation(lines: Lines, draw: random.Random) -> str:
-    """The line of an allocation is there once more, at the end."""
+    """The line of an allocation is repeated at the end."""
     lines.append(json.loads(json.dumps(one_of(allocations(lines), draw).lines[0])))
     return "an allocation is told twice"
 
@@ -233,14 +233,14 @@ def cut_the_end(lines: Lines, draw: random.Random) -> str:
 
 
 def allocate_as_a_stranger(lines: Lines, draw: random.Random) -> str:
-    """One allocation was written by somebody else, as the scheduler would."""
+    """One allocation was written by another user in the form of the scheduler's writes."""
     picked = one_of(allocations(lines), draw)
     picked.lines[0]["user"] = {"username": STRANGER, "groups": ["system:authenticated"]}
     return f"{picked.claim} was allocated by {STRANGER}"
 
 
 def evict_as_a_stranger(lines: Lines, draw: random.Random) -> str:
-    """All that was done to one evicted pod by the eviction controller was done by somebody."""
+    """The eviction controller's writes about one evicted pod have another author."""
     pods = {name_of(line) for line in of(lines, "pods") if line["user"].get("username") == EVICTOR}
     picked = one_of(sorted(pods), draw)
     for line in of(lines, "pods"):

@@ -1,4 +1,4 @@
-"""Recordings of a real control plane, imported and folded for the tests beside this module."""
+"""Recordings of a real control plane, imported and folded for the tests of this folder."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -155,7 +155,7 @@ class _Story:
         return {**tree, "involvedObject": {**subject, "resourceVersion": str(version)}}
 
     def finish(self) -> None:
-        """Lines stand in the order of their answers."""
+        """The lines in the order of their answers."""
         self._lines.sort(key=lambda line: (line.answered, line.version))
         with (self._path / "audit.jsonl").open("wb") as file:
             file.writelines(line.text for line in self._lines)

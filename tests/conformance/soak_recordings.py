@@ -129,7 +129,7 @@ class SlowControlPlane:
         return instants[2], instants[3]
 
     def follow(self, event: Event) -> None:
-        """See what is written, and how late it would have been written."""
+        """Follow the writes, and the delay of each."""
         user = event.stamp.actor.user
         if user.startswith(MANAGER):
             self._manager.take(event.stamp.time)

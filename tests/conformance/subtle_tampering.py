@@ -94,7 +94,7 @@ def shift_clock_of_a_server(lines: Lines, draw: random.Random) -> str:
 
 
 def shift_all_stamps(lines: Lines, draw: random.Random) -> str:
-    """Everything in the log is dated by a wrong clock; what the objects tell is right."""
+    """All stamps of the log come from a wrong clock; the times in objects are right."""
     shift = timedelta(minutes=draw.choice((-61, -7, 7, 61)))
     for line in lines:
         for field in ("requestReceivedTimestamp", "stageTimestamp"):
@@ -247,7 +247,7 @@ def forget_node_selector(lines: Lines, draw: random.Random) -> str:
 
 
 def defuse_one_line(lines: Lines, draw: random.Random) -> str:
-    """A rule is made without effect, and ends pods by the next line, which nobody wrote."""
+    """A rule is created without effect, and evicts by the next line, which was never written."""
     ruling = [
         line
         for line in of(lines, "devicetaintrules")
@@ -288,7 +288,7 @@ def drop_a_release(lines: Lines, draw: random.Random) -> str:
 
 
 def drop_a_slice(lines: Lines, draw: random.Random) -> str:
-    """Nothing tells of a slice whose device was allocated."""
+    """The log does not have a slice whose device was allocated."""
     picked = draw.choice(allocations(lines)).results[0]
     for line in list(of(lines, "resourceslices")):
         for tree in bodies(line):
@@ -303,7 +303,7 @@ def drop_a_slice(lines: Lines, draw: random.Random) -> str:
 
 
 def change_uid(lines: Lines, draw: random.Random) -> str:
-    """From its allocation on a claim is another one of this name, which nobody made."""
+    """From its allocation on, a claim has another uid, which was never created."""
     picked = draw.choice(allocations(lines))
     begun = picked.lines[0]["stageTimestamp"]
     uid = "00000000-0000-0000-0000-000000000003"
@@ -465,7 +465,7 @@ def _defuse(tree: dict[str, Any]) -> bool:
 
 
 def _is_last(line: dict[str, Any]) -> bool:
-    """Whether the deletion ended the pod at once."""
+    """Whether the deletion ended the pod immediately."""
     answer = line.get("responseObject") or {}
     options = line.get("requestObject") or {}
     return "metadata" in answer and options.get("gracePeriodSeconds") == 0

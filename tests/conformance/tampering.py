@@ -116,7 +116,7 @@ def nothing(lines: Lines, draw: random.Random) -> str:
 
 
 def rename_scheduler(lines: Lines, draw: random.Random) -> str:
-    """Another user name and another program: a scheduler of somebody's own."""
+    """Another user name and another program, as of a custom scheduler."""
     name = draw.choice(("system:serviceaccount:batch:volcano", "system:my-scheduler", "alice"))
     for line in lines:
         if line["user"]["username"] == "system:kube-scheduler":
@@ -159,7 +159,7 @@ def give_device_twice(lines: Lines, draw: random.Random) -> str:
 
 
 def ends(lines: Lines, allocated: Allocated) -> Iterator[dict[str, Any]]:
-    """The lines in which an allocation is taken away."""
+    """The lines that remove an allocation."""
     begun = allocated.lines[0]["stageTimestamp"]
     for line in of(lines, "resourceclaims"):
         for tree in bodies(line):
@@ -209,7 +209,7 @@ def _reserved(lines: Lines, draw: random.Random) -> Allocated:
 
 
 def reserve_for_a_ghost(lines: Lines, draw: random.Random) -> str:
-    """Beside the pod that a claim was allocated for stands one that never was."""
+    """A claim is reserved for its pod and for a pod that never existed."""
     picked = _reserved(lines, draw)
     ghost = {"resource": "pods", "name": "ghost", "uid": "00000000-0000-0000-0000-000000000001"}
     for tree in picked.trees:
@@ -218,7 +218,7 @@ def reserve_for_a_ghost(lines: Lines, draw: random.Random) -> str:
 
 
 def reserve_for_a_stranger(lines: Lines, draw: random.Random) -> str:
-    """Beside the pod that a claim was allocated for stands one that lives and does not name it."""
+    """A claim is reserved for its pod and for an existing pod that does not name it."""
     picked = _reserved(lines, draw)
     begun = picked.lines[0]["stageTimestamp"]
     others = [
@@ -247,7 +247,7 @@ def reserve_for_a_stranger(lines: Lines, draw: random.Random) -> str:
 
 
 def change_a_spec(lines: Lines, draw: random.Random) -> str:
-    """From its allocation on a claim asks for something else, which nobody may change."""
+    """From its allocation on, a claim has another spec, which is immutable."""
     picked = draw.choice(allocations(lines))
     begun = picked.lines[0]["stageTimestamp"]
     for line in of(lines, "resourceclaims"):
@@ -283,7 +283,7 @@ def bind_again(lines: Lines, draw: random.Random) -> str:
 
 
 def shrink_counters(lines: Lines, draw: random.Random) -> str:
-    """From the beginning on the counters are too small for what was allocated."""
+    """From the beginning on, the counters are too small for the allocations."""
     for line in of(lines, "resourceslices"):
         for tree in bodies(line):
             for counter_set in tree.get("spec", {}).get("sharedCounters", ()):
@@ -344,7 +344,7 @@ RESTED_ON = (
 
 
 def drop_bodies_beside(lines: Lines, draw: random.Random) -> str:
-    """Kinds on which no allocation rests were recorded at level Metadata, as policies often say."""
+    """Kinds that no allocation depends on were recorded at level Metadata, as in many policies."""
     kinds: set[str] = set()
     for line in lines:
         kind = line.get("objectRef", {}).get("resource", "")

@@ -1,4 +1,4 @@
-"""Recorded differences to a real API server: each is gone, or has a row that says why not."""
+"""Recorded differences to a real API server: each is gone, or has a row with the reason."""
 
 import pytest
 

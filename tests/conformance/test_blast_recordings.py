@@ -1,4 +1,4 @@
-"""The blast radius of a recorded rule names what the real eviction controller then did."""
+"""The blast radius of a recorded rule names the evictions that the real controller then made."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ def marked(events: list[Event]) -> dict[str, Instant]:
 
 
 def proposals(events: list[Event]) -> Iterator[tuple[Event, BlastRadius, set[str]]]:
-    """Each rule as it is created, what is said of it just before, and the pods there are then."""
+    """Each created rule, its blast radius just before, and the pods that exist then."""
     views = LiveViews(PROFILE)
     rules = rules_for(PROFILE)
     info = HistoryInfo(id=1, name="recorded")

@@ -61,7 +61,7 @@ async def compared(
 
 
 def cuts(events: Sequence[Event], seed: str) -> list[int]:
-    """Numbers of events to keep: drawn ones, and the places amid what happened within a second.
+    """Numbers of events to keep: drawn ones, and cuts between events of the same second.
 
     At the last instant itself a recording is not shorter.
     """

@@ -118,7 +118,7 @@ async def test_accounts_of_another_name_are_known_by_what_they_do(tmp_path):
 
 
 async def test_release_that_is_said_to_ignore_rules_and_does_not_is_the_switch(tmp_path):
-    """A patched 1.36.2 tells its version alone; what it did tells the repair."""
+    """A patched 1.36.2 shows only its version; its decisions show the repair."""
     report = await decide(recorded("e-taints"), tmp_path, profile="1.36.2")
     classes = {why for counts in report.aspects.values() for why in counts.different}
     assert classes == {"quirk c24=off"}

@@ -1,4 +1,4 @@
-"""Recorded audit logs told as servers have them: what is decided is the same to the letter."""
+"""Recorded audit logs in the order that servers write: the decisions are literally the same."""
 
 import random
 

@@ -67,7 +67,8 @@ def classes(report, resource):
 
 
 async def test_node_that_was_not_heard_of_is_proved_by_its_conditions_alone(tmp_path):
-    """Leases are in no recording: the condition is taken, taint and placements are decided."""
+    """Recordings have no Leases: the condition comes from the recording; taint and placements are
+    decided."""
     made = cluster()
     by_node_controller(made, {"status": {"conditions": [UNHEARD]}}, "status")
     made.pod("late", template="gpu")

@@ -158,7 +158,7 @@ def aligned(cluster, chance):
 
 
 def generations(cluster, chance):
-    """A driver publishes its pools anew while pods wait: old, incomplete, whole."""
+    """A driver publishes new generations while pods wait: old, incomplete, complete."""
     cluster.template("any")
     for number in range(2):
         cluster.slice(f"node-{number}", devices=1)
@@ -220,7 +220,7 @@ def preempted(cluster, chance):
 
 
 def rationed(cluster, chance):
-    """A quota refuses claims: their drawn names stand in Events and nowhere else."""
+    """A quota refuses claims: their generated names are only in Events."""
     cluster.slice("node-0", devices=4)
     cluster.template("any")
     hard = {"gpu.deviceclass.resource.k8s.io/devices": "1"}

@@ -1,4 +1,4 @@
-"""Recordings decided again from what came from outside, and verified allocation by allocation."""
+"""Recordings decided again from inputs from outside, and verified allocation by allocation."""
 
 import pytest
 
@@ -124,7 +124,7 @@ async def test_log_alone_is_decided_like_all_of_a_recording(name):
 
 @pytest.mark.parametrize("name", decided_from("watch", PARTS))
 async def test_watch_streams_alone_are_decided_literally(name):
-    """They name neither authors nor times: managers, contents and the order of writes tell."""
+    """They lack authors and times; managers, contents and the order of writes replace them."""
     await check_part(name, "watch")
 
 

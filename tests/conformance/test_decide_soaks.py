@@ -1,4 +1,4 @@
-"""Soaks under the rate limits of real clients, decided again as if somebody had recorded them."""
+"""Soaks under the rate limits of real clients, decided again as if they were recordings."""
 
 import json
 import random
@@ -54,7 +54,7 @@ def load(name):
 
 
 async def decide(path):
-    """One run: what is literal needs no proof, and what is not is proved on recordings."""
+    """One run: literal results need no proof; others are proved on recordings."""
     settings = replace(process_settings.settings(profile=RELEASE), decide_runs_max=0)
     store = stores.memory_store()
     history = await replays.load_files(store, settings, (path,))
@@ -284,7 +284,7 @@ async def test_repetition_of_a_report_that_is_late_itself_comes_after_it(tmp_pat
 
 
 async def test_report_that_repeats_one_which_still_waits_is_no_report_of_its_own(tmp_path):
-    """The scheduler knows what it has said, not what its client has sent by then."""
+    """The scheduler knows its own reports, not which of them its client has already sent."""
     cluster = Cluster(Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)))
     cluster.node()
     cluster.device_class()

@@ -134,7 +134,7 @@ def rows_of_one(alterations, names):
 
 
 def altered(name, alterations, seed, again=""):
-    """The lines of a recording after each of the alterations, and what each says of itself.
+    """The lines of a recording after each alteration, with the alteration's description.
 
     A body that is left out is not that of the allocation that was altered before: then nothing of
     the alteration would be left.

@@ -160,7 +160,7 @@ async def forked(name: str, at: int, *edits: Edit) -> tuple[ReplayTimeline, Hist
 
 @dataclass(frozen=True)
 class Stuck:
-    """A refused pod that waits in a fork without a change, and what is proposed for it."""
+    """A refused pod that waits in a fork without a change, and the changes proposed for it."""
 
     refused: Refused
     line: ReplayTimeline

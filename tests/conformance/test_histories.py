@@ -63,7 +63,7 @@ async def test_event_objects_are_those_of_the_cluster(name, way):
 
 @pytest.mark.parametrize(("name", "way"), CASES)
 async def test_rules_hold_at_every_revision(name, way):
-    """All rules, with none unsure: what a real control plane writes breaks none, in any format.
+    """All rules, with none unsure: the writes of a real control plane break none, in any format.
 
     But what is known of the release: its scheduler does not see the rules (C24).
     """
@@ -78,7 +78,8 @@ async def test_rules_hold_at_every_revision(name, way):
 
 @pytest.mark.parametrize("name", RECORDINGS)
 async def test_joined_recording_has_the_revisions_of_the_store(name):
-    """Every change that a stream saw stands in the order of the store, with an actor or without."""
+    """Every change in a stream has its position in the order of the store, with or without an
+    actor."""
     imported = await imported_once(name, "joined")
     versions = [
         int(event.stamp.origin.resource_version)
@@ -129,7 +130,7 @@ async def test_bare_audit_log_says_what_it_cannot_know():
 
 @pytest.mark.parametrize("name", WITH_ETCD)
 async def test_snapshot_of_the_store_tells_every_change_that_the_streams_saw(name):
-    """Same keys, same versions, same operations; the store holds kinds that nobody watched."""
+    """The same keys, versions and operations; the store also has kinds that were not watched."""
     streams = await imported_once(name, "watch")
     store = await imported_once(name, "etcd")
 

@@ -13,7 +13,7 @@ WITH_CHECKPOINTS = tuple(name for name in RECORDINGS if name != "i-soak-short")
 
 
 def checkpoints(name: str) -> list[tuple[int, list[int], str]]:
-    """Version, the six counts, and what the moment is, from the table of FACTS.md."""
+    """Version, the six counts, and a description of the moment, from the table of FACTS.md."""
     text = shared_path("histories", "FACTS.md").read_text()
     section = text.split(f"\n## {name} — ")[1].split("\n## ")[0]
     found = []

@@ -1,4 +1,4 @@
-"""Rehearsals of recordings: nothing changes under their own release; what is known under 1.37."""
+"""Rehearsals of recordings: no change under their own release, the known changes under 1.37."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""`scan` names what a history shows and nothing else: planted by machine, and in recordings.
+"""`scan` names exactly the defects of a history: planted by machine, and in recordings.
 
 The steps of each incident are played in the middle of a seeded life of other pods, with the defect
 and repaired, and as another control plane's audit log. The same life without an incident shows
@@ -187,7 +187,7 @@ def audit_log(incident: Incident, variant: Variant, path: Path) -> None:
 
 
 async def scan_files(path: Path, incident: Incident) -> ScanReport:
-    """What a scan names in an audit log; the release is told, as by who imports it."""
+    """The findings of a scan in an audit log; the release is given, as with `import --profile`."""
     store = stores.memory_store()
     settings = process_settings.settings(
         profile=incident.cluster.profile,

@@ -156,7 +156,7 @@ async def test_lines_that_are_there_twice_are_events_once(tmp_path):
 
 
 def folder_of_two_sources(folder, alter_watch):
-    """The audit log of a recording beside its stream of claims, of which lines are altered."""
+    """The audit log of a recording with its stream of claims, in which lines are altered."""
     (folder / "watch").mkdir(parents=True)
     shutil.copy(shared_path("histories", "a-quickstart", "audit.jsonl.gz"), folder)
     stream = shared_path("histories", "a-quickstart", "watch", "resourceclaims.jsonl.gz")

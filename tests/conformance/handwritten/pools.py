@@ -31,7 +31,7 @@ def _any_device(recorder: Recorder) -> None:
 
 
 def _run(recorder: Recorder, pod: str, where: str, device: str, node: str = "node-0") -> str:
-    """A pod that is placed at once; returns its claim."""
+    """A pod that is scheduled immediately; returns its claim."""
     recorder.pod(pod, resourceClaims=made_from("any"))
     claim = recorder.make_claim(pod, "dev", "any")
     place(recorder, pod, claim, node, allocation(node, result("gpu", GPU, where, device)))
@@ -87,7 +87,7 @@ def pool_shrinks_and_grows() -> Recorder:
 
 
 def generations_side_by_side() -> Recorder:
-    """New slices beside the old one: the newest generation counts, and it is not whole yet."""
+    """New slices in addition to the old one: the newest generation counts, and it is incomplete."""
     recorder = cluster("side by side")
     recorder.slice("old", GPU, pool("node-0"), [{"name": "d0"}], **ON_NODE)
     _any_device(recorder)
@@ -103,7 +103,7 @@ def generations_side_by_side() -> Recorder:
 
 
 def hosts_of_two_generations() -> Recorder:
-    """Q12: a node whose own slices are whole uses them, though another has a newer generation."""
+    """Q12: a node with complete slices uses them, though another has a newer generation."""
     recorder = cluster("hosts", 2)
     recorder.slice("a", GPU, pool("shared"), [{"name": "d0"}], nodeName="node-0")
     _any_device(recorder)

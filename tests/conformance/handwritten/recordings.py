@@ -96,7 +96,7 @@ class Recorder:
         self._line(user, verb, tree, subresource=subresource)
 
     def delete(self, user: str, kind: str, name: str) -> None:
-        """A delete that removes the object at once."""
+        """A delete that removes the object immediately."""
         tree = self.objects.pop((kind, name))
         self._revision += 1
         tree["metadata"]["resourceVersion"] = str(self._revision)

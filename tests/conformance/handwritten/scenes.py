@@ -71,7 +71,7 @@ def on_node_0(*devices: str, request: str = "gpu") -> dict:
 
 
 def tell(recorder: Recorder, claim: str, kind: str, status: str = "True", **why: str) -> None:
-    """The driver says something of the device of a claim."""
+    """The driver writes the status of a claim's device."""
     held = recorder.get("ResourceClaim", claim)["status"]["allocation"]["devices"]["results"][0]
     names = ("driver", "pool", "device", "shareID")
     device = {name: held[name] for name in names if name in held}
@@ -82,7 +82,7 @@ def tell(recorder: Recorder, claim: str, kind: str, status: str = "True", **why:
 
 
 def wait_for_devices(recorder: Recorder, pod: str, node: str = "node-0") -> float:
-    """The Event of a pod whose claims are written; returns when they were."""
+    """The Event of a pod whose claims are written; returns the instant of the writes."""
     written = recorder.now
     note = f"waiting for binding conditions for device on node {node}"
     recorder.wait(0.001)
@@ -103,7 +103,7 @@ def until(recorder: Recorder, moment: float) -> None:
 
 
 def give_up(recorder: Recorder, pod: str, text: str, *claims: str) -> None:
-    """A failed look: reservations go, the pod is told."""
+    """A failed check: reservations are removed, and the pod gets the message."""
     for claim in claims:
         recorder.unreserve(pod, claim)
         recorder.wait(0.002)
@@ -138,7 +138,7 @@ def devices_are_made_ready() -> Recorder:
 
 
 def _told_or_not(seed: str, told: float, looked: float, text: str) -> Recorder:
-    """A failure that is told after `told` seconds (or never, 0), seen after `looked`."""
+    """A failure that is written after `told` seconds (0: never), and seen after `looked`."""
     recorder = with_conditional_devices(seed, "d0")
     recorder.claim("claim", requests=[exactly("gpu", "gpu")])
     recorder.pod("pod", resourceClaims=own("claim"))

@@ -156,7 +156,7 @@ def class_and_its_users(rng: random.Random) -> Plant:
 
 
 def rule_and_each_claim(rng: random.Random) -> Plant:
-    """One device whose pod goes, one whose pod is patient, one whose claim nobody uses."""
+    """Three devices: an evicted pod's, a tolerating pod's, and one with an unused claim."""
     cluster, node = _fleet(rng, 3)
     patient = [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": PATIENT}]
     cluster.claim("doomed")

@@ -50,7 +50,7 @@ def reserved_by_many(rng: random.Random) -> Plant:
 
 
 def device_in_two_claims(rng: random.Random) -> Plant:
-    """A race of the past: the status of a second claim names a device that is taken."""
+    """A race of the past: the status of a second claim names an allocated device."""
     cluster = Cluster()
     node = names(rng, 1, "node")[0]
     cluster.node(node)
