@@ -13,7 +13,7 @@ Parity: history-formats.md 4.5.
 from app.adapters.history import times
 from app.adapters.history.joining.spool import ORDER_BY_REVISION, Row, Spool
 from app.domain.log.records import Record
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
@@ -48,16 +48,14 @@ def shows_unseen_change(record: Record, before: JsonView) -> bool:
     tree = record.object or {}
     is_deletion = record.verb == "delete"
     if is_deletion or record.subresource == "status":
-        finalizers = json_tree.texts(tree, "metadata", "finalizers")
-        if not set(json_tree.texts(before, "metadata", "finalizers")) <= set(finalizers):
+        if not set(meta.finalizers(before)) <= set(meta.finalizers(tree)):
             return True
     if is_deletion:
         is_pod = not record.group and record.resource == "pods"
         return is_pod and core.is_finished(tree) and not core.is_finished(before)
     if record.verb not in ("update", "patch") or meta.deletion_timestamp(before):
         return False
-    grace = json_tree.integer(tree, "metadata", "deletionGracePeriodSeconds") or 0
-    return grace > 0 or bool(json_tree.texts(tree, "metadata", "finalizers"))
+    return (meta.deletion_grace_seconds(tree) or 0) > 0 or bool(meta.finalizers(tree))
 
 
 def is_told_absent(record: Record, known: Record) -> bool:
@@ -74,11 +72,8 @@ def is_told_absent(record: Record, known: Record) -> bool:
 
 def is_emptied(namespace: JsonView) -> bool:
     """True if a namespace that goes says that nothing remains in it."""
-    return any(
-        json_tree.text(condition, "type") == _CONTENT_REMAINING
-        and json_tree.text(condition, "status") == "False"
-        for condition in json_tree.objects(namespace, "status", "conditions")
-    )
+    condition = meta.condition(namespace, _CONTENT_REMAINING)
+    return condition is not None and condition.status == "False"
 
 
 def is_shown_later(spool: Spool, row: Row, known: Record) -> bool:
