@@ -47,9 +47,9 @@ def shows_unseen_change(record: Record, before: JsonView) -> bool:
     """
     tree = record.object or {}
     is_deletion = record.verb == "delete"
-    if is_deletion or record.subresource == "status":
-        if not set(meta.finalizers(before)) <= set(meta.finalizers(tree)):
-            return True
+    keeps_finalizers = is_deletion or record.subresource == "status"
+    if keeps_finalizers and not set(meta.finalizers(before)) <= set(meta.finalizers(tree)):
+        return True
     if is_deletion:
         is_pod = not record.group and record.resource == "pods"
         return is_pod and core.is_finished(tree) and not core.is_finished(before)
