@@ -23,6 +23,14 @@ from app.service.runtime import HistoryRuntime
 PAUSE_SECONDS = 0.25
 """Rows are written at most this often; readers of the tables may lag by it."""
 
+BUSY_FROM = 100
+"""From this many events in a pause on, the history is busy."""
+
+BUSY_PAUSE_SECONDS = 1.0
+"""The pause in a busy history. A pod and its claim change ten times from the create until the pod
+runs; most of these changes then become one row each.
+"""
+
 TROUBLE_SECONDS = 2.0
 """The pause after the store was unavailable."""
 
@@ -86,8 +94,7 @@ async def _follow(
                 continue
             for page in parts_of(events, bounds.page_max):
                 await projector.take(page, at_head=True)
-            if len(events) < bounds.page_max:
-                await anyio.sleep(PAUSE_SECONDS)
+            await anyio.sleep(pause_after(len(events), bounds.page_max))
 
 
 async def follow_log(
@@ -123,8 +130,8 @@ async def follow_log(
                         last = anyio.current_time()
                     if count == 0 and not await listener.wait(POLL_SECONDS):
                         await projector.rest()
-                    elif 0 < count < bounds.page_max:
-                        await anyio.sleep(PAUSE_SECONDS)
+                    elif count:
+                        await anyio.sleep(pause_after(count, bounds.page_max))
         except LogUnavailable:
             await anyio.sleep(TROUBLE_SECONDS)
         except ChainBroken as problem:
@@ -133,6 +140,13 @@ async def follow_log(
         except Exception as mistake:
             _say(info.name, mistake)
             return
+
+
+def pause_after(events: int, page_max: int) -> float:
+    """The seconds until the next rows are written; none where the log has more events already."""
+    if events >= page_max:
+        return 0.0
+    return PAUSE_SECONDS if events < BUSY_FROM else BUSY_PAUSE_SECONDS
 
 
 async def _is_current(
