@@ -3,10 +3,11 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from app.adapters.webhooks import HttpsWebhooks
 from app.analysis.views import features_of
-from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.history_settings import history_settings, switches
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store
@@ -29,6 +30,11 @@ from app.service.writing import WriterBounds
 from app.settings import Settings
 from projections import all_projections
 from projections.objects import DECODED_MAX
+
+if TYPE_CHECKING:  # heavy: only forks need them
+    from app.bootstrap.control_planes import ForkPlanes
+    from app.service.replays.deciding.replay import ControlPlane, Proofs
+    from app.service.replays.replaying import ReplayBounds
 
 
 @asynccontextmanager
@@ -53,10 +59,36 @@ async def open_histories(store: Store, settings: Settings) -> AsyncIterator[Hist
         bounds=runtime_bounds(settings),
         past_views_max=settings.past_views_max,
         objects_max=settings.past_objects_max,
-        planes=ForkPlanes(settings),
+        planes=_Planes(settings),
     )
     async with histories.running():
         yield histories
+
+
+class _Planes:
+    """The control planes for forks; their code is imported when the first fork is made."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @cached_property
+    def _made(self) -> "ForkPlanes":
+        from app.bootstrap.control_planes import ForkPlanes
+
+        return ForkPlanes(self._settings)
+
+    def recorded(self, info: HistoryInfo) -> "tuple[ControlPlane, Proofs]":
+        """The control plane of the recording, and the proofs that may be tried."""
+        return self._made.recorded(info)
+
+    def altered(self, info: HistoryInfo, seed: int) -> "ControlPlane":
+        """The control plane of the changed world."""
+        return self._made.altered(info, seed)
+
+    @property
+    def bounds(self) -> "ReplayBounds":
+        """The bounds of reading and of runs."""
+        return self._made.bounds
 
 
 def views_of(

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -23,7 +24,6 @@ from app.domain.log import (
     Head,
     HistoryId,
     HistoryInfo,
-    ObjectKey,
     Revision,
     Tombstone,
     chain,
@@ -37,11 +37,13 @@ from app.ports import RuntimePorts
 from app.service import brokenness, copying, moments
 from app.service.alarms import Alarms
 from app.service.brokenness import Broken, Replaced
-from app.service.forking import Forker, MadeFork, NewFork
-from app.service.replays.deciding.continuing import Planes
 from app.service.replays.replaying import Progress, silent
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.service.uses import Use
+
+if TYPE_CHECKING:  # heavy: only forks need them
+    from app.service.forking import MadeFork, NewFork
+    from app.service.replays.deciding.continuing import Planes
 
 DEFAULT_HISTORY = "default"
 """The history that is served at `/` and used when no history is named."""
@@ -77,7 +79,7 @@ class Histories:
         bounds: RuntimeBounds,
         past_views_max: int,
         objects_max: int,
-        planes: Planes | None = None,
+        planes: "Planes | None" = None,
     ) -> None:
         """`planes` are needed for forks in which recorded inputs continue."""
         self.planes = planes
@@ -208,10 +210,10 @@ class Histories:
         new_name: str,
         moment: str = "",
         *,
-        wanted: NewFork,
+        wanted: "NewFork",
         actor: Actor,
         progress: Progress = silent,
-    ) -> MadeFork:
+    ) -> "MadeFork":
         """Make a fork that continues from another history: at a moment if one is given.
 
         Raises NotFound, RevisionTooLarge, AlreadyExists, InputError, and what refuses an edit; no
@@ -219,6 +221,8 @@ class Histories:
         """
         parent = await self.info(name)
         await self._check_free(new_name)
+        from app.service.forking import Forker
+
         forker = Forker(self._ports, self._rules, self._bounds, self.planes, progress)
         return await forker.fork(parent, new_name, moment, wanted, actor)
 
@@ -388,21 +392,17 @@ class Histories:
 
     async def _fold_at(self, info: HistoryInfo, revision: Revision) -> LiveViews:
         views = LiveViews(self._rules(info).profile)
-        after: ObjectKey | None = None
-        count = 0
-        while True:
-            page = await self._ports.log.objects_at(info.id, revision, after=after, limit=5_000)
+        log, after, count = self._ports.log, None, 0
+        while page := await log.objects_at(info.id, revision, after=after, limit=5_000):
             for event in page:
                 views.fold(event)
             count += len(page)
-            if not page or count > self._objects_max:
-                break
+            if count > self._objects_max:
+                raise InputError(
+                    f"more than {self._objects_max} objects exist at revision {revision}",
+                    cure="raise REDRA_PAST_OBJECTS_MAX",
+                )
             after = page[-1].key
-        if count > self._objects_max:
-            raise InputError(
-                f"more than {self._objects_max} objects exist at revision {revision}",
-                cure="raise REDRA_PAST_OBJECTS_MAX",
-            )
         views.show_as_of(revision)
         return views
 

@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
 
-from app.analysis.oversight import Observation
 from app.analysis.views import LiveViews
 from app.domain.controllers.plan import Plan, Reads, Reconciler
 from app.domain.controllers.record import commands_of
@@ -42,6 +42,9 @@ from app.service.reviewing import Reviewing
 from app.service.watches import Subscription, Watches
 from app.service.writing import GroupWriter, WriteOutcome, WriterBounds, WriteRequest
 from app.signals import Signal
+
+if TYPE_CHECKING:  # heavy: histories that nobody watches need none of its judges
+    from app.analysis.oversight import Observation
 
 _SCHEDULER = "scheduling"
 

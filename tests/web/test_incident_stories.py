@@ -42,16 +42,20 @@ NOT_ON_PAGES = {
 """Incidents whose cause no page within three clicks tells, and why."""
 
 
+def played(incident):
+    """The events of the incident as it goes wrong."""
+    return list(playing.play(incident, Variant.BROKEN).events)
+
+
 async def stored(incident):
     """The played incident as a history that can be served."""
     store = MemoryStore()
     log = MemoryLog(store, MemoryWakeUp().grown)
-    events = list(playing.play(incident, Variant.BROKEN).events)
     info = await log.create_history(
         "default", seed=0, settings=incident.cluster.settings(), created=playing.START,
         hash=Head().hash,
     )  # fmt: skip
-    await log.append(info.id, expected=Head(), events=events)
+    await log.append(info.id, expected=Head(), events=played(incident))
     return store
 
 

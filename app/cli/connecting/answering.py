@@ -69,11 +69,11 @@ class AnswerSource:
 
         def here() -> bytes:
             from app.bootstrap import stores
-            from app.bootstrap.answers import served
+            from app.bootstrap.answers import direct
 
             async def work() -> bytes:
                 async with stores.open_store(self.settings) as store:
-                    return await served.ask(store, self.settings, query)
+                    return await direct.ask(store, self.settings, query)
 
             return console.run(work)
 

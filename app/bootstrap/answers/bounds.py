@@ -1,0 +1,31 @@
+"""The bounds of explanations and of answers about a change, from the settings."""
+
+from app.analysis.blast.compare import BlastBounds
+from app.analysis.explain.pods import ExplainBounds
+from app.settings import Settings
+
+
+def explain_bounds(settings: Settings) -> ExplainBounds:
+    """The bounds of an answer to one question."""
+    return ExplainBounds(
+        steps_max=settings.explain_steps_max,
+        followed_nodes_max=settings.explain_followed_nodes_max,
+        opened_nodes_max=settings.explain_opened_nodes_max,
+        quirk_nodes_max=settings.explain_quirk_nodes_max,
+        help_nodes_max=settings.help_nodes_max,
+        help_changes_max=settings.help_changes_max,
+        help_tries_max=settings.help_tries_max,
+        names_max=settings.explain_names_max,
+        names_compared_max=settings.explain_names_compared_max,
+        places_max=settings.explain_places_max,
+        histories_max=settings.explain_histories_max,
+    )
+
+
+def blast_bounds(settings: Settings) -> BlastBounds:
+    """The bounds of an answer about a change."""
+    return BlastBounds(
+        changes_max=settings.blast_changes_max,
+        listed_max=settings.blast_listed_max,
+        waiting_max=settings.blast_waiting_max,
+    )

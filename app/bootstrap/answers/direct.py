@@ -1,0 +1,63 @@
+"""Answers for commands that need none of the API's code, the same to the letter.
+
+Importing the application takes longer than most answers. A question that fails is asked again of
+the application, which says where an object is that is not there.
+"""
+
+from contextlib import suppress
+from functools import partial
+
+import msgspec
+
+from app.analysis.explain.questions import Question, placed
+from app.bootstrap.answers.bounds import blast_bounds, explain_bounds
+from app.bootstrap.asking.queries import ServedQuery
+from app.bootstrap.histories import open_histories
+from app.bootstrap.stores import Store, find_history, find_revision
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.errors import InputError, Rejected
+from app.service.explaining import Explainer
+from app.service.histories import Histories
+from app.settings import Settings
+
+
+async def ask(store: Store, settings: Settings, query: ServedQuery) -> bytes:
+    """The answer to a query, by the application if need be. Raises InputError, Rejected."""
+    if query.part == "why" and query.body is None and not query.is_page:
+        async with open_histories(store, settings) as histories:
+            with suppress(InputError, Rejected):
+                return await _why(store, settings, histories, query)
+    from app.bootstrap.answers import served
+
+    return await served.ask(store, settings, query)
+
+
+async def _why(store: Store, settings: Settings, histories: Histories, query: ServedQuery) -> bytes:
+    info = await find_history(store, query.history)
+    revision = await find_revision(store, info, query.at, option="--at")
+    runtime = await histories.open(info.name)
+    explainer = Explainer(
+        runtime.log,
+        runtime.info,
+        await histories.at(info.name, revision),
+        CelCompiler(),
+        runtime.rules.profile,
+        views_at=partial(histories.at, info.name),
+        bounds=explain_bounds(settings),
+        blast_bounds=blast_bounds(settings),
+    )
+    answer = await explainer.why(_question(query))
+    return msgspec.json.encode(answer.to_json())
+
+
+def _question(query: ServedQuery) -> Question:
+    given = query.parameters
+    kind = given.get("kind", "")
+    namespace, name = placed(kind, given.get("name", ""), given.get("namespace") or "default")
+    return Question(
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        node=given.get("node", ""),
+        help=given.get("help") == "true",
+    )

@@ -1,0 +1,68 @@
+"""Answers that commands get without the application: the same, and without its code."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from app.bootstrap.answers import direct, served
+from app.bootstrap.asking.queries import ServedQuery
+from app.bootstrap.stores import memory_store
+from app.domain.errors import NotFound
+from app.domain.log import Head
+from app.settings import Settings
+from tests.web import invented, later_incidents
+from tests.web.test_incident_stories import played
+
+HEAVY = ("app.api", "app.web", "app.analysis.scan", "app.analysis.replay", "app.adapters.history")
+"""Code that no explanation needs."""
+
+
+async def store_of(make):
+    """A store in memory with an incident."""
+    store = memory_store()
+    incident = make(invented.Names(1)).incident()
+    info = await store.log.create_history(
+        "default", seed=0, settings=incident.cluster.settings(), created=0, hash=Head().hash
+    )
+    await store.log.append(info.id, expected=Head(), events=played(incident))
+    return store
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"kind": "pod", "name": "next", "namespace": "lab", "help": "true"},
+        {"kind": "pod", "name": "lab/next", "namespace": "", "node": "n"},
+        {"kind": "claim", "name": "want", "namespace": "lab"},
+        {"kind": "deviceclass", "name": "c", "namespace": "default"},
+        {"kind": "node", "name": "n", "namespace": "default"},
+    ],
+)
+async def test_answer_is_that_of_the_application(parameters):
+    store = await store_of(later_incidents.finalizer_keeps_a_claim_with_its_device)
+    query = ServedQuery(history="default", part="why", parameters=parameters)
+    mine = json.loads(await direct.ask(store, Settings(), query))
+    assert mine == json.loads(await served.ask(store, Settings(), query))
+    assert mine["reasons"]["children"]
+
+
+async def test_object_that_is_not_there_is_looked_for_elsewhere():
+    store = await store_of(later_incidents.finalizer_keeps_a_claim_with_its_device)
+    query = ServedQuery(history="default", part="why", parameters={"kind": "pod", "name": "next"})
+    with pytest.raises(NotFound) as mine:
+        await direct.ask(store, Settings(), query)
+    with pytest.raises(NotFound) as theirs:
+        await served.ask(store, Settings(), replace(query))
+    assert str(mine.value) == str(theirs.value)
+    assert "there is one in namespace lab" in str(mine.value)
+
+
+def test_explanations_import_nothing_of_the_application():
+    text = "import app.bootstrap.answers.direct, sys; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    modules = run.stdout.split()
+    assert "app.service.explaining.explainer" in modules
+    assert [name for name in modules if name.startswith(HEAVY)] == []
