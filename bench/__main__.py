@@ -3,6 +3,7 @@
 python -m bench [NAME…] [--rounds N]      measure; print the table, write bench/results/
 python -m bench compare A B               two results: files, or the beginnings of commits
 python -m bench turns CHECKOUT [NAME…]    this checkout and another one in turns, compared
+python -m bench NAME [OPTION…]            one of those that compare with nothing, with its options
 """
 
 import argparse
@@ -24,6 +25,10 @@ MEASUREMENTS = (
     *("invariants", "watching", "scheduling", "verifying", "memory", "blast", "starts", "forking"),
     *("pages", "attached", "republishing"),
 )
+
+
+ALONE = ("growth", "why", "calls", "pacing", "minimising")
+"""Measurements with options of their own and without targets; each is run by itself."""
 
 
 def machine() -> str:
@@ -94,7 +99,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MEASUREMENTS))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join((*MEASUREMENTS, *ALONE)))
     parser.add_argument("--rounds", type=int, help="times that each is measured: 1, in turns 4")
     options = parser.parse_args(arguments)
     options.command = "measure"
@@ -112,7 +117,8 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         if not (options.checkout / ".venv" / "bin" / "python").exists():
             parser.error(f"{options.checkout} is no checkout with an environment (make install)")
     if unknown := [name for name in options.names if name not in MEASUREMENTS]:
-        parser.error(f"no measurement {unknown[0]!r}; there are {', '.join(MEASUREMENTS)}")
+        alone = f"; {unknown[0]} is run by itself" if unknown[0] in ALONE else ""
+        parser.error(f"no measurement {unknown[0]!r}; there are {', '.join(MEASUREMENTS)}{alone}")
     if options.rounds is None:
         options.rounds = figures.RUNS_MIN if options.command == "turns" else 1
     if options.rounds < 1:
@@ -122,6 +128,9 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] = ()) -> None:
     """Measures, or compares results."""
+    if arguments and arguments[0] in ALONE:
+        importlib.import_module(f"bench.{arguments[0]}").main(arguments[1:])
+        return
     options = _parsed(arguments)
     if options.command == "compare":
         try:
