@@ -36,7 +36,7 @@ def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
     waiting: list[tuple[int, int, PodSpec]] = []
     for event in _events(objects, api_resources.PODS):
         tree = event.object
-        if core.node_name(tree) or not pod_spec.is_ours(tree):
+        if core.needs_no_node(tree) or not pod_spec.is_ours(tree):
             continue
         spec = pod_spec.read(tree)
         facts = spec.facts

@@ -184,7 +184,7 @@ def overdue(views: LiveViews, now: Instant, namespace: str = "") -> Iterator[Fin
 def _waiting_now(views: LiveViews, namespace: str) -> Iterator[tuple[ObjectKey, JsonObject]]:
     for pod in views.objects.keys(*api_resources.PODS, namespace or None):
         tree = views.objects.get(pod)
-        if tree is None or core.node_name(tree) or core.is_finished(tree):
+        if tree is None or core.needs_no_node(tree):
             continue
         if not meta.is_deleting(tree):
             yield pod, tree

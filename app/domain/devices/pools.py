@@ -168,6 +168,8 @@ def build(
             if resource_slice.generation == first.generation
         ]
         if len(collected) != first.slice_count and len(kept) != first.slice_count:
+            if not first.slice_count:
+                return _incomplete(first, "how many slices it has was not recorded")
             return _incomplete(first, f"{len(collected)} of {first.slice_count} slices are there")
     ordered = sorted(kept, key=lambda found: found.name)
     counter_slices = [s for s in ordered if s.counter_sets] if reading.partitionable else []

@@ -42,6 +42,8 @@ async def answer(
     decision = next(iter(decisions), None)
     if node and not question.node:
         return await _placed(evidence, key, tree, decisions)
+    if not node and core.needs_no_node(tree) and not meta.is_deleting(tree):
+        return await _somewhere(evidence, key, tree)
     observed = await evidence.observed(key)
     events = [event for event in observed if event.is_about_object]
     said = [] if decision is None else [decision_reasons.reason_of(decision)]
@@ -136,6 +138,20 @@ async def _held_up(evidence: Evidence, tree: JsonObject) -> list[Reason]:
         before = await formerly.ended_before(evidence, revision, core.node_name(tree))
         reasons[0] = replace(reasons[0], children=tuple(before))
     return reasons
+
+
+async def _somewhere(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
+    """The explanation of a pod that runs or has finished, and whose node was not recorded."""
+    events = await evidence.changes(key)
+    subject = f"pod {key.namespace}/{key.name}"
+    children = (*lives.of_pod(evidence.views, events, tree), *lives.origin(events))
+    return ObjectExplanation(
+        subject=subject,
+        outcome=_outcome(tree),
+        revision=evidence.views.revision,
+        text=f"{'has finished' if core.is_finished(tree) else 'runs'}; its node was not recorded",
+        reason=Reason(text=subject, children=children),
+    )
 
 
 def _held(evidence: Evidence, tree: JsonObject) -> list[DeviceResult]:

@@ -58,6 +58,10 @@ VALIDITY = [
     ),
     ([resource_slice("a", device("d"), count=3)], "incomplete 1 of 3 slices are there"),
     (
+        [resource_slice("a", device("d"), count=0)],
+        "incomplete how many slices it has was not recorded",
+    ),
+    (
         [resource_slice("a", device("d")), resource_slice("b", device("e"))],
         "incomplete 2 of 1 slices are there",
     ),

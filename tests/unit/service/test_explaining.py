@@ -646,3 +646,20 @@ async def test_class_that_does_not_exist_is_what_would_help_before_nodes_are_ask
     cluster.device_class("nowhere")
     cluster.wait(60)
     assert cluster.must("pods", "p")["spec"]["nodeName"] == "n0"
+
+
+@pytest.mark.parametrize(
+    ("phase", "outcome", "text"),
+    [
+        ("Running", "Scheduled", "runs; its node was not recorded"),
+        ("Succeeded", "Succeeded", "has finished; its node was not recorded"),
+    ],
+)
+async def test_pod_whose_phase_is_known_and_not_its_node_is_not_pending(phase, outcome, text):
+    cluster = cluster_of()
+    cluster.pod("p", template="gpu")
+    cluster.patch("pods", "p", {"status": {"phase": phase}}, subresource="status")
+    async with asking(cluster) as ask:
+        answer = await ask("pod", "p")
+    assert (answer.outcome, answer.text) == (outcome, text)
+    assert "nodes" not in answer.to_json()

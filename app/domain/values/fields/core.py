@@ -41,6 +41,14 @@ def is_finished(pod: JsonView) -> bool:
     return meta.phase(pod) in FINISHED
 
 
+def needs_no_node(pod: JsonView) -> bool:
+    """True for a pod that waits for no node: it is bound, runs, or has finished.
+
+    What was printed for people may show the phase of a pod and not its node.
+    """
+    return bool(node_name(pod)) or is_finished(pod) or meta.phase(pod) == "Running"
+
+
 class Terminated(Record, frozen=True):
     """The terminated state of a container."""
 
