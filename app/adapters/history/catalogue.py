@@ -359,7 +359,7 @@ ENTRIES = (
         name="Tables of kubectl get",
         formats=(Format.PRINTED, Format.MIXTURE),
         detected_by="their titles, and the command above them; rows may stand beside the titles",
-        gives="names, nodes, phases: parts of objects (`printed`)",
+        gives="names, nodes, phases, whether claims are allocated: parts of objects (`printed`)",
         lacks="everything that a table does not show; what a watch shows as `DELETED`",
         example="kubectl get pods -A -o wide > terminal.txt",
     ),

@@ -96,8 +96,8 @@ def _table(lines: Sequence[str], at: int) -> Printout:
     titles = [(match.start(), match.group()) for match in _TITLE.finditer(lines[at])]
     names = [title for _, title in titles]
     end = at + 1
-    objects: list[JsonObject] = []
-    gone: list[JsonObject] = []
+    objects: dict[tuple[str, ...], JsonObject] = {}
+    has_gone = False
     namespace, kind = _asked(lines, at)
     kind = _of_titles(set(names)) or kind
     while end < len(lines) and lines[end].strip() and not _TITLES.match(lines[end]):
@@ -105,17 +105,16 @@ def _table(lines: Sequence[str], at: int) -> Printout:
         tree = _object(row, kind, namespace)
         if tree is None:
             break
+        # A watch shows an object again with each change; the last row is its state.
+        metadata = tree["metadata"]
+        key = tree["kind"], metadata.get("namespace", ""), metadata["name"]
+        objects.pop(key, None)
         if row.get("EVENT") == "DELETED":
-            gone.append(tree)
-            objects = [each for each in objects if not _is_same(each, tree)]
+            has_gone = True
         else:
-            objects.append(tree)
+            objects[key] = tree
         end += 1
-    return Printout(objects, end - at) if objects or gone else Printout()
-
-
-def _is_same(one: JsonObject, other: JsonObject) -> bool:
-    return all(one[part] == other[part] for part in ("kind", "metadata"))
+    return Printout(list(objects.values()), end - at) if objects or has_gone else Printout()
 
 
 def _cells(line: str, titles: list[tuple[int, str]]) -> dict[str, str]:
@@ -172,6 +171,11 @@ def _object(row: dict[str, str], kind: Kind | None, namespace: str) -> JsonObjec
         _fill(tree, "status", phase=_PHASES.get(row.get("STATUS", ""), ""), podIP=row.get("IP", ""))
     elif kind.kind == "Node":
         _node(tree, row)
+    elif kind.kind == "ResourceClaim" and row.get("STATE"):
+        # The table does not show which devices a claim has, nor who uses it. A later table takes an
+        # allocation away that an earlier one showed.
+        is_allocated = "allocated" in row["STATE"].split(",")
+        tree["status"] = {"allocation": {} if is_allocated else None}
     elif kind.kind == "ResourceSlice":
         _fill(tree, "spec", nodeName=row.get("NODE", ""), driver=row.get("DRIVER", ""))
         if row.get("POOL"):

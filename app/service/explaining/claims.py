@@ -57,11 +57,14 @@ async def answer(
                 )
                 details = user_answer.details
     outcome = "Allocated" if is_allocated else "Pending"
+    devices = devices_text(len(results)) if results else "no device is allocated"
+    if is_allocated and not results:
+        devices = "its allocation names no device"
     return ObjectExplanation(
         subject=subject,
         outcome="Terminating" if meta.is_deleting(tree) else outcome,
         revision=evidence.views.revision,
-        text=devices_text(len(results)) if results else "no device is allocated",
+        text=devices,
         reason=Reason(text=subject, children=tuple(children)),
         decision=body(decision),
         details=details,

@@ -236,3 +236,21 @@ def test_page_that_shows_changes_says_what_to_save(tmp_path):
     )
     with pytest.raises(InputError, match="save the text itself, of a page with changes the patch"):
         read(tmp_path, f"<!DOCTYPE html>\n<html><body><table>{rows}</table></body></html>\n")
+
+
+STATES = {
+    "a watch": "NAME   STATE                AGE\none    pending              0s\n"
+    "one    allocated,reserved   6s\none    pending              9s\n",
+    "a later table": "NAME   STATE                AGE\none    allocated,reserved   6s\n\n"
+    "$ kubectl get resourceclaim\nNAME   STATE     AGE\none    pending   9s\n",
+    "its end": "NAME   STATE                AGE\none    pending              0s\n"
+    "one    allocated,reserved   6s\n",
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_state_of_a_claim_is_the_last_that_was_printed(tmp_path, name):
+    records, _ = read(tmp_path, f"$ kubectl get resourceclaim -w\n{STATES[name]}")
+    (record,) = records
+    expected = {"allocation": {}} if name == "its end" else {}
+    assert record.object["status"] == expected

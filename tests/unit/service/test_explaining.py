@@ -663,3 +663,13 @@ async def test_pod_whose_phase_is_known_and_not_its_node_is_not_pending(phase, o
         answer = await ask("pod", "p")
     assert (answer.outcome, answer.text) == (outcome, text)
     assert "nodes" not in answer.to_json()
+
+
+async def test_claim_that_is_known_to_be_allocated_and_not_with_what_is_not_pending():
+    """As a table of kubectl shows it: `allocated,reserved`."""
+    cluster = cluster_of()
+    cluster.create("resource.k8s.io/v1", "ResourceClaim", "c", spec={"devices": {}})
+    cluster.patch("resourceclaims", "c", {"status": {"allocation": {}}}, subresource="status")
+    async with asking(cluster) as ask:
+        answer = await ask("resourceclaim", "c")
+    assert (answer.outcome, answer.text) == ("Allocated", "its allocation names no device")

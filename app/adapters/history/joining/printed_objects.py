@@ -43,7 +43,8 @@ class PrintedObjects:
         for key, record in self._records.items():
             if key in shown:
                 continue
-            tree = record.object or {}
+            # Fields that the last place shows as absent are taken away.
+            tree = patches.apply_merge({}, record.object or {})
             uid = meta.uid(tree) or str(uuid.uuid5(DERIVED_UIDS, "\0".join(key)))
             metadata = {**meta.metadata(tree), "uid": uid}
             yield msgspec.structs.replace(record, uid=uid, object={**tree, "metadata": metadata})

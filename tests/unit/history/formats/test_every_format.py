@@ -227,6 +227,8 @@ def test_tables_show_where_a_pod_runs(tmp_path):
     there = final(read(dumps.tables(tmp_path))[0])
     pod = there["Pod", "shop", "web-1"].object
     assert (pod["spec"]["nodeName"], pod["status"]["phase"]) == ("n1", "Running")
+    claim = there["ResourceClaim", "shop", "claim"].object
+    assert claim["status"] == {"allocation": {}}
     sliced = there["ResourceSlice", "", "n1-gpu"].object
     assert sliced["spec"] == {"nodeName": "n1", "driver": "gpu.example.com", "pool": {"name": "n1"}}
 
