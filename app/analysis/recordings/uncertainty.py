@@ -41,8 +41,6 @@ _LEAVES_OUT = frozenset(
             for loss in (
                 Loss.NO_BASELINE,
                 Loss.SYNTHETIC_CREATE,
-                Loss.METADATA_ONLY,
-                Loss.TRUNCATED_BODY,
                 Loss.UNDECODABLE,
                 Loss.ENCRYPTED,
             )
@@ -51,7 +49,8 @@ _LEAVES_OUT = frozenset(
 )
 """The codes of doubts which mean that whole objects may be missing, nobody knows when.
 
-A gap has its place in the log, so whoever follows the log knows since when it is there.
+A gap has its place in the log, as has a request without its body, which is a gap of its object: who
+follows the log knows since when it is there.
 """
 
 _JUDGED = (*NEEDED, "devicetaintrules")
