@@ -357,3 +357,35 @@ async def test_pod_that_goes_before_its_claims_are_written_had_a_place_until_the
     report = await decided(cluster, {}, tmp_path)
     assert [(each.aspect, each.recorded, each.again) for each in report.differences] == []
     assert report.aspects[Aspect.NODES].same == 1
+
+
+async def test_placement_whose_writes_waited_is_tried_from_the_time_that_the_pod_could_be(tmp_path):
+    """Nothing else shows the wait; by the first write the node is no longer one for new pods."""
+
+    def slowly(_pod, now):
+        return Instant(now + 2_100 * MILLI), Instant(now + 2_200 * MILLI)
+
+    profile = Profile(version=RELEASE, gates=dict.fromkeys(GATES, True))
+    cluster = Cluster(profile, Options(bind_delay=slowly))
+    cluster.node()
+    cluster.node("n2")
+    cluster.device_class()
+    cluster.slice()
+    cluster.template()
+    cluster.pod("too-large", requests={"cpu": "1000"})
+    cluster.wait(1)
+    cluster.pod(template="gpu")
+    cluster.settle()
+    (nominated,) = (
+        each for each in cluster.line.events
+        if each.key[1::2] == ("pods", "pod") and each.stamp.actor.user == SCHEDULER
+    )  # fmt: skip
+    cluster.wait(1)
+    cluster.patch("nodes", "n1", {"spec": {"unschedulable": True}})
+    cluster.slice("n2")
+    cluster.wait(15)
+    assert cluster.must("pods", "pod")["spec"]["nodeName"] == "n1"
+    late = Late(at=Instant(nominated.stamp.time + 2_000 * MILLI))
+    report = await decided(cluster, {nominated.revision: late}, tmp_path)
+    assert {each.reason for each in report.differences} == {Reason.TIMING}
+    assert any(each.aspect is Aspect.NODES for each in report.differences)

@@ -105,16 +105,19 @@ def attempts_of(
     slack: int = 0,
     *,
     are_apart: bool = False,
+    have_waited: bool = False,
 ) -> list[Try]:
     """All attempts of a pod in order: reports, writes without a report, and placings.
 
     `slack` is the possible error of the recording's instants, in microseconds. With `are_apart` no
-    condition is paired with a report by time alone: it is of an attempt of its own.
+    condition is paired with a report by time alone: it is of an attempt of its own. With
+    `have_waited` a placement may have waited longer than by the limit that `waits` assumes.
     """
     refused, tried = _failures(tries, waits, slack, are_apart=are_apart)
     for placing in tries.placings:
         last = max(placing.began + tolerances.TABLE.sure_after + slack, placing.claims_at or 0)
         earliest = placing.began if placing.earliest is None else placing.earliest
+        made = waits.longest(placing.began) if have_waited else waits.of(placing.began).first
         tried.append(
             Try(
                 # While a pod is being bound it is not tried: a failure before its first write was
@@ -122,8 +125,7 @@ def attempts_of(
                 instant=placing.began,
                 first=Instant(
                     max(
-                        min(waits.of(placing.began).first, earliest)
-                        - tolerances.TABLE.placed_before,
+                        min(made, earliest) - tolerances.TABLE.placed_before,
                         min(placing.free_at, earliest - tolerances.TABLE.placed_before),
                     )
                 ),

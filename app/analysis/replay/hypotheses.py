@@ -161,6 +161,13 @@ class Proposals:
                 target=self._reserved_again(sides),
             )
         yield from self._attempts(sides, uid)
+        if sides.aspect in (Aspect.NODES, Aspect.DEVICES) and uid in self._recorded.node_of:
+            yield Hypothesis(
+                reason=Reason.TIMING,
+                detail="the pod was tried earlier, and the requests for it waited longer",
+                field="waited",
+                target=uid,
+            )
         if uid in self._recorded.removed and _all(sides.facts("again"), Nominated):
             yield Hypothesis(
                 reason=Reason.RACE,

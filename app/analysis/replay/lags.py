@@ -72,6 +72,18 @@ class Waits:
             first=Instant(first - tolerances.TABLE.overtaken_by), last=Instant(max(first, last))
         )
 
+    def longest(self, sent: Instant) -> Instant:
+        """The earliest instant at which the request sent at this one may have been made.
+
+        The limit is unknown here. It passes requests in order, so none was made before one that was
+        sent earlier, and none waits longer than `reported_before`.
+        """
+        earliest = Instant(sent - tolerances.TABLE.reported_before)
+        index = bisect_left(self._sent, sent)
+        if not index:
+            return earliest
+        return Instant(max(earliest, self._made[index - 1] - tolerances.TABLE.overtaken_by))
+
     def _is_slower(self) -> bool:
         """Whether most long waits happened while the bucket should have passed every request."""
         long = [

@@ -114,13 +114,14 @@ class RecordedPace:
         acts: Iterable[Act],
         names: Mapping[str, Sequence[str]],
         removed: Mapping[str, Instant],
+        *,
         apart: Set[str] = frozenset(),
+        waited: Set[str] = frozenset(),
     ) -> None:
         """Learns the acts of controllers; `names` maps user names to controllers.
 
         `removed` has the instants at which pods were deleted: an attempt whose claims were written
-        afterwards was made before. `apart` are pods whose conditions are paired with no report by
-        time alone.
+        afterwards was made before. `apart` and `waited` are pods as in a variant.
         """
         for act in acts:
             self._learn_freed(act)
@@ -146,7 +147,9 @@ class RecordedPace:
             self._note_order()
         for uid, tries in self._tries.items():
             gone = removed.get(uid)
-            attempts = attempts_of(tries, waits, gone, slack, are_apart=uid in apart)
+            attempts = attempts_of(
+                tries, waits, gone, slack, are_apart=uid in apart, have_waited=uid in waited
+            )
             if gone is not None:
                 self._cut_short(uid, attempts, gone, removed)
             self._pods[uid] = _PodPace(attempts)

@@ -55,6 +55,8 @@ class Variant:
     - `tried`: pods that are tried at the instant of each recorded attempt, without any other wait.
     - `apart`: pods whose conditions are of attempts of their own, where the instants alone would
       make them those of attempts that a repeated report shows.
+    - `waited`: pods whose placement may have waited longer than the client's usual limit makes it
+      wait, as far as the order of requests allows.
     - `skipped`: pods that are tried between the two revisions of their removal.
     - `untried`: pods that are tried only when the recording shows it.
     - `held`: pods that are not tried before an instant.
@@ -86,6 +88,7 @@ class Variant:
     resyncs: bool = False
     tried: frozenset[PodUid] = frozenset()
     apart: frozenset[PodUid] = frozenset()
+    waited: frozenset[PodUid] = frozenset()
     skipped: frozenset[PodUid] = frozenset()
     untried: frozenset[PodUid] = frozenset()
     held: frozenset[tuple[PodUid, Instant]] = frozenset()

@@ -128,8 +128,13 @@ class Runs:
     def pace(self, variant: Variant = Variant()) -> RecordedPace:
         """A new recorded pace for a variant, at its beginning."""
         pace = RecordedPace()
-        acts, removed = self.recording.acts, self.recording.removed
-        pace.learn(acts, self.writers.names, removed, variant.apart)
+        pace.learn(
+            self.recording.acts,
+            self.writers.names,
+            self.recording.removed,
+            apart=variant.apart,
+            waited=variant.waited,
+        )
         return pace
 
     async def run(

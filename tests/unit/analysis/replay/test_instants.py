@@ -91,6 +91,17 @@ def test_attempt_is_not_later_than_its_condition_however_late_its_report_is_date
     assert succeeded.first > condition
 
 
+def test_placement_whose_requests_waited_may_have_been_decided_since_the_attempt_before():
+    failed, placed = Instant(10 * SECOND), Instant(25 * SECOND)
+    tries = PodTries(
+        failures=[(failed, "no room")], placings=[Placing(began=placed, node="n")], seen=[7]
+    )
+    for have_waited, first in ((False, placed - 10_000), (True, failed + 1)):
+        *_, found = attempts_of(tries, waits_of({}, []), None, have_waited=have_waited)
+        assert found.first == first
+        assert found.last > placed
+
+
 def test_attempts_saw_the_version_that_reports_name():
     """A third attempt upon one version has no report; one that was first has none to go by."""
     refused, first, second, later = (Instant(each * SECOND) for each in (10, 20, 21, 40))

@@ -117,3 +117,15 @@ def test_report_of_a_later_attempt_of_the_same_text_is_no_pair(rate, burst):
     for at in range(count):
         assert waits.of(known[at]).first <= made[at] <= waits.of(known[at]).last
         assert waits.of(known[at]).last < made[2 * count]
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(50, 100), (10, 10), (5, 1)])
+def test_earliest_instant_of_a_request_holds_whatever_the_limit_is(rate, burst):
+    made = BURST[:60]
+    writes = sent(made, rate, burst)
+    pairs = [pair for number, pair in enumerate(zip(writes, made, strict=True)) if number % 7 == 3]
+    waits = Waits(pairs, writes)
+    for number, request in enumerate(writes):
+        assert waits.longest(request) <= made[number]
+        assert request - waits.longest(request) <= tolerances.TABLE.reported_before
+    assert waits.longest(writes[-2]) >= pairs[-2][1] - tolerances.TABLE.overtaken_by
