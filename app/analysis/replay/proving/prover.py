@@ -14,14 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
 
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHEDULER
-from app.analysis.replay.classes import (
-    End,
-    Judgement,
-    Reason,
-    Sought,
-    contradicts,
-    seen_in_traces,
-)
+from app.analysis.replay.classes import End, Judgement, Reason, Sought, contradicts, seen_in_traces
 from app.analysis.replay.differences import Aspect, Compared, DifferenceKey, Sides
 from app.analysis.replay.hypotheses import Hypothesis, Proposals
 from app.analysis.replay.proving.budget import Budget
@@ -38,6 +31,9 @@ from app.domain.values.timestamps import Instant
 _PLACEMENTS = (Aspect.DEVICES, Aspect.NODES, Aspect.EVICTIONS)
 
 _UNPROVED = "no hypothesis gives the recorded outcome"
+
+Chosen = Mapping[DifferenceKey, Hypothesis]
+"""The hypotheses of one run, each with the difference that it may explain."""
 
 
 class _Exhausted(Exception):
@@ -190,9 +186,6 @@ class Prover:
     def _lack(self, sides: Sides) -> str:
         """The reason why the difference cannot be judged; empty when it can."""
         return self._doubting.lack(sides, self._again)
-
-    def _gap(self, sides: Sides) -> str:
-        return self._doubting.gap(sides, self._again)
 
     def _pass_over_lacking(self) -> None:
         """Settles all differences if kinds that every decision needs are missing."""
@@ -365,7 +358,11 @@ class Prover:
 
         The ends of these claims are taken as recorded.
         """
-        gaps = {key: gap for key, sides in self._open.items() if (gap := self._gap(sides))}
+        gaps = {
+            key: gap
+            for key, sides in self._open.items()
+            if (gap := self._doubting.gap(sides, self._again))
+        }
         claims = {
             uid
             for _, subject, _ in gaps
@@ -393,9 +390,7 @@ class Prover:
             for key in await self._try_together(chosen):
                 tried[key] += 1
 
-    async def _try_together(
-        self, chosen: Mapping[DifferenceKey, Hypothesis]
-    ) -> Collection[DifferenceKey]:
+    async def _try_together(self, chosen: Chosen) -> Collection[DifferenceKey]:
         """Keeps these hypotheses if they change nothing else; returns those that failed.
 
         Hypotheses that do not hold are left out of the next run, which tries the others again.
@@ -406,15 +401,25 @@ class Prover:
         again, left = await self._differences(variant)
         new = left.keys() - self._open.keys()
         failed = {key for key in chosen if key in left}
-        failed |= self._spoilers(chosen, {left[key].uid for key in new}, again)
+        spoilers = self._spoilers(chosen, {left[key].uid for key in new}, again)
+        if new and not spoilers:
+            return chosen.keys() if len(chosen) == 1 else await self._try_halves(chosen)
+        failed |= spoilers
         holding = {(each.field, each.target) for key, each in chosen.items() if key not in failed}
         if not new and all((each.field, each.target) in holding for each in chosen.values()):
             self._accept(variant, again, left, self._reasons(chosen, again))
         return failed
 
-    def _reasons(
-        self, chosen: Mapping[DifferenceKey, Hypothesis], again: Trace
-    ) -> dict[DifferenceKey, Judgement]:
+    async def _try_halves(self, chosen: Chosen) -> Collection[DifferenceKey]:
+        """Tries hypotheses in two parts when nothing tells which of them make new differences."""
+        keys, failed = list(chosen), set[DifferenceKey]()
+        middle = len(keys) // 2
+        for half in (keys[:middle], keys[middle:]):
+            if part := {key: chosen[key] for key in half if key in self._open}:
+                failed |= set(await self._try_together(part))
+        return failed
+
+    def _reasons(self, chosen: Chosen, again: Trace) -> dict[DifferenceKey, Judgement]:
         """The judgements of these differences, and of others of the same pods and claims."""
         reasons = {
             key: Judgement(reason=each.reason, detail=each.detail) for key, each in chosen.items()
@@ -426,17 +431,12 @@ class Prover:
                 reasons[key] = by_subject[min(related)]
         return reasons
 
-    def _spoilers(
-        self, chosen: Mapping[DifferenceKey, Hypothesis], subjects: set[str], again: Trace
-    ) -> set[DifferenceKey]:
-        """The hypotheses about objects related to new differences; all, if none is related."""
-        if not subjects:
-            return set()
+    def _spoilers(self, chosen: Chosen, subjects: set[str], again: Trace) -> set[DifferenceKey]:
+        """The hypotheses about objects that are related to new differences."""
         related = set(subjects)
         for uid in subjects:
             related |= self._races.related(uid, again)
-        spoilt = {key for key in chosen if self._group(self._open[key]) in related}
-        return spoilt or set(chosen)
+        return {key for key in chosen if self._group(self._open[key]) in related}
 
     async def _try_switches(self) -> None:
         """Tries other control planes for the difference that is settled first."""
