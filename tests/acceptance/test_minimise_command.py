@@ -103,7 +103,23 @@ def check_small_difference(
 
 def test_difference_comes_down_to_a_screen(tmp_path: Path) -> None:
     """The scheduler of e-taints was a 1.36.2 that saw rules."""
-    check_small_difference("e-taints", tmp_path, "--profile", "1.36.2")
+    decided = check_small_difference("e-taints", tmp_path, "--profile", "1.36.2")
+    # What was explained about the pod and its claim stays so.
+    about = {each["subject"] for each in decided["differences"] if each["class"] == "quirk c24=off"}
+    assert about
+    assert {each["class"] for each in decided["differences"] if each["subject"] in about} <= {
+        "quirk c24=off",
+        "after the end",
+    }
+
+
+@pytest.mark.skipif(not draws.WHOLE, reason="a search of 20 s of CPU comes with more draws")
+def test_race_in_a_full_cluster_comes_down_to_a_screen(tmp_path: Path) -> None:
+    """Every partition is held: no claim and no device can go without the other."""
+    decided = check_small_difference("b-mig-partitions", tmp_path, keep="race")
+    races = [each for each in decided["differences"] if each["class"] == "race"]
+    whole = ("ov-13", "refill-02")
+    assert all(any(name in each["subject"] for name in whole) for each in races)
 
 
 @pytest.mark.skipif(not draws.WHOLE, reason="a search in the whole soak comes with more draws")

@@ -267,3 +267,31 @@ async def test_effect_of_a_switch_that_is_sought_is_proved_before_other_classes_
     report = await replay(replays.decide, name, quirks=turned, sought=nothing)
     assert Reason.IGNORED_RULES not in {each.reason for each in report.differences}
     assert report.runs <= 2
+
+
+async def test_difference_about_another_subject_or_with_another_proof_is_not_the_one_sought():
+    name = "b-mig-partitions"
+    whole = await decided(name)
+    race = next(each for each in whole.differences if each.reason == Reason.RACE)
+    for shown, is_found in (
+        ({race.uid: (race.detail,)}, True),
+        ({race.uid: ("another proof",)}, False),
+        ({"another uid": (race.detail,)}, False),
+    ):
+        sought = Sought(reason=Reason.RACE, shown=shown)
+        report = await replay(replays.decide, name, sought=sought)
+        assert any(each.uid == race.uid for each in report.differences) is is_found, shown
+
+
+async def test_placement_that_may_not_differ_ends_the_search_for_a_difference():
+    name, turned = "e-taints", ("c24=on",)
+    whole = await replay(replays.decide, name, quirks=turned)
+    reason = "switch --quirk c24=on"
+    placed = {each.uid for each in whole.differences if each.aspect is Aspect.DEVICES}
+    assert placed
+    owners = {each.owner for each in whole.differences}
+    for allowed, is_found in ((placed | owners, True), ((), False)):
+        sought = Sought(reason=reason, placed=tuple(sorted(allowed)))
+        report = await replay(replays.decide, name, quirks=turned, sought=sought)
+        assert any(each.reason == reason for each in report.differences) is is_found
+        assert is_found or report.runs == 0

@@ -5,8 +5,10 @@ shortened: to the fact that a claim has its devices, without the steps that led 
 that was started in the middle of a cluster's life looks the same.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 import msgspec
 
@@ -17,8 +19,11 @@ from app.domain.log import Actor, EventType, ObjectKey
 from app.domain.log.records import BASELINE_VERB, IMPORTER_USER
 from app.domain.values.timestamps import Instant
 
-BEFORE = (0, 64, 512)
-"""The numbers of steps before the first step of an object at which a history may begin."""
+BEFORE_SIGHTING = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+"""The numbers of steps before a sighting at which a history may begin."""
+
+BEFORE_SUBJECT = (0, 64, 512)
+"""The same before the first step of its subject."""
 
 
 def beginning_at(steps: Sequence[Input], number: int) -> Material:
@@ -44,20 +49,36 @@ def whole(material: Material, until: Instant) -> Candidate:
     return Candidate(kept=frozenset(range(len(material.steps))), until=until)
 
 
-def before(material: Material, sighting: Sighting) -> Iterator[tuple[Material, Instant]]:
-    """Materials that begin shortly before the subject of a sighting, and end when it is seen."""
-    at = sighting.at
-    steps = [step for step in material.steps if at is None or step.time <= at]
-    if not steps:
+def before(material: Material, sightings: Sequence[Sighting]) -> Iterator[tuple[Material, Instant]]:
+    """Materials that begin before a sighting and end when it is seen, the latest beginnings first.
+
+    Those of all sightings take turns.
+    """
+    begun: set[tuple[int, Instant]] = set()
+    tries = [list(_beginnings(material, each)) for each in sightings]
+    for turn in zip_longest(*tries):
+        for place in turn:
+            if place is not None and place not in begun:
+                begun.add(place)
+                number, until = place
+                steps = [step for step in material.steps if step.time <= until]
+                yield beginning_at(steps, number), until
+
+
+def _beginnings(material: Material, sighting: Sighting) -> Iterator[tuple[int, Instant]]:
+    """The numbers of steps at which a history of a sighting may begin, and its end."""
+    until = material.steps[-1].time if sighting.at is None else sighting.at
+    times = [step.time for step in material.steps]
+    end = bisect_right(times, until)
+    first = min((material.by_key[key][0] for key in sighting.objects[:1]), default=end - 1)
+    if not end or first >= end:
         return
-    until = steps[-1].time if at is None else at
-    firsts = [
-        first for key in sighting.objects[:1] if (first := material.by_key[key][0]) < len(steps)
-    ]
-    place = firsts[0] if firsts else len(steps) - 1
-    for number in dict.fromkeys(max(0, place - each) for each in BEFORE):
-        if number:
-            yield beginning_at(steps, number), until
+    seen = end - 1 if sighting.since is None else bisect_left(times, sighting.since)
+    numbers = [number for back in BEFORE_SIGHTING if (number := seen - back) > first]
+    numbers += [first - back for back in BEFORE_SUBJECT]
+    for number in dict.fromkeys(max(0, each) for each in numbers):
+        if 0 < number < end:
+            yield number, until
 
 
 def later(material: Material, candidate: Candidate) -> Iterator[tuple[Material, Instant]]:

@@ -8,7 +8,7 @@ object.
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -20,7 +20,7 @@ from app.analysis.minimise.trees import Number, Path
 from app.analysis.replay.inputs import Input
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
-from app.domain.values import api_resources
+from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -48,6 +48,9 @@ class Candidate:
     closed: frozenset[int] = frozenset()
     off: frozenset[str] = frozenset()
 
+
+Device: TypeAlias = tuple[str, str, str]
+"""A device: driver, pool, name."""
 
 Changes: TypeAlias = tuple[frozenset[Path], frozenset[tuple[Path, Number]]]
 """The parts cut from an object, and its changed numbers."""
@@ -108,6 +111,54 @@ class Material:
         """The slices of a pool, of all its generations."""
         return self._pools.get((driver, pool), frozenset())
 
+    def devices(self, candidate: Candidate) -> Mapping[Device, frozenset[tuple[ObjectKey, Path]]]:
+        """The devices that the slices of a candidate publish, with the parts that are these."""
+        parts: dict[Device, set[tuple[ObjectKey, Path]]] = defaultdict(set)
+        for number in sorted(candidate.kept):
+            event = self.steps[number].event
+            if is_of(event.key, api_resources.RESOURCE_SLICES):
+                place = _pool_of(event.object)
+                for path, device in trees.items(event.object, ("spec", "devices")):
+                    parts[*place, str(device.get("name"))].add((event.key, path))
+        return {device: frozenset(those) for device, those in parts.items()}
+
+    def holders(self, devices: Collection[Device]) -> frozenset[ObjectKey]:
+        """The claims that were given one of these devices, according to any of their states."""
+        return frozenset().union(*(self._holders.get(device, ()) for device in devices))
+
+    def given(self, claims: Collection[ObjectKey]) -> Set[Device]:
+        """The devices that one of these claims was given, according to any of its states."""
+        return {device for device, keys in self._holders.items() if not keys.isdisjoint(claims)}
+
+    def sharing(self, devices: Set[Device]) -> Set[Device]:
+        """These devices, and those that consume counters of the same sets."""
+        sets = {each for device in devices for each in self._counter_sets.get(device, ())}
+        return devices | {
+            device for device, mine in self._counter_sets.items() if not mine.isdisjoint(sets)
+        }
+
+    @cached_property
+    def _counter_sets(self) -> Mapping[Device, set[tuple[str, str, str]]]:
+        """The counter sets that each device consumes: driver, pool, name."""
+        sets: dict[Device, set[tuple[str, str, str]]] = defaultdict(set)
+        for step in self.steps:
+            if is_of(step.event.key, api_resources.RESOURCE_SLICES):
+                place = _pool_of(step.event.object)
+                for device in dra.devices(step.event.object):
+                    for each in json_tree.objects(device, "consumesCounters"):
+                        name = str(each.get("counterSet"))
+                        sets[*place, str(device.get("name"))].add((*place, name))
+        return sets
+
+    @cached_property
+    def _holders(self) -> Mapping[Device, set[ObjectKey]]:
+        holders: dict[Device, set[ObjectKey]] = defaultdict(set)
+        for step in self.steps:
+            if is_of(step.event.key, api_resources.RESOURCE_CLAIMS):
+                for result in dra.results(step.event.object):
+                    holders[result.driver, result.pool, result.device].add(step.event.key)
+        return holders
+
     def without(self, candidate: Candidate, numbers: Iterable[int]) -> Candidate:
         """The candidate without these steps, and without everything that needs them."""
         kept = candidate.kept - frozenset(numbers)
@@ -139,6 +190,20 @@ class Material:
             for number in self.by_key.get(key, ()):
                 waiting += self.needs(number) - needed
         return frozenset(needed)
+
+    def with_events(self, keys: Set[ObjectKey]) -> Set[ObjectKey]:
+        """These objects with the Kubernetes Events about them."""
+        return keys | {event for event, subject in self._subjects.items() if subject in keys}
+
+    @cached_property
+    def _subjects(self) -> Mapping[ObjectKey, ObjectKey]:
+        """The objects that Kubernetes Events are about, by the keys of the Events."""
+        return {
+            key: subject
+            for key, numbers in self.by_key.items()
+            if is_of(key, api_resources.EVENTS)
+            for subject in _named_by_event(self.steps[numbers[0]].event.object, self._keys)
+        }
 
     def needs(self, number: int, cuts: frozenset[Path] | None = None) -> frozenset[ObjectKey]:
         """The objects that a step names and that must exist before it."""
@@ -253,6 +318,8 @@ class Material:
                 yield from _classes(meta.spec(tree))
             case api_resources.RESOURCE_SLICES if node := dra.node_name(tree):
                 yield ObjectKey(*api_resources.NODES, "", node)
+            case api_resources.EVENTS:
+                yield from _named_by_event(tree, self._keys)
 
 
 def is_of(key: ObjectKey, resource: tuple[str, str]) -> bool:
@@ -283,6 +350,12 @@ def _named_by_pod(key: ObjectKey, tree: JsonView, *, is_whole: bool) -> Iterator
         for entry in core.resource_claim_statuses(tree):
             if name := entry.get("resourceClaimName"):
                 yield ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, str(name))
+
+
+def _named_by_event(tree: JsonView, keys: Mapping[str, ObjectKey]) -> Iterator[ObjectKey]:
+    subject = core.event_object(tree).subject.uid
+    if subject in keys:
+        yield keys[subject]
 
 
 def _classes(claim: JsonView) -> Iterator[ObjectKey]:

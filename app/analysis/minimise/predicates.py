@@ -26,8 +26,9 @@ from app.analysis.diff import classes, matching
 from app.analysis.diff.classes import Class
 from app.analysis.diff.courses import Courses
 from app.analysis.diff.sides import Side
-from app.analysis.replay.classes import Reason
-from app.analysis.replay.report import DecideDifference
+from app.analysis.minimise.material import Device
+from app.analysis.minimise.unlike import Unlike
+from app.analysis.replay.classes import Reason, Sought
 from app.analysis.replay.variants import Switches
 from app.analysis.verify.invariants.placements import Switches as RuleSwitches
 from app.analysis.verify.invariants.violations import RULES, Violation, ViolationKind
@@ -56,10 +57,16 @@ _GRAVITY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """A match in a history: the objects, and the instant at which it shows."""
+    """A match in a history: the objects, and the instant at which it shows.
+
+    `since` is the instant at which it begins, where that is known and not the same. `devices` are
+    those that it is about, beside those of its claims.
+    """
 
     objects: tuple[ObjectKey, ...] = ()
     at: Instant | None = None
+    since: Instant | None = None
+    devices: tuple[Device, ...] = ()
     text: str = ""
 
 
@@ -282,41 +289,8 @@ class Differing:
 
 _WEIGHTY = list(Class).index(Class.MOVED)
 
-
-_NO_JUDGEMENT = (Reason.NOT_COMPARABLE, Reason.NOT_EMULATED, Reason.AFTER_END)
-
 _SWITCHES = ("switch ", "quirk ", "gate ", "profile ")
 """The prefixes of the classes of differences that a switch causes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unlike:
-    """The predicate that a decide replay differs, in a class and an aspect; empty: in any.
-
-    Differences that no run can decide match only if their class is named.
-    """
-
-    kind: str = ""
-    aspect: str = ""
-
-    @property
-    def text(self) -> str:
-        """The predicate as written."""
-        return f"difference {self.kind}".strip()
-
-    def meant(self, differences: Iterable[DecideDifference]) -> list[DecideDifference]:
-        """The matching differences of a report, gravest first."""
-        order = [str(reason) for reason in Reason]
-        meant = [
-            each
-            for each in differences
-            if each.reason == self.kind or (not self.kind and each.reason not in _NO_JUDGEMENT)
-            if self.aspect in ("", each.aspect.value)
-        ]
-        return sorted(
-            meant,
-            key=lambda each: order.index(each.reason) if each.reason in order else len(order),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -392,7 +366,7 @@ def _unlike(kind: str) -> Unlike:
     known = [str(reason) for reason in Reason]
     if kind and kind not in known and not kind.startswith(_SWITCHES):
         raise InputError(f"there is no class {kind!r}", cure=f"choose from {_listed(known)}")
-    return Unlike(kind=kind)
+    return Unlike(sought=Sought(reason=kind))
 
 
 def _differing(switch: str, kind: str) -> Differing:

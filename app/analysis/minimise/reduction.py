@@ -22,7 +22,7 @@ from typing import TypeAlias, TypeVar
 
 from app.analysis.minimise import material as materials
 from app.analysis.minimise import trees
-from app.analysis.minimise.material import END, Candidate, Material
+from app.analysis.minimise.material import END, Candidate, Device, Material
 from app.analysis.minimise.predicates import Sighting
 from app.domain.log import ObjectKey
 from app.domain.values import api_groups, api_resources
@@ -109,6 +109,9 @@ class Reduction:
         """All passes, repeated until none of them leaves out anything more."""
         for _ in range(ROUNDS_MAX):
             before = self.best
+            if self._material.is_recorded:
+                yield from self._nodes()
+                yield from self._devices()
             yield from self._objects()
             yield from self._single_steps()
             yield from self._running()
@@ -134,6 +137,31 @@ class Reduction:
             yield from self._first([each for each in dict.fromkeys(tries) if each.kept])
             if self.best != start:
                 return
+
+    def narrow(self, sightings: Sequence[Sighting]) -> Tries:
+        """Leaves out the devices, pods and claims that share none with a sighting.
+
+        What it shares are its own devices, or those that consume counters of the same sets.
+        Example: of eight GPUs with partitions, the partition of the pod, or its whole GPU.
+        """
+        published = self._material.devices(self.best)
+        keys = self._material.keys(self.best)
+        around = {key for key in keys if key[:2] in INFRASTRUCTURE}
+        tries: dict[Candidate, None] = {}
+        for sighting in sightings:
+            own = published.keys() & {
+                *self._material.given(sighting.objects),
+                *sighting.devices,
+            }
+            for wanted in (own, self._material.sharing(own)) if own else ():
+                others = [device for device in published if device not in wanted]
+                narrower = self._without_devices(self.best, others)
+                holders = self._material.holders(wanted)
+                about = around | self._material.needed_by({*sighting.objects, *holders})
+                workloads = [key for key in keys if key[:2] in _WORKLOADS and key not in about]
+                tries[self._without_objects(narrower, workloads)] = None
+                tries[narrower] = None
+        yield from self._first([each for each in tries if each.kept and each != self.best])
 
     def _guesses(self, sighting: Sighting) -> list[Candidate]:
         """Candidates for a sighting, from few objects to all before its end.
@@ -163,7 +191,7 @@ class Reduction:
         )
         return [
             self._without_objects(best, [key for key in keys if key not in wanted])
-            for wanted in scopes
+            for wanted in map(material.with_events, scopes)
         ]
 
     def _before(self, end: Instant | None) -> Candidate:
@@ -198,6 +226,27 @@ class Reduction:
                 if shows:
                     self._take(candidate)
                     return
+
+    def _nodes(self) -> Tries:
+        """Leaves out nodes with their slices and with the pods that ran there."""
+        keys = [
+            key
+            for key in self._material.keys(self.best)
+            if materials.is_of(key, api_resources.NODES)
+        ]
+        yield from self._thin("nodes", keys, self._without_objects)
+
+    def _devices(self) -> Tries:
+        """Leaves out devices with the claims that were given them, and so with their pods.
+
+        Without the claim alone, the device would be free for others; without the device alone, the
+        claim would have none.
+        """
+        gone = self.best.cuts
+        devices = [
+            device for device, cuts in self._material.devices(self.best).items() if not cuts <= gone
+        ]
+        yield from self._thin("devices", devices, self._without_devices)
 
     def _objects(self) -> Tries:
         keys = sorted(self._material.keys(self.best), key=_noise_first)
@@ -309,6 +358,12 @@ class Reduction:
     def _take(self, candidate: Candidate) -> None:
         self.best = candidate
         self._tell(candidate)
+
+    def _without_devices(self, best: Candidate, devices: Collection[Device]) -> Candidate:
+        published = self._material.devices(best)
+        cuts = best.cuts.union(*(published[device] for device in devices))
+        claims = self._material.holders(devices)
+        return self._without_objects(replace(best, cuts=cuts), claims)
 
     def _without_objects(self, best: Candidate, keys: Iterable[ObjectKey]) -> Candidate:
         return self._material.without(best, materials.numbers_of(self._material, list(keys)))

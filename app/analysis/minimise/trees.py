@@ -56,6 +56,15 @@ def every_path(tree: Any, depth: int) -> Iterator[Path]:
     return _paths(tree, depth, ())
 
 
+def items(tree: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """The objects in the list at a path, with their own paths; none where it is no such list."""
+    for name in path:
+        tree = tree.get(name) if isinstance(tree, Mapping) else None
+    if isinstance(tree, list) and all(isinstance(item, Mapping) for item in tree):
+        for label, item in zip(_labels(tree), tree, strict=True):
+            yield (*path, label), item
+
+
 def numbers(tree: Any) -> Iterator[tuple[Path, Number]]:
     """The numbers and quantities above 1, with their paths, except those in the metadata."""
     for path, value in _leaves(tree, ()):

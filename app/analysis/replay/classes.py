@@ -6,8 +6,8 @@ themselves: what lies after the end of the comparison, and what replica controll
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
 
@@ -72,20 +72,69 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sought:
-    """A difference of a class, in an aspect (empty: in any): one such is all that is wanted."""
+    """A difference of a class, in an aspect (empty: in any), which is all that is wanted.
+
+    `shown` has the uids of the subjects of such differences, with what proved each, if only these
+    are meant. Nothing about the uids of `explained` may be unexplained. With `placed`, only the
+    placements of these uids may differ, and switches are tried for its own class alone: fewer runs,
+    and whatever is proved is proved without that limit too.
+    """
 
     reason: str
     aspect: str = ""
+    shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    explained: tuple[str, ...] = ()
+    placed: tuple[str, ...] | None = None
 
     def fits(self, key: DifferenceKey) -> bool:
         """Whether a difference may be meant, whatever its class turns out to be."""
-        return self.aspect in ("", key[0].value)
+        return self.aspect in ("", key[0].value) and (not self.shown or key[1] in self.shown)
+
+    def is_it(self, key: DifferenceKey, judgement: Judgement) -> bool:
+        """Whether a difference with this judgement is it.
+
+        Where nothing is proved, what speaks against each hypothesis may have changed.
+        """
+        if judgement.reason != self.reason or not self.fits(key):
+            return False
+        return not self.shown or self.reason in UNPROVED or judgement.detail in self.shown[key[1]]
 
     def is_in(self, judgements: Mapping[DifferenceKey, Judgement]) -> bool:
         """Whether one of these is it."""
-        return any(
-            self.fits(key) and each.reason == self.reason for key, each in judgements.items()
+        return any(self.is_it(key, each) for key, each in judgements.items())
+
+    def is_proved(
+        self, judgements: Mapping[DifferenceKey, Judgement], left: Collection[DifferenceKey]
+    ) -> bool:
+        """Whether it is proved, whatever becomes of the differences that are left."""
+        return (
+            self.is_in(judgements)
+            and not self.is_spoilt(judgements)
+            and not any(key[1] in self.explained for key in left)
         )
+
+    def is_spoilt(self, judgements: Mapping[DifferenceKey, Judgement]) -> bool:
+        """Whether something is unexplained that may not be."""
+        return any(
+            key[1] in self.explained and each.reason == Reason.UNEXPLAINED
+            for key, each in judgements.items()
+        )
+
+    def is_decided(
+        self, judgements: Mapping[DifferenceKey, Judgement], left: Collection[DifferenceKey]
+    ) -> bool:
+        """Whether it is proved, or no judgement about the differences left can make one it."""
+        if self.is_proved(judgements, left) or self.is_spoilt(judgements):
+            return True
+        return not self.is_in(judgements) and not any(self.fits(key) for key in left)
+
+    def may_try(self, reasons: Collection[str]) -> bool:
+        """Whether switches of these classes may be tried for it."""
+        return self.placed is None or self.reason in reasons
+
+    def may_differ(self, uids: Collection[str]) -> bool:
+        """Whether the placement of a pod or claim, given with its owner, may differ."""
+        return self.placed is None or any(uid in self.placed for uid in uids)
 
 
 def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Judgement | None:

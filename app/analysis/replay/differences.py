@@ -32,6 +32,9 @@ class Aspect(StrEnum):
     FINAL = "final objects"
 
 
+PLACEMENTS = (Aspect.DEVICES, Aspect.NODES, Aspect.EVICTIONS)
+"""The aspects of the places of pods, in the order in which their causes are looked for."""
+
 DifferenceKey: TypeAlias = tuple[Aspect, str, str]
 """The aspect, the uid of the subject, and the condition type (empty for other aspects)."""
 

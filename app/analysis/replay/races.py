@@ -1,10 +1,10 @@
 """Races: which pods competed for a device or a node, according to both traces."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.classes import Judgement, Reason
-from app.analysis.replay.differences import Aspect, Sides
+from app.analysis.replay.differences import PLACEMENTS, Aspect, Sides
 from app.analysis.replay.facts import is_failed_attempt, is_placement, meets_claim_in_flight
 from app.analysis.replay.hypotheses import Hypothesis
 from app.analysis.replay.pace import RecordedPace
@@ -21,11 +21,20 @@ class Races:
 
     def since(self, sides: Sides, again: Trace) -> Instant:
         """The instant from which the two runs differ about a subject."""
-        return min(self._instants(sides, again), default=Instant(0))
+        return min(instants(sides, self._recorded, again), default=Instant(0))
+
+    def earliest(self, open_ones: Iterable[Sides], again: Trace) -> Sides | None:
+        """The placement from which the two runs differ first, of these differences."""
+        order = {aspect: number for number, aspect in enumerate(PLACEMENTS)}
+        return min(
+            (sides for sides in open_ones if sides.aspect in order),
+            key=lambda sides: (self.since(sides, again), order[sides.aspect]),
+            default=None,
+        )
 
     def settled_by(self, sides: Sides, again: Trace) -> Instant:
         """The instant by which everything that the difference concerns was done in both runs."""
-        last = max(self._instants(sides, again), default=Instant(0))
+        last = max(instants(sides, self._recorded, again), default=Instant(0))
         pod = self._pod_of(sides.uid, again)
         return max([last, *(each.last for each in self._pace.attempts(pod))])
 
@@ -90,23 +99,6 @@ class Races:
             return Reason.TIMING
         return Reason.RACE
 
-    def _instants(self, sides: Sides, again: Trace) -> list[Instant]:
-        match sides.aspect:
-            case Aspect.DEVICES:
-                return [
-                    each.time
-                    for trace in (self._recorded, again)
-                    for each in trace.allocations.get(sides.uid, ())
-                ]
-            case Aspect.NODES:
-                return [
-                    trace.node_of[sides.uid].time
-                    for trace in (self._recorded, again)
-                    if sides.uid in trace.node_of
-                ]
-            case _:
-                return [step.time for step in (*sides.only_recorded, *sides.only_again)]
-
     def _pod_of(self, uid: str, again: Trace) -> str:
         for trace in (self._recorded, again):
             for each in trace.allocations.get(uid, ()):
@@ -135,6 +127,25 @@ class Races:
         if node:
             takers |= {uid for uid, step in trace.node_of.items() if step.text == node}
         return takers
+
+
+def instants(sides: Sides, recorded: Trace, again: Trace) -> list[Instant]:
+    """The instants of the acts in which the two runs differ; none where they are not known."""
+    match sides.aspect:
+        case Aspect.DEVICES:
+            return [
+                each.time
+                for trace in (recorded, again)
+                for each in trace.allocations.get(sides.uid, ())
+            ]
+        case Aspect.NODES:
+            return [
+                trace.node_of[sides.uid].time
+                for trace in (recorded, again)
+                if sides.uid in trace.node_of
+            ]
+        case _:
+            return [step.time for step in (*sides.only_recorded, *sides.only_again)]
 
 
 def _allocations(trace: Trace) -> Iterator[AllocationStep]:

@@ -8,12 +8,14 @@ from typing import Any
 
 import msgspec
 
+from app.analysis.replay import races
 from app.analysis.replay.classes import Judgement, Reason
 from app.analysis.replay.differences import Aspect, Compared, DifferenceKey, Sides
 from app.analysis.replay.traces import Trace
 from app.domain.log import Revision, doubts
 from app.domain.log.doubts import Doubt
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 
 LISTED_MAX = 1_000
 """The number of differences that a report lists; all are counted."""
@@ -41,10 +43,15 @@ class DecideDifference:
     """One difference: its subject, its class, and both sides.
 
     `users` wrote to the object in the recording, and their names are not those of controllers.
+    `uid` is that of the subject, `owner` that of the pod that it belongs to, or the same. From
+    `since` on the two runs differ; None where that is not known.
     """
 
     aspect: Aspect
     subject: str
+    uid: str
+    owner: str
+    since: Instant | None
     revision: int
     users: tuple[str, ...]
     reason: str
@@ -209,6 +216,9 @@ def _difference(
     return DecideDifference(
         aspect=sides.aspect,
         subject=str(key) if key is not None else sides.uid,
+        uid=sides.uid,
+        owner=recorded.owner_of.get(sides.uid) or again.owner_of.get(sides.uid, sides.uid),
+        since=min(races.instants(sides, recorded, again), default=None),
         revision=steps[0].revision if steps else 0,
         users=tuple(sorted(users)[:USERS_MAX]),
         reason=judgement.reason,

@@ -1,6 +1,7 @@
 """The judgement of one candidate: it is run and checked for the predicate that must stay."""
 
 import subprocess
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,9 +13,11 @@ import msgspec
 
 from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.minimise import witnesses
-from app.analysis.minimise.material import Candidate, Material
-from app.analysis.minimise.predicates import Command, Predicate, Sighting, Unlike
+from app.analysis.minimise.material import Candidate, Device, Material
+from app.analysis.minimise.predicates import Command, Predicate, Sighting
+from app.analysis.minimise.unlike import Unlike
 from app.analysis.replay.classes import Sought
+from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import DecideDifference, DecideReport
 from app.bootstrap import replays
 from app.bootstrap.engines import Engines
@@ -22,6 +25,7 @@ from app.bootstrap.minimising import ran_histories
 from app.bootstrap.recordings import PROGRAM
 from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, ObjectKey
+from app.domain.values.fields import dra
 from app.domain.values.timestamps import SECOND, Instant
 from app.service import exporting
 from app.service.replays.trials import Ran, Runner
@@ -42,12 +46,13 @@ class Judged:
     """Whether a candidate shows the predicate, and where.
 
     For the whole history, `sightings` has all the places from which the search may start, not only
-    the first.
+    the first, and `near` a predicate that is quicker to judge: what shows it shows the other too.
     """
 
     shows: bool
     sighting: Sighting | None = None
     sightings: Sequence[Sighting] = ()
+    near: Predicate | None = None
 
 
 class Judge:
@@ -65,6 +70,10 @@ class Judge:
     def of(self, material: Material) -> "Judge":
         """A judge for another material of the same history."""
         return Judge(material, self.info, self.settings, self.predicate)
+
+    def by(self, predicate: Predicate) -> "Judge":
+        """A judge of the same material for another predicate."""
+        return Judge(self.material, self.info, self.settings, predicate)
 
     def judge(self, candidate: Candidate) -> Judged:
         """Run the candidate and check whether it shows the predicate."""
@@ -86,15 +95,14 @@ class Judge:
         ran = self._runner.run(candidate)
         sightings: Sequence[Sighting]
         histories: Sequence[Sequence[Event]] = ()
+        near: Predicate | None = None
         match self.predicate:
             case Unlike() as predicate:
-                differences = anyio.run(partial(_decide, ran, self.settings)).differences
-                meant = predicate.meant(differences)
-                if meant and not predicate.kind:
-                    first = meant[0]
-                    self.predicate = Unlike(kind=first.reason, aspect=first.aspect.value)
-                    meant = self.predicate.meant(meant)
-                sightings = _of_differences(meant, ran)
+                report = anyio.run(partial(_decide, ran, self.settings))
+                if predicate.meant(report):
+                    self.predicate = predicate.settled(report, ran.events)
+                    near = self.predicate.near(report)
+                sightings = _of_differences(predicate.meant(report), report, ran)
                 histories = (ran.events,)
             case Command(words=words):
                 sightings = _commanded(ran, words)
@@ -110,7 +118,7 @@ class Judge:
             replace(each, objects=witnesses.around(each, histories, self.material))
             for each in sightings[:SIGHTINGS_MAX]
         ]
-        return Judged(shows=True, sighting=placed[0], sightings=placed)
+        return Judged(shows=True, sighting=placed[0], sightings=placed, near=near)
 
     def write(self, candidate: Candidate, path: Path, name: str) -> int:
         """Write the history of a candidate as a bundle; returns the number of events."""
@@ -122,10 +130,9 @@ class Judge:
         match self.predicate:
             case Command(words=words):
                 return _commanded(ran, words)
-            case Unlike(kind=kind, aspect=aspect) as predicate:
-                sought = Sought(reason=kind, aspect=aspect)
-                report = anyio.run(partial(_decide, ran, self.settings, sought))
-                return _of_differences(predicate.meant(report.differences), ran)
+            case Unlike() as predicate:
+                report = anyio.run(partial(_decide, ran, self.settings, predicate.sought))
+                return _of_differences(predicate.meant(report), report, ran)
             case predicate:
                 return predicate.sightings(ran)
 
@@ -135,21 +142,30 @@ async def _decide(ran: Ran, settings: Settings, sought: Sought | None = None) ->
     return await replays.decide(store, settings, CANDIDATE, "", lambda *_: None, sought=sought)
 
 
-def _of_differences(differences: Sequence[DecideDifference], ran: Ran) -> list[Sighting]:
-    """The sightings of a report's differences, until shortly after each subject's last event."""
+def _of_differences(
+    meant: Sequence[DecideDifference], report: DecideReport, ran: Ran
+) -> list[Sighting]:
+    """The sightings of these differences, until shortly after each subject's last event."""
     keys: dict[str, ObjectKey] = {}
     ends: dict[str, Instant] = {}
     for event in ran.events:
-        subject = str(event.key)
-        keys[subject] = event.key
-        ends[subject] = Instant(event.stamp.time + SECOND)
+        keys[event.uid] = event.key
+        ends[event.uid] = Instant(event.stamp.time + SECOND)
+    given: dict[str, set[Device]] = defaultdict(set)
+    for each in report.differences:
+        if each.aspect is Aspect.DEVICES:
+            for allocation in (*each.recorded, *each.again):
+                results = dra.results({"status": {"allocation": allocation}})
+                given[each.owner] |= {(one.driver, one.pool, one.device) for one in results}
     return [
         Sighting(
-            objects=(keys[each.subject],) if each.subject in keys else (),
-            at=ends.get(each.subject),
+            objects=(keys[each.uid],) if each.uid in keys else (),
+            at=ends.get(each.uid),
+            since=each.since,
+            devices=tuple(sorted(given[each.owner])),
             text=f"{each.aspect.value}, {each.subject}: {each.reason}",
         )
-        for each in differences
+        for each in meant
     ]
 
 

@@ -19,6 +19,7 @@ from app.analysis.minimise import material as materials
 from app.analysis.minimise.material import Candidate, Material
 from app.analysis.minimise.predicates import Predicate, Sighting
 from app.analysis.minimise.reduction import FAR, NEAR, Pass, Reduction, Tries
+from app.analysis.minimise.unlike import Unlike
 from app.bootstrap.minimising.judging import Judge, Judged
 from app.bootstrap.minimising.sources import Source
 from app.domain.errors import InputError
@@ -206,7 +207,7 @@ def minimise(
 def _shown(source: Source, settings: Settings, keep: Predicate) -> tuple[Material, Judge, Judged]:
     """The material whose whole shows the predicate: decided here, or else as recorded."""
     for material in (source.decided, source.recorded):
-        if isinstance(keep, predicates.Unlike) and not material.is_recorded:
+        if isinstance(keep, Unlike) and not material.is_recorded:
             continue
         if isinstance(keep, predicates.Differing) and material.is_recorded:
             continue
@@ -226,6 +227,13 @@ def _place(source: Source, material: Material, judge: Judge) -> str:
     whole = material.digest(source.whole(material))
     parts = [whole, repr(judge.predicate), source.info.settings, material.is_recorded]
     return hashlib.sha256(canonical_json(parts)).hexdigest()
+
+
+def _digest(judge: Judge, candidate: Candidate) -> str:
+    """The digest under which a judgement is kept."""
+    content = judge.material.digest(candidate)
+    is_near = isinstance(judge.predicate, Unlike) and judge.predicate.sought.placed is not None
+    return f"{content}-near" if is_near else content
 
 
 class _Search:
@@ -253,21 +261,40 @@ class _Search:
     def run(self, first: Judged) -> bool:
         """Search to the end or until time is up; True when no single part can be left out.
 
+        What is quicker to judge is searched first; the rest is searched again with the predicate.
+        """
+        whole, predicate = self.best, self.judge.predicate
+        if first.near is not None:
+            self._judge_by(self.judge.by(first.near))
+            if not self._search(first, whole):
+                return False
+            self._judge_by(self.judge.by(predicate))
+        return self._search(first, whole)
+
+    def _judge_by(self, judge: Judge) -> None:
+        self.judge, self._judges = judge, self._judges_of(judge)
+
+    def _search(self, first: Judged, whole: Candidate) -> bool:
+        """Search with one predicate; True when no single part can be left out.
+
         A recording that cannot be reduced far enough may begin later.
         """
         reduction = self._reduction()
         if not self._material.is_recorded:
             return self._drive(reduction.steps(first.sightings)) and reduction.is_minimal
         start = reduction.best
-        if not self._drive(reduction.jump(first.sightings, NEAR)):
+        is_whole = start == whole
+        if is_whole and not self._drive(reduction.jump(first.sightings, NEAR)):
             return False
-        if reduction.best == start:
+        if is_whole and reduction.best == start:
             if self._begin_before(first.sightings):
                 reduction = self._reduction()
             elif not self._drive(reduction.jump(first.sightings, FAR)):
                 return False
             if reduction.best == start and not self._drive(reduction.shorten()):
                 return False
+        if not self._drive(reduction.narrow(first.sightings)):
+            return False
         while self._drive(reduction.passes()):
             is_minimal = reduction.is_minimal
             if not self._may_begin_later() or not self._begin_later():
@@ -295,7 +322,7 @@ class _Search:
 
     def _is_out(self, candidate: Candidate) -> bool:
         """Whether it is known without a run that a candidate does not show the predicate."""
-        shows = self._memory.results.get(self._material.digest(candidate))
+        shows = self._memory.results.get(_digest(self.judge, candidate))
         return self.judge.is_out(candidate) if shows is None else not shows
 
     def _drive(self, steps: Tries) -> bool:
@@ -312,8 +339,7 @@ class _Search:
         """Begin shortly before one of the sightings; True when that shows the predicate."""
         return any(
             self._begin(material, until)
-            for sighting in sightings
-            for material, until in beginnings.before(self._material, sighting)
+            for material, until in beginnings.before(self._material, sightings)
         )
 
     def _begin_later(self) -> bool:
@@ -335,14 +361,14 @@ class _Search:
             return False
         judge = self.judge.of(material)
         whole = beginnings.whole(material, until)
-        digest = material.digest(whole)
+        digest = _digest(judge, whole)
         if digest in self._memory.results:
             self._memory.remembered += 1
         else:
             self._memory.keep(digest, shows=judge.judge(whole).shows)
         if not self._memory.results[digest]:
             return False
-        self.judge, self._judges = judge, self._judges_of(judge)
+        self._judge_by(judge)
         self._doing = "beginning"
         self._note(whole)
         return True
@@ -352,7 +378,7 @@ class _Search:
 
         Candidates after the first that shows it do not matter to the search, and are not judged.
         """
-        digests = [self._material.digest(each) for each in batch]
+        digests = [_digest(self.judge, each) for each in batch]
         results = self._memory.results
         self._memory.remembered += len(results.keys() & set(digests))
         fresh: dict[str, Candidate] = {}

@@ -24,7 +24,7 @@ from app.analysis.recordings import recorded_gates
 from app.analysis.rehearse import contents, defects, kept, versions
 from app.analysis.rehearse.report import Rehearsal
 from app.analysis.replay import differences
-from app.analysis.replay.differences import Aspect, Compared
+from app.analysis.replay.differences import PLACEMENTS, Compared
 from app.analysis.replay.unapplied import Unapplied
 from app.analysis.replay.variants import Switches
 from app.analysis.scan.scanning import Scan
@@ -43,8 +43,6 @@ from app.service.replays.deciding.continuing import Control, Planes
 from app.service.replays.replaying import Progress, silent
 from app.service.replays.scanning import PAGE, TURN
 from app.service.replays.verifying import switches_of as rule_switches
-
-_PLACEMENTS = frozenset((Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +108,7 @@ async def rehearse(
 def _unlike(before: World, control: Control, compared: Compared) -> dict[str, ObjectKey]:
     """The pods and claims that the unchanged world decides otherwise than recorded."""
     keys = {**before.run.trace.keys, **control.runs.recording.trace.keys}
-    return {uid: keys[uid] for aspect, uid, _ in compared.different if aspect in _PLACEMENTS}
+    return {uid: keys[uid] for aspect, uid, _ in compared.different if aspect in PLACEMENTS}
 
 
 def _unapplied(before: World, after: World) -> list[Unapplied]:

@@ -66,3 +66,15 @@ class Evidence:
         """The classes that only switches turned before everything else can prove."""
         rules = () if self.rules_seen is None else (self.rules_seen.reason, Reason.IGNORED_RULES)
         return {*(each.reason for each in self.chosen), *rules}
+
+    @property
+    def switched(self) -> set[str]:
+        """The classes that the other switches can prove."""
+        return {each.reason for each in self.others}
+
+    def groups(self) -> list[Sequence[Switched]]:
+        """The other switches as they are tried: quirks together, gates together, each release."""
+        releases = [[each] for each in self.others if each.switches.profile]
+        gates = [each for each in self.others if each.switches.gates and not each.switches.profile]
+        quirks = [each for each in self.others if each.switches.quirks]
+        return [group for group in (quirks, gates, *releases) if group]

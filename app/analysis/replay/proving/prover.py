@@ -10,12 +10,13 @@ free vanish with their cause. A difference for which no hypothesis holds is unex
 are then taken as recorded, and the differences that vanish in the run with them follow from it.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
 
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHEDULER
 from app.analysis.replay.classes import End, Judgement, Reason, Sought, contradicts, seen_in_traces
-from app.analysis.replay.differences import Aspect, Compared, DifferenceKey, Sides
+from app.analysis.replay.differences import PLACEMENTS, Aspect, Compared, DifferenceKey, Sides
 from app.analysis.replay.hypotheses import Hypothesis, Proposals
 from app.analysis.replay.proving.budget import Budget
 from app.analysis.replay.proving.evidence import Evidence, Switched
@@ -28,8 +29,6 @@ from app.analysis.replay.unsure.judging import Doubting
 from app.analysis.replay.variants import Variant
 from app.domain.values.timestamps import Instant
 
-_PLACEMENTS = (Aspect.DEVICES, Aspect.NODES, Aspect.EVICTIONS)
-
 _UNPROVED = "no hypothesis gives the recorded outcome"
 
 Chosen = Mapping[DifferenceKey, Hypothesis]
@@ -40,8 +39,8 @@ class _Exhausted(Exception):
     """No further run may be made."""
 
 
-class _Found(Exception):
-    """The difference that was sought is proved."""
+class _Decided(Exception):
+    """The difference that was sought is proved, or cannot be."""
 
 
 class Prover:
@@ -81,7 +80,7 @@ class Prover:
         self._settled: set[DifferenceKey] = set()
         self.judgements: dict[DifferenceKey, Judgement] = {}
         self._search = SwitchSearch(
-            evidence.others,
+            evidence.groups(),
             left_by=self._left_by,
             contradicts=lambda again: contradicts(
                 recorded, again, end, self._open.keys() | self._settled
@@ -93,17 +92,25 @@ class Prover:
     async def judge(
         self, base: Trace, different: Mapping[DifferenceKey, Sides], sought: Sought | None = None
     ) -> None:
-        """Fills `judgements`; stops once `sought` is judged, or at once if no difference is it."""
-        if sought is not None and not any(sought.fits(key) for key in different):
-            return
+        """Fills `judgements`; with `sought`, only until it is proved. None if it is not there."""
         self._sought = sought
         self._again = base
+        with suppress(_Decided):
+            if sought is None or any(sought.fits(key) for key in different):
+                await self._judge_all(base, different)
+        if sought is not None and not sought.is_proved(self.judgements, self._open):
+            self.judgements.clear()
+
+    async def _judge_all(self, base: Trace, different: Mapping[DifferenceKey, Sides]) -> None:
         for key, sides in different.items():
             judgement = seen_in_traces(sides, self._recorded, base, self._end)
             if judgement is None:
                 self._open[key] = sides
             else:
                 self._settle(key, judgement)
+        sought = self._sought
+        if sought is not None and not all(map(sought.may_differ, self._misplaced())):
+            raise _Decided
         self._pass_over_lacking()
         try:
             for step in (
@@ -116,18 +123,31 @@ class Prover:
                 self._try_local,
                 self._try_switches,
             ):
-                if step == self._place and sought and sought.reason in self._evidence.turned:
-                    return  # the differences that these switches explain are judged by now
+                if step == self._place and sought is not None:
+                    self._end_after_turning(sought)
                 if self._open:
                     await step()
-        except _Found:
-            return
         except _Exhausted:
             detail = self.budget.words()
         else:
-            detail = _UNPROVED if self._search.is_complete else self.budget.words()
+            detail = self._unproved()
         for key, sides in list(self._open.items()):
             self._settle(key, self._undecided(sides, detail))
+
+    def _unproved(self) -> str:
+        """Why a difference is unexplained: no hypothesis held, or some were not tried."""
+        return _UNPROVED if self._search.is_complete else self.budget.words()
+
+    def _end_after_turning(self, sought: Sought) -> None:
+        """The differences that only switches turned by now can explain are judged by now."""
+        if sought.reason in self._evidence.turned and not sought.is_in(self.judgements):
+            raise _Decided
+
+    def _misplaced(self) -> Iterator[tuple[str, str]]:
+        """The subjects of open differences of placement, with the pods that they belong to."""
+        for sides in self._open.values():
+            if sides.aspect in PLACEMENTS:
+                yield sides.uid, self._group(sides)
 
     @property
     def variant(self) -> Variant:
@@ -140,8 +160,8 @@ class Prover:
         self, variant: Variant, until: Instant | None = None, is_over: IsOver | None = None
     ) -> tuple[Trace, Open]:
         """The differences left by a variant, without those that the traces alone explain."""
-        if self._sought is not None and self._sought.is_in(self.judgements):
-            raise _Found
+        if self._sought is not None and self._sought.is_decided(self.judgements, self._open):
+            raise _Decided
         if self.budget.is_spent:
             raise _Exhausted
         made = await self._run(variant, until, is_over)
@@ -194,7 +214,7 @@ class Prover:
         for key, sides in list(self._open.items()):
             overuse = self._overuse(self._group(sides))
             if overuse is None:
-                self._settle(key, self._undecided(sides, _UNPROVED))
+                self._settle(key, self._undecided(sides, self._unproved()))
             else:
                 self._settle(key, Judgement(reason=Reason.UNEXPLAINED, detail=overuse))
 
@@ -228,7 +248,7 @@ class Prover:
         if not left:
             return
         for sides in left:
-            self._settle(sides.key, self._undecided(sides, _UNPROVED))
+            self._settle(sides.key, self._undecided(sides, self._unproved()))
             self._settled.add(sides.key)
         await self._impose({(NODES, sides.uid) for sides in left})
 
@@ -279,7 +299,7 @@ class Prover:
         is_unseen = turned.switches.quirks["c24"]
         if is_unseen and not any(self._evidence.forbidden.values()):
             return
-        if not is_unseen and not any(key[0] in _PLACEMENTS for key in self._open):
+        if not is_unseen and not any(key[0] in PLACEMENTS for key in self._open):
             return
         variant = self._with([turned])
         again, left = await self._differences(variant)
@@ -305,7 +325,7 @@ class Prover:
 
     async def _place(self) -> None:
         """Tries placements and evictions, the earliest first."""
-        while (root := self._earliest()) is not None:
+        while (root := self._races.earliest(self._open.values(), self._again)) is not None:
             group = self._group(root)
             overuse = self._overuse(group)
             lack = "" if overuse is not None else self._lack(root)
@@ -343,7 +363,7 @@ class Prover:
         """Leaves a placement unexplained and takes its writes as recorded, to find what follows."""
         for key, sides in list(self._open.items()):
             if key == root.key or self._group(sides) == group:
-                judgement = self._undecided(sides, _UNPROVED)
+                judgement = self._undecided(sides, self._unproved())
                 if overuse is not None:
                     judgement = Judgement(reason=Reason.UNEXPLAINED, detail=overuse)
                 elif lack:
@@ -447,6 +467,8 @@ class Prover:
 
     async def _try_switches_for(self, root: Sides) -> None:
         """Tries other switches; each that may explain the difference has a whole run."""
+        if self._sought is not None and not self._sought.may_try(self._evidence.switched):
+            raise _Decided
         if not self._evidence.others:
             return
         until = self._races.settled_by(root, self._again) or None  # no instant: the whole run
@@ -477,15 +499,6 @@ class Prover:
         return replace(self._variant, switches=switches)
 
     # what is asked of the differences
-
-    def _earliest(self) -> Sides | None:
-        roots = [sides for sides in self._open.values() if sides.aspect in _PLACEMENTS]
-        order = {aspect: number for number, aspect in enumerate(_PLACEMENTS)}
-        return min(
-            roots,
-            key=lambda sides: (self._races.since(sides, self._again), order[sides.aspect]),
-            default=None,
-        )
 
     def _overuse(self, group: str) -> str | None:
         for claim, problem in self._evidence.overused.items():

@@ -24,19 +24,20 @@ LeftBy: TypeAlias = Callable[[Sequence[Switched], Instant | None, IsOver], Await
 class SwitchSearch:
     """Finds switches that are worth a whole run; see the module's docstring.
 
+    `groups` are the switches that are turned together.
     `contradicts` says whether an unfinished run has a new difference that stays. `may_go_on` says
     whether there are runs left for the search; `is_complete` is False after it said no.
     """
 
     def __init__(
         self,
-        switched: Sequence[Switched],
+        groups: Sequence[Sequence[Switched]],
         *,
         left_by: LeftBy,
         contradicts: Callable[[Trace], bool],
         may_go_on: Callable[[], bool],
     ) -> None:
-        self._switched = switched
+        self._groups = groups
         self._left_by = left_by
         self._contradicts = contradicts
         self._may_go_on = may_go_on
@@ -50,7 +51,7 @@ class SwitchSearch:
         `without` is the outcome here by then without any of them, None if there is no difference.
         Switches that cancel each other may be missed.
         """
-        groups = _groups(self._switched)
+        groups = list(self._groups)
         while groups:
             if not self._may_go_on():
                 self.is_complete = False
@@ -107,14 +108,6 @@ class SwitchSearch:
 
         await self._left_by(group, instant, is_over)
         return is_wrong
-
-
-def _groups(switched: Sequence[Switched]) -> list[Sequence[Switched]]:
-    """Each release by itself, gates together, quirks together."""
-    releases = [[each] for each in switched if each.switches.profile]
-    gates = [each for each in switched if each.switches.gates and not each.switches.profile]
-    quirks = [each for each in switched if each.switches.quirks]
-    return [group for group in (quirks, gates, *releases) if group]
 
 
 def _halves(group: Sequence[Switched]) -> list[Sequence[Switched]]:

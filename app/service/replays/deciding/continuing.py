@@ -13,7 +13,7 @@ from typing import Protocol
 
 from app.analysis.replay import differences
 from app.analysis.replay.beginning import Beginning
-from app.analysis.replay.differences import Aspect, Compared
+from app.analysis.replay.differences import PLACEMENTS, Compared
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.unapplied import Unapplied
 from app.analysis.replay.variants import Switches, Variant
@@ -25,8 +25,6 @@ from app.ports import EventLog
 from app.service.replays.deciding.altered import Alteration
 from app.service.replays.deciding.replay import ControlPlane, Proofs, Runs, prover_of, runs_of
 from app.service.replays.replaying import Progress, ReplayBounds, silent
-
-_PLACEMENTS = frozenset((Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS))
 
 
 class Planes(Protocol):
@@ -106,7 +104,7 @@ async def find_control(
     run = await runs.run(variant)
     compared = compare(runs.recording.trace, run.trace)
     keys = {**run.trace.keys, **runs.recording.trace.keys}
-    unlike = {keys[uid] for aspect, uid, _ in compared.different if aspect in _PLACEMENTS}
+    unlike = {keys[uid] for aspect, uid, _ in compared.different if aspect in PLACEMENTS}
     return Control(
         runs=runs, variant=variant, readiness=run.readiness, unlike=tuple(sorted(unlike))
     )

@@ -75,10 +75,29 @@ def test_history_begins_before_what_is_shown_and_ends_when_it_is_seen() -> None:
     steps = recorded([(name, CREATED) for name in "abcdef"])
     material = Material(steps=steps, is_recorded=True)
     sighting = Sighting(objects=(steps[3].event.key,), at=steps[4].time)
-    ((begun, until),) = beginnings.before(material, sighting)
-    assert [beginnings.is_beginning(step) for step in begun.steps] == [True] * 3 + [False] * 2
-    assert until == steps[4].time
-    assert list(beginnings.before(material, Sighting(objects=(steps[0].event.key,)))) == []
+    tries = list(beginnings.before(material, [sighting]))
+    for (begun, until), before in zip(tries, (4, 3), strict=True):
+        counts = [beginnings.is_beginning(step) for step in begun.steps]
+        assert counts == [True] * before + [False] * (5 - before)
+        assert until == steps[4].time
+    # A subject that is there from the beginning has none before it.
+    first = Sighting(objects=(steps[0].event.key,), since=steps[0].time)
+    assert list(beginnings.before(material, [first])) == []
+
+
+def test_latest_beginnings_before_what_is_shown_come_first_and_none_comes_twice() -> None:
+    steps = recorded([("a", CREATED), *[("b", UPDATED)] * 8, ("a", UPDATED), ("b", UPDATED)])
+    material = Material(steps=steps, is_recorded=True)
+    sightings = [
+        Sighting(objects=(steps[0].event.key,), at=steps[10].time, since=steps[seen].time)
+        for seen in (9, 9, 5)
+    ]
+    tries = [
+        sum(not beginnings.is_beginning(step) for step in begun.steps)
+        for begun, _ in beginnings.before(material, sightings)
+    ]
+    # Of the first: 2, 3, 4, 6 and 10 steps; of the last, in turns with it: 6, 7, 8 and 10.
+    assert tries == [2, 6, 3, 7, 4, 8, 10]
 
 
 def test_later_beginnings_end_and_take_the_cuts_along() -> None:

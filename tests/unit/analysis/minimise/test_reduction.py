@@ -105,6 +105,96 @@ def test_an_object_keeps_what_it_needs() -> None:
     assert reduction.is_minimal
 
 
+def full_pool(count: int) -> Material:
+    """A recording of a pool in which claims hold every device but the last."""
+    devices = [{"name": f"gpu-{n}", "attributes": {"index": {"int": n}}} for n in range(count)]
+    pool = {"name": "pool", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.example.com", "pool": pool, "devices": devices}
+    published = step(0, "resourceslices", "slice", group="resource.k8s.io", spec=spec)
+    results = [{"driver": "gpu.example.com", "pool": "pool", "request": "r"} for _ in devices]
+    claims = [
+        step(
+            1 + n,
+            "resourceclaims",
+            f"claim-{n}",
+            group="resource.k8s.io",
+            status={"allocation": {"devices": {"results": [{**result, "device": f"gpu-{n}"}]}}},
+        )
+        for n, result in enumerate(results[:-1])
+    ]
+    return Material(steps=[published, *claims], is_recorded=True)
+
+
+def free_and_held(material: Material, candidate: Candidate) -> tuple[set[str], set[str]]:
+    """The names of devices that no claim holds, and of those that claims hold."""
+    there, held = set(), set()
+    for each in material.inputs(candidate):
+        tree = each.event.object
+        there |= {str(device.get("name")) for device in tree.get("spec", {}).get("devices", ())}
+        devices = tree.get("status", {}).get("allocation", {}).get("devices", {})
+        held |= {str(result.get("device")) for result in devices.get("results", ())}
+    return there - held, held
+
+
+def test_devices_go_with_the_claims_that_hold_them() -> None:
+    material = full_pool(16)
+
+    def is_last_the_only_free(candidate: Candidate) -> bool:
+        free, held = free_and_held(material, candidate)
+        return free == {"gpu-15"} and bool(held)
+
+    reduction, _ = search(material, is_last_the_only_free)
+    free, held = free_and_held(material, reduction.best)
+    # Neither a claim nor a device can go by itself; both together can, down to one claim.
+    assert (free, len(held), len(reduction.best.kept)) == ({"gpu-15"}, 1, 2)
+
+
+def test_what_shares_no_device_with_a_sighting_is_left_out_first() -> None:
+    material = full_pool(16)
+    claim = ObjectKey("resource.k8s.io", "resourceclaims", "", "claim-3")
+    reduction = Reduction(material, whole(material), ())
+    tries = reduction.narrow([Sighting(objects=(claim,))])
+    (first,) = next(tries)
+    assert free_and_held(material, first) == (set(), {"gpu-3"})
+    # Another device may be the one that it is about.
+    other = Sighting(objects=(claim,), devices=(("gpu.example.com", "pool", "gpu-15"),))
+    (first,) = next(Reduction(material, whole(material), ()).narrow([other]))
+    assert free_and_held(material, first) == ({"gpu-15"}, {"gpu-3"})
+
+
+def test_devices_that_share_counters_stay_with_a_sighting() -> None:
+    material = full_pool(16)
+    tree = material.steps[0].event.object
+    for n, device in enumerate(tree["spec"]["devices"]):
+        device["consumesCounters"] = [{"counterSet": f"gpu-{n // 4}", "counters": {}}]
+    event = msgspec.structs.replace(material.steps[0].event, body=canonical_json(tree), tree=tree)
+    material = replace(
+        material, steps=[replace(material.steps[0], event=event), *material.steps[1:]]
+    )
+    claim = ObjectKey("resource.k8s.io", "resourceclaims", "", "claim-5")
+    tries = Reduction(material, whole(material), ()).narrow([Sighting(objects=(claim,))])
+    held = [free_and_held(material, each)[1] for each in next(tries)]
+    while True:
+        try:
+            held += [free_and_held(material, each)[1] for each in tries.send([False])]
+        except StopIteration:
+            break
+    assert {"gpu-5"} in held
+    assert {"gpu-4", "gpu-5", "gpu-6", "gpu-7"} in held
+
+
+def test_an_event_about_an_object_goes_and_stays_with_it() -> None:
+    base = world()
+    about = {"involvedObject": {"kind": "Pod", "namespace": "n", "name": "p", "uid": "p"}}
+    said = step(10, "events", "p.1", namespace="n", **about)
+    material = Material(steps=[*base.steps, said], is_recorded=True)
+    pod_key = material.steps[5].event.key
+    assert pod_key.name == "p"
+    without = material.without(whole(material), material.by_key[pod_key])
+    assert not names(material, without) & {"p", "p.1"}
+    assert material.with_events({pod_key}) == {pod_key, said.event.key}
+
+
 def test_no_candidate_names_what_is_not_there() -> None:
     material = world()
     _, tried = search(material, has_whole(material, "q"))

@@ -356,14 +356,11 @@ def test_switch_that_gives_the_recorded_outcome_is_found_among_all() -> None:
 
 
 def test_switches_that_change_nothing_together_are_tried_no_further() -> None:
-    """One run without them, one with all of them, and one with what is taken as recorded."""
+    """One run has all of them; the others have none."""
     proof = Proof({P1: "a"}, lambda variant: {P1: "b"}, others=OTHERS)
     assert proof.reasons == {"p1": "unexplained"}
-    assert [sorted(each.switches.quirks) for each in proof.variants] == [
-        [],
-        ["q1", "q2", "q3", "q4"],
-        [],
-    ]
+    turned = [sorted(each.switches.quirks) for each in proof.variants]
+    assert [names for names in turned if names] == [["q1", "q2", "q3", "q4"]]
 
 
 def test_switch_explains_nothing_where_something_else_differs_then() -> None:
@@ -420,8 +417,10 @@ def test_switches_get_half_of_the_runs() -> None:
     def plane(variant: Variant) -> Answers:
         return {P1: f"b{len(variant.switches.quirks)}"}
 
-    proof = Proof({P1: "a"}, plane, others=OTHERS, runs_max=4)
-    assert [len(each.switches.quirks) for each in proof.variants] == [0, 4, 0]
+    proof = Proof({P1: "a"}, plane, others=OTHERS, runs_max=6)
+    turned = [len(each.switches.quirks) for each in proof.variants]
+    assert [number for number in turned if number] == [4]
+    assert proof.judged["p1"][1] == "not proved within 6 runs (REDRA_DECIDE_RUNS_MAX)"
 
 
 def test_proof_ends_with_the_difference_that_is_sought() -> None:
@@ -431,7 +430,7 @@ def test_proof_ends_with_the_difference_that_is_sought() -> None:
         return differing(recorded, {"p1": "q1" in variant.switches.quirks, "c1": False})
 
     proof = Proof(recorded, plane, chosen=[switched(q1=False)], sought=Sought(reason="q1"))
-    assert proof.reasons == {"p1": "q1"}
+    assert proof.reasons["p1"] == "q1"
     assert proof.runs == 1
     elsewhere = Proof(recorded, plane, sought=Sought(reason="race", aspect="evictions"))
     assert (elsewhere.judged, elsewhere.runs) == ({}, 0)

@@ -53,7 +53,7 @@ class World:
     def search(self, names):
         switched = [Switched(reason=name, switches=Switches(quirks={name: True})) for name in names]
         return SwitchSearch(
-            switched,
+            [switched],
             left_by=self.left_by,
             contradicts=lambda trace: self.is_contradicted,
             may_go_on=lambda: self.may_go_on,
