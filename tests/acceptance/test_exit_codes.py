@@ -106,6 +106,21 @@ def test_history_that_is_not_there_is_unusable_input(data: Path, tmp_path: Path,
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("name", ["findings", "map", "report", "scan", "why"])
+def test_file_in_the_place_of_a_history_is_said_to_be_one(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "soak.zip"
+    file.write_bytes(b"")
+    code, out, error = redra(*words(name, str(file), tmp_path / "out"), data=tmp_path / "no-data")
+    assert (code, out) == (ExitCode.UNUSABLE, "")
+    assert error == (
+        f"redra: {file}: this is a file, and a history is asked for; make one of it with "
+        f"`redra import {file} --history NAME`\n"
+    )
+    code, out, error = redra(*words(name, f"{file}.gone", tmp_path / "out"), data=tmp_path / "none")
+    assert (code, out) == (ExitCode.UNUSABLE, "")
+    assert error.startswith(f"redra: {file}.gone: there is no such file, and no history")
+
+
 @pytest.mark.database
 @pytest.mark.parametrize("name", ["serve-replay", "fork", "histories copy", "watch-over"])
 def test_refused_command_leaves_the_histories_as_they_were(

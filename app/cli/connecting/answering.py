@@ -33,8 +33,12 @@ class AnswerSource:
         self.server: Server | None = servers.find(self.settings, aim, note=console.note)
 
     def history(self, name: str) -> str:
-        """The selected history: the named one, that of the context, or the default."""
+        """The selected history: the named one, that of the context, or the default.
+
+        Raises InputError for a path.
+        """
         if name:
+            _check_no_path(name)
             return name
         return (self.server.history if self.server is not None else "") or DEFAULT_HISTORY
 
@@ -171,3 +175,18 @@ class AnswerSource:
                 place="--server",
                 cure="leave it out, and run the command on the machine that has the data",
             )
+
+
+def _check_no_path(name: str) -> None:
+    """A name of a history contains no slash: this is a file that is not imported yet."""
+    if "/" not in name:
+        return
+    path = Path(name)
+    if not path.exists():
+        raise InputError("there is no such file, and no history has a name with /", place=name)
+    noun = "folder" if path.is_dir() else "file"
+    raise InputError(
+        f"this is a {noun}, and a history is asked for",
+        place=name,
+        cure=f"make one of it with `redra import {name} --history NAME`",
+    )
