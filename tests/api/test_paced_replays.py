@@ -67,7 +67,7 @@ async def test_orders_move_the_replay_and_the_answer_says_where_it_stands():
         assert await shown(server) == {"a": "first"}
         state = await server.post(REPLAY, {"step": {"object": "configmap/default/c"}}, code=200)
         assert await shown(server) == {"a": "first", "b": "first", "c": "first"}
-        state = await server.post(REPLAY, {"seek": str(state["end_revision"])}, code=200)
+        state = await server.post(REPLAY, {"seek": state["end_revision"]}, code=200)
         assert state["state"] == "ended"
         assert state["next"] is None
         assert (await shown(server))["a"] == "second"
@@ -122,7 +122,12 @@ async def test_watch_from_before_a_move_backwards_is_told_to_list_anew():
         ({"speed": "quick"}, 400, "is no speed"),
         ({"sped": "1x"}, 400, "sped"),
         ({"seek": "0"}, 400, "is before the first event"),
+        ({"seek": 0}, 400, "is before the first event"),
+        ({"seek": -1}, 400, "neither a revision nor an instant"),
+        ({"seek": True}, 400, "a number or a text"),
+        ({"seek": 1.5}, 400, "a number or a text"),
         ({"seek": "99999"}, 404, "has no revision"),
+        ({"seek": 99999}, 404, "has no revision"),
         ({"seek": "in a while"}, 400, "neither a revision nor an instant"),
         ({"step": {"object": "gadget/x"}}, 400, "there is no kind"),
         ({"step": {"object": "configmap"}}, 400, "names no object"),

@@ -288,7 +288,8 @@ def problem_text(problem: ValidationError) -> str:
     """The first thing that is wrong with a body, and where."""
     first = problem.errors()[0]
     place = ".".join(str(step) for step in first["loc"])
-    return f"{place}: {first['msg']}" if place else first["msg"]
+    text = first["msg"].removeprefix("Value error, ")
+    return f"{place}: {text}" if place else text
 
 
 class SightingList(Model):

@@ -1,6 +1,6 @@
 """Shapes of `/redra/v1/histories/{history}/replay`."""
 
-from pydantic import Field
+from pydantic import Field, StrictInt, field_validator
 
 from app.api.redra.models import Model
 
@@ -62,5 +62,16 @@ class ReplayOrder(Model):
 
     speed: str = Field(default="", description="1x, 10x, any number, max, or step")
     paused: bool | None = None
-    seek: str = Field(default="", description="A revision or an instant of the recording")
+    seek: str | StrictInt = Field(
+        default="",
+        description="A revision, as a number or a text, or an instant of the recording",
+    )
     step: ReplayStep | None = None
+
+    @field_validator("seek", mode="before")
+    @classmethod
+    def _check_seek(cls, value: object) -> object:
+        """Refuse other types in one sentence, rather than once for each type that is taken."""
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise ValueError("a moment is a revision or an instant: a number or a text")
+        return value

@@ -76,8 +76,8 @@ class ReplayApi:
             step = None if wanted.step is None else _step(wanted.step, runtime)
             if speed is not None or wanted.paused is not None:
                 await player.set_pace(speed=speed, paused=wanted.paused)
-            if wanted.seek:
-                await player.seek(wanted.seek)
+            if wanted.seek != "":
+                await player.seek(str(wanted.seek))
             if step is not None and await player.step(step) is None:
                 raise NotFound("there is no such event before the end of what is played")
         except RevisionTooLarge as problem:
