@@ -20,6 +20,7 @@ from app.domain.errors import InputError
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.log.chain import event_json
 from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonView
 
 if TYPE_CHECKING:  # heavy: not needed for answers of a server
     from app.bootstrap.asking.servers import Server
@@ -138,6 +139,15 @@ def log(
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Only events of this namespace.")
     ] = "",
+    selector: Annotated[
+        str,
+        typer.Option(
+            "--selector",
+            "-l",
+            metavar="LABELS",
+            help="Just events in which the object has these labels (app=web,tier!=db).",
+        ),
+    ] = "",
     follow: Annotated[
         bool, typer.Option("--follow", "-f", "--watch", "-w", help="Continue with new events.")
     ] = False,
@@ -160,7 +170,7 @@ def log(
             "--follow and an end cannot be combined", place="--follow", cure=f"leave out {until}"
         )
     source = AnswerSource(data)
-    wanted = objects.ObjectFilter(objects.joined(about) if about else "", namespace)
+    wanted = objects.ObjectFilter(objects.joined(about) if about else "", namespace, selector)
     page = LogPart(after=after, until=until, limit=limit, is_followed=follow)
     printed = _print_served(source, name, page, wanted)
     if printed is None:
@@ -184,7 +194,7 @@ def _print_served(
     if lines is None:
         return None
     printed = 0
-    shown = (line for line in lines if wanted.takes_all or wanted.takes(_key_of(line)))
+    shown = (line for line in lines if wanted.takes_all or wanted.takes_event(*_event_of(line)))
     for line in islice(shown, page.limit or None):
         with reading.rendering():
             console.say_encoded(line)
@@ -198,7 +208,7 @@ def _keys(source: AnswerSource, name: str) -> set[ObjectKey]:
     """The keys of all objects that occur in a log."""
     lines = source.lines("events", history=name, parameters={"form": "bundle"})
     if lines is not None:
-        return {_key_of(line) for line in lines}
+        return {_event_of(line)[0] for line in lines}
     from app.bootstrap import stores
 
     async def read() -> set[ObjectKey]:
@@ -227,10 +237,11 @@ class LogPart:
     is_followed: bool
 
 
-def _key_of(line: bytes) -> ObjectKey:
-    """The key of the event on a line."""
+def _event_of(line: bytes) -> tuple[ObjectKey, JsonView]:
+    """The key and the object of the event on a line."""
     payload = msgspec.json.decode(line)["payload"]
-    return ObjectKey(*(payload[part] for part in ("group", "resource", "namespace", "name")))
+    key = ObjectKey(*(payload[part] for part in ("group", "resource", "namespace", "name")))
+    return key, payload["object"]
 
 
 def _print_stored(
@@ -245,7 +256,7 @@ def _print_stored(
         def show(events: list[Event]) -> bool:
             nonlocal printed
             for event in events:
-                if not wanted.takes(event.key):
+                if not wanted.takes_event(event.key, event.object):
                     continue
                 console.say_json_line(event_json(event))
                 printed += 1

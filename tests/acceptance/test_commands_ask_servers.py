@@ -57,6 +57,8 @@ QUESTIONS = {
     "map": ("map", "--history", "prod", "--at", "200", "--devices"),
     "scan": ("scan", "prod"),
     "log": ("log", "prod", "--after", "10", "--limit", "40"),
+    "log of labels": ("log", "prod", "-l", "app=web", "--limit", "9"),
+    "log of other labels": ("log", "prod", "-n", "taints", "-l", "!app"),
     "histories": ("histories",),
     "head": ("head", "prod"),
     "head of then": ("head", "prod", "--to", "40"),
@@ -85,6 +87,7 @@ MISTAKES = {
     "timeline of no history": ("timeline", "nowhere"),
     "timeline of nothing": ("timeline", "prod", "--since", "300", "--until", "200"),
     "log of no history": ("log", "nowhere"),
+    "log of no labels": ("log", "prod", "-l", "app=(web"),
     "head of no history": ("head", "nowhere"),
     "fit of no class": ("fit", "--class", "nothing.example.com", "--history", "prod"),
     "blast of nothing": ("blast", "--delete", "devicetaintrule/none", "--history", "prod"),
@@ -106,6 +109,18 @@ def test_json_of_a_server_is_the_json_of_the_data(server: ServerProcess, name: s
     asked = redra(*words, data=server.data, stdin=RULE)
     assert asked == redra(*words, "--server", "none", data=server.data, stdin=RULE)
     json.loads(asked[1])
+
+
+def test_log_of_labels_has_each_event_in_which_an_object_has_them(server: ServerProcess) -> None:
+    lines = redra("log", "prod", data=server.data)[1].splitlines()
+    trees = [(line, json.loads(line)["payload"]["object"]) for line in lines]
+    labels = [(line, tree["metadata"].get("labels") or {}) for line, tree in trees
+              if "metadata" in tree]  # fmt: skip
+    for selector, holds in (("app=web", lambda has: has.get("app") == "web"),
+                            ("!app", lambda has: "app" not in has)):  # fmt: skip
+        shown = redra("log", "prod", "-l", selector, data=server.data)[1].splitlines()
+        assert shown == [line for line, has in labels if holds(has)]
+        assert shown
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -14,6 +14,8 @@ from app.domain.errors import InputError
 
 if TYPE_CHECKING:  # heavy: not needed for answers of a server
     from app.domain.log import ObjectKey
+    from app.domain.values.json_tree import JsonView
+    from app.domain.values.selectors import LabelSelector
 
 METAVAR = "KIND/NAME"
 _CURE = "write it as KIND/NAME, as in pod/web"
@@ -29,13 +31,22 @@ WordsArgument = Annotated[
 
 
 class ObjectFilter:
-    """A filter of objects by name and namespace; empty values match all.
+    """A filter of objects by name, namespace and labels; empty values match all.
 
     `check_known` raises InputError for an unknown kind or name.
     """
 
-    def __init__(self, text: str, namespace: str) -> None:
+    def __init__(self, text: str, namespace: str, labels: str = "") -> None:
+        """Raises InputError for labels that are no label selector."""
         self._namespace = namespace
+        self._labels: LabelSelector | None = None
+        if labels.strip():
+            from app.domain.values import selectors
+
+            try:
+                self._labels = selectors.parse_labels(labels.strip())
+            except selectors.SelectorError as problem:
+                raise InputError(str(problem), place=f"label selector {labels!r}") from problem
         self._name = ""
         self._word = ""
         self._kinds: set[tuple[str, str]] = set()
@@ -55,7 +66,20 @@ class ObjectFilter:
     @property
     def takes_all(self) -> bool:
         """True if the filter matches every object."""
-        return not self._kinds and not self._namespace
+        return not self._kinds and not self._namespace and self._labels is None
+
+    def takes_event(self, key: "ObjectKey", tree: "JsonView") -> bool:
+        """True if the filter matches the object of an event, with the labels that the event has.
+
+        With labels, decisions and requests, which have none, match never.
+        """
+        if not self.takes(key):
+            return False
+        if self._labels is None:
+            return True
+        from app.domain.values.fields import meta
+
+        return "metadata" in tree and self._labels.matches(meta.labels(tree))
 
     def takes(self, key: "ObjectKey") -> bool:
         """True if the filter matches an object.
