@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-install: $(VENV)/.installed ## Make the virtual environment with everything in it
+install: $(VENV)/.installed ## Make the virtual environment with all dependencies
 
 $(VENV)/.installed: pyproject.toml uv.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -41,11 +41,11 @@ check: install ## Format, lint, types, import contracts, tidy tests
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/architecture
 
-format: install ## Put all code into the one format
+format: install ## Format the code
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
 
-fuzz: install ## Send and build what nobody meant; each fuzzer with FUZZ_SEED
+fuzz: install ## Run each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz bodies --cases 12000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz api --cases 9000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz requests --cases 12000 --seed $(FUZZ_SEED)
@@ -58,16 +58,16 @@ DRAWN := conformance simulation properties unit/analysis api/test_fuzz.py crash 
 	acceptance/test_minimise_command.py acceptance/test_recordings_begun_later.py \
 	acceptance/test_sweep_command.py
 
-draws: install ## Draw DRAWS times as many cases where the tests take few, and whole recordings
+draws: install ## Run the drawn tests with DRAWS times as many cases, and whole recordings
 	@REDRA_DRAWS=$${DRAWS:-10} $(BIN)/python -m pytest -n 2 --dist loadfile --timeout 0 $(addprefix tests/,$(DRAWN))
 
 crash: install ## Kill workers, servers and PostgreSQL 200 times in running stories
 	@$(BIN)/python -m tests.crash --kills 200 --seed $${SEED:-1}
 
-simulate: install ## Live through 2,000 virtual hours of seeded worlds
+simulate: install ## Simulate 2,000 virtual hours of seeded worlds
 	@$(BIN)/python -m tests.simulation --hours $${HOURS:-2000} --seed $${SEED:-1}
 
-mutants: install ## Change the code of an AREA (eviction, claims, writer, …): do its tests notice?
+mutants: install ## Mutate the code of an AREA (eviction, claims, writer, …), and count the mutants that its tests miss
 	@$(BIN)/python -m tests.mutants $${AREA:-eviction} --mutants $${MUTANTS:-100} --seed $${SEED:-1}
 
 conformance: install ## Compare with the vectors of the reference, a table by gate and theme
