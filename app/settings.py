@@ -40,13 +40,13 @@ class Settings:
     database_url: str = setting("", description="External PostgreSQL; empty: the embedded server")
     reader_url: str = setting(
         "",
-        description="Address at which `redra sql` asks an external database, as a role that may "
-        "only read; empty: as `redra_reader`, which `redra migrate` makes where it may",
+        description="URL at which `redra sql` queries an external database, as a read-only role; "
+        "empty: as `redra_reader`, which `redra migrate` creates if it may",
     )
     data: Path = setting(Path(".redra"), description="Folder of the embedded server and kubeconfig")
     server: str = setting(
         "auto",
-        description="Server that questions are put to: an address, `auto` for one that runs on the "
+        description="Server that commands query: an address, `auto` for the one that runs on the "
         "data folder, `none` to open the data",
     )
     server_token: str = setting("", description="Bearer token for a server named by its address")
@@ -54,10 +54,10 @@ class Settings:
         None, description="Certificate of the authority of such a server; empty: the system's"
     )
     server_connect_seconds: float = setting(
-        5.0, gt=0, description="How long a command waits for a connection to a server"
+        5.0, gt=0, description="Longest wait of a command for a connection to a server"
     )
     server_answer_seconds: float = setting(
-        120.0, gt=0, description="How long a command waits for a server that is silent"
+        120.0, gt=0, description="Longest silence of a server that a command waits for"
     )
     server_answer_bytes_max: int = setting(
         256 * 1024 * 1024, ge=1, description="Longest answer of a server that a command reads"
@@ -65,8 +65,8 @@ class Settings:
     folder_wait_seconds: float = setting(
         30.0,
         ge=0,
-        description="How long commands on one data folder wait for each other: for the embedded "
-        "server to be there, and with stopping it",
+        description="Longest wait of commands on one data folder for each other, when they start "
+        "and stop the embedded server",
     )
     postgres_bin: str = setting("", description="Folder with initdb and postgres; empty: search")
     listen: str = setting("127.0.0.1:8080", description="Address and port of the API")
@@ -80,32 +80,28 @@ class Settings:
         0,
         ge=0,
         le=60_000,
-        description="How long bindings take in new histories: claims are in flight meanwhile",
+        description="Duration of bindings in new histories, in which claims are in flight",
     )
 
-    service_addresses: str = setting(
-        "10.96.0.0/12", description="Range from which services get their addresses"
-    )
-    service_node_ports: str = setting(
-        "30000-32767", description="Range from which services get ports of the nodes"
-    )
+    service_addresses: str = setting("10.96.0.0/12", description="Range of addresses for services")
+    service_node_ports: str = setting("30000-32767", description="Range of node ports for services")
     binding_timeout_seconds: int = setting(
         600,
         ge=1,
         le=604_800,
-        description="How long binding conditions of devices may take to hold in new histories",
+        description="Longest wait for binding conditions of devices in new histories",
     )
     event_ttl_seconds: int = setting(
         3_600,
         ge=0,
-        description="How long Event objects of new histories stay after their last change; 0: for "
-        "ever",
+        description="Time that Event objects of new histories are kept after their last change; "
+        "0: for ever",
     )
     terminated_pods_max: int = setting(
         12_500,
         ge=0,
         le=10_000_000,
-        description="Finished pods that new histories keep, the oldest go first; 0: all",
+        description="Finished pods that new histories keep; the oldest are removed first; 0: all",
     )
 
     # Network and access
@@ -147,8 +143,8 @@ class Settings:
     connections_max: int = setting(8, ge=2, description="Database connections of one process")
     secrets: Literal["encrypted", "digests"] = setting(
         "encrypted",
-        description="How values of Secrets stand in the log: encrypted, or as digests that nobody "
-        "can read again",
+        description="Form of the values of Secrets in the log: encrypted, or as digests, which "
+        "cannot be read again",
     )
     secrets_key_file: Path | None = setting(
         None, description="Key of the Secrets; empty: `secrets.key` in the data folder"
@@ -165,7 +161,7 @@ class Settings:
 
     # Views and followers
     rebuild_tries_max: int = setting(
-        6, ge=1, description="Times a view is begun anew when its rebuild meets another writer"
+        6, ge=1, description="Times a rebuild starts again after a conflict with another writer"
     )
     watch_queue_max: int = setting(20_000, ge=1, description="Events that may wait for one watcher")
     recent_max: int = setting(10_000, ge=1, description="Recent events kept in memory")
@@ -180,8 +176,8 @@ class Settings:
     history_idle_seconds: float = setting(
         900.0,
         gt=0,
-        description="A history that nobody uses for so long is closed until it is used again or "
-        "something is due in it; the default one stays open",
+        description="Time without use after which a history is closed, until it is used again or "
+        "work is due in it; the default history stays open",
     )
 
     # Workers
@@ -189,8 +185,8 @@ class Settings:
     steps_max: int = setting(64, ge=1, description="Steps a controller takes before others may run")
     projector: Literal["process", "task", "off"] = setting(
         "process",
-        description="Where `redra up` writes the view tables: in a process beside it, as a task "
-        "of its own process (of open histories), or not at all",
+        description="The place where `redra up` writes the view tables: in a separate process, as "
+        "a task of its own process (for open histories), or nowhere",
     )
     projector_decoded_max: int = setting(
         1_500, ge=1, description="Decoded objects that the process of the view tables keeps"
@@ -236,28 +232,30 @@ class Settings:
     # Recording a cluster
     record_page_max: int = setting(500, ge=1, description="Objects of a cluster listed at once")
     record_watch_seconds_max: int = setting(
-        300, ge=1, description="Longest watch of a cluster's kind before it is asked for again"
+        300, ge=1, description="Longest watch of a cluster's kind before it is requested again"
     )
     record_window_seconds: float = setting(
         0.25,
         ge=0,
-        description="How long a change waits for earlier ones of other kinds, so that the log has "
-        "the order of the cluster",
+        description="Time that a change waits for earlier ones of other kinds, so that the log "
+        "has the order of the cluster",
     )
     record_window_max: int = setting(
-        10_000, ge=1, description="Changes that may wait to be recorded; then watches are not read"
+        10_000,
+        ge=1,
+        description="Changes that may wait to be recorded; beyond, watches are not read",
     )
     record_batch_max: int = setting(1_000, ge=1, description="Changes that are appended at once")
     record_pause_seconds_max: float = setting(
-        10.0, gt=0, description="Longest pause before a cluster that failed is asked again"
+        10.0, gt=0, description="Longest pause before a failed request to a cluster is repeated"
     )
     record_denied_seconds: float = setting(
         60.0, gt=0, description="Pause before a kind that is denied or not served is tried again"
     )
     record_audit_seconds: float = setting(
-        60.0, gt=0, description="Time between comparisons of what is recorded with the cluster"
+        60.0, gt=0, description="Time between comparisons of the recording with the cluster"
     )
-    record_stop_seconds: float = setting(10.0, gt=0, description="Longest end of a recorder")
+    record_stop_seconds: float = setting(10.0, gt=0, description="Longest shutdown of a recorder")
     record_report_seconds: float = setting(
         300.0, gt=0, description="Longest time without a fidelity report while a cluster changes"
     )
@@ -282,16 +280,16 @@ class Settings:
 
     # Verification
     verify_processes: int = setting(
-        0, ge=0, le=64, description="Processes that verify a long history; 0: one a processor"
+        0, ge=0, le=64, description="Processes that verify a long history; 0: one per processor"
     )
     verify_scheduler: str = setting(
-        "", description="Dask scheduler (tcp://HOST:PORT) whose workers do it; empty: none"
+        "", description="Dask scheduler (tcp://HOST:PORT) of verifying workers; empty: none"
     )
     verify_events_bytes_max: int = setting(
-        1024**3, ge=1, description="Packed events for these; beyond, one process does all"
+        1024**3, ge=1, description="Packed events for these workers; beyond, one process does all"
     )
     decide_runs_max: int = setting(
-        64, ge=0, le=10_000, description="Runs by which a decide replay proves differences"
+        64, ge=0, le=10_000, description="Runs that prove the differences of a decide replay"
     )
     decide_proof_events_max: int = setting(
         1_000_000, ge=1, description="Events of all these runs; what is left then is unexplained"
@@ -300,14 +298,14 @@ class Settings:
     second_opinion_evaluations_max: int = setting(
         10_000,
         ge=1,
-        description="Pairs of an expression and a device that a second opinion is asked about, "
-        "some milliseconds each; the report counts those beyond",
+        description="Pairs of an expression and a device that a second opinion evaluates, some "
+        "milliseconds each; the report counts the others",
     )
     second_opinion_cost_max: int = setting(
         10_000,
         ge=1,
-        description="CEL cost of an evaluation beyond which no second opinion is asked for; the "
-        "other evaluator has no bound of its own",
+        description="CEL cost of an evaluation beyond which there is no second opinion; the other "
+        "evaluator has no bound of its own",
     )
 
     # Blast radius
@@ -317,28 +315,28 @@ class Settings:
     blast_waiting_max: int = setting(
         200,
         ge=0,
-        description="Waiting pods that a blast question tries with and without the change",
+        description="Waiting pods that a blast radius tries with and without the change",
     )
     blast_examples_max: int = setting(5, ge=1, description="Examples of a kind on a printed page")
-    blasts_at_once_max: int = setting(1, ge=1, description="Questions what would be, at a time")
+    blasts_at_once_max: int = setting(1, ge=1, description="Blast radii or fits at a time")
     fit_copies_max: int = setting(1_000, ge=1, description="Copies of a claim or pod tried")
     fit_subjects_max: int = setting(50, ge=1, description="Claims, pods or classes in one question")
     fit_attempts_max: int = setting(5_000, ge=1, description="Copies tried for one question")
-    fit_puts_max: int = setting(1_000, ge=1, description="Objects beside what is to fit")
-    capacity_moments_max: int = setting(32, ge=1, description="Moments asked what fitted then")
-    capacity_at_once_max: int = setting(8, ge=1, description="Of these, new ones in one question")
+    fit_puts_max: int = setting(1_000, ge=1, description="Objects that accompany the copies to fit")
+    capacity_moments_max: int = setting(32, ge=1, description="Moments of a capacity answer")
+    capacity_at_once_max: int = setting(8, ge=1, description="New ones of these in one request")
     capacity_steps_max: int = setting(5_000, ge=1, description="Steps in search of a largest claim")
 
     # Differences
     diff_events_max: int = setting(500_000, ge=1, description="Events of a history in `redra diff`")
     diff_explained_max: int = setting(
-        1_000, ge=0, description="Differences that are followed to where the reasons part"
+        1_000, ge=0, description="Differences whose reasons are compared"
     )
     diff_nodes_max: int = setting(
-        64, ge=0, description="Nodes up to which a difference is asked about on all of them"
+        64, ge=0, description="Nodes up to which a difference is examined on all of them"
     )
     rehearse_runs_max: int = setting(
-        64, ge=0, le=10_000, description="Runs that say which setting of a release changes what"
+        64, ge=0, le=10_000, description="Runs that attribute differences to settings of a release"
     )
     diff_listed_max: int = setting(10_000, ge=1, description="Entries in a list of differences")
     diffs_at_once_max: int = setting(1, ge=1, description="Comparisons that are made at a time")
@@ -350,15 +348,15 @@ class Settings:
         512, ge=0, description="Nodes of a decision whose devices' causes are counted"
     )
     explanations_at_once_max: int = setting(
-        4, ge=1, description="Questions why that a server answers at a time"
+        4, ge=1, description="Explanations that a server computes at a time"
     )
     chronicles_max: int = setting(
-        8, ge=1, description="Histories of which a server keeps in memory what happened, for pages"
+        8, ge=1, description="Histories whose timeline a server keeps in memory, for pages"
     )
     chronicle_events_max: int = setting(
         10_000,
         ge=1_000,
-        description="Events that one question about what happened reads; the next one goes on",
+        description="Events that one request for a timeline reads; the next request continues",
     )
     findings_max: int = setting(100, ge=1, description="Findings in one answer, ranked")
     timeline_rows_max: int = setting(100, ge=1, description="Entries on one page of a timeline")
@@ -370,17 +368,17 @@ class Settings:
         600, ge=10, description="States and marks in one picture of lanes"
     )
     lane_states_max: int = setting(
-        16, ge=3, description="States of one lane; of more, short ones are shown as one"
+        16, ge=3, description="States of one lane; beyond that, short ones are shown as one"
     )
     lane_marks_max: int = setting(60, ge=1, description="Marks of one lane, the newest ones")
     map_devices_max: int = setting(120, ge=1, description="Devices on one map")
     scan_events_max: int = setting(200_000, ge=1, description="Events that a server scans at most")
     scan_attempts_max: int = setting(2_000, ge=0, description="Attempts that a scan makes again")
     attempts_max: int = setting(
-        100, ge=1, description="Attempts for one pod that an answer tells of, the last ones"
+        100, ge=1, description="Attempts for one pod in an answer, the last ones"
     )
     pace_pods_max: int = setting(
-        30, ge=1, description="Pods whose start an answer tells of, the slowest ones"
+        30, ge=1, description="Pods whose start an answer describes, the slowest ones"
     )
     live_streams_max: int = setting(
         200, ge=0, description="Pages that follow histories as they grow, at once"
@@ -389,7 +387,7 @@ class Settings:
         1.0, gt=0, description="Shortest time between two changes of such a page"
     )
     pace_scanned_max: int = setting(
-        1_000, ge=1, description="Pods whose start is looked at for one answer, the last ones"
+        1_000, ge=1, description="Pods whose start is read for one answer, the last ones"
     )
     report_events_max: int = setting(
         500_000, ge=1, description="Events of a history of which a server makes a report or a trace"
@@ -404,21 +402,21 @@ class Settings:
     report_bytes_max: int = setting(5_000_000, ge=500_000, description="Size of a report")
     trace_entries_max: int = setting(200_000, ge=1, description="Newest events in a Perfetto trace")
     timeline_scanned_max: int = setting(
-        30_000, ge=1, description="Entries that are looked at for one page of a timeline"
+        30_000, ge=1, description="Entries that are read for one page of a timeline"
     )
     sql_rows_max: int = setting(10_000, ge=1, description="Rows that `redra sql` prints")
     sql_timeout_seconds: float = setting(60.0, gt=0, description="Longest statement of `redra sql`")
     explain_steps_max: int = setting(
-        4_000, ge=0, description="Steps of a search that are followed to tell what it tried"
+        4_000, ge=0, description="Steps of a search that are followed for an explanation"
     )
     explain_followed_nodes_max: int = setting(
-        8, ge=0, description="Nodes of one question on which a search is followed"
+        8, ge=0, description="Nodes of one explanation on which a search is followed"
     )
     explain_opened_nodes_max: int = setting(
-        8, ge=0, description="Closed nodes asked what they would say if they were open"
+        8, ge=0, description="Closed nodes that are tried as if they were open"
     )
     explain_quirk_nodes_max: int = setting(
-        8, ge=0, description="Nodes of one question on which upstream's defects are repaired"
+        8, ge=0, description="Nodes of one explanation on which upstream's defects are repaired"
     )
     explain_names_max: int = setting(5_000, ge=1, description="Names read to find a mistaken one")
     explain_names_compared_max: int = setting(200, ge=1, description="Of these, those compared")

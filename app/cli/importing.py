@@ -38,10 +38,7 @@ def import_history(
     history: Annotated[str, typer.Option(help="Name of the new history.")],
     format: FormatOption = "auto",
     at: Annotated[
-        str,
-        moments.option(
-            help="The time of an object dump: an instant, or a duration before now, such as 10m."
-        ),
+        str, moments.option(help="The time of an object dump: an instant, or 10m before now.")
     ] = "",
     unwrap: Annotated[
         str, typer.Option(help="The field that holds the audit event in a cloud export.")
@@ -54,9 +51,7 @@ def import_history(
     ] = False,
     profile: Annotated[
         str | None,
-        typer.Option(
-            help="Kubernetes version of the recorded cluster; default: the recorded version."
-        ),
+        typer.Option(help="Kubernetes version of the cluster; default: the recorded one."),
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
