@@ -61,7 +61,7 @@ class HeadKey:
 def open_head_key(data: Path) -> HeadKey:
     """The key of a data folder; created when it is missing. Raises InputError."""
     seed = signing_keys.open_key(
-        data / FILE, loss="heads that it signed are then of a key that nobody holds"
+        data / FILE, loss="heads that it signed then have a key that no longer exists"
     )
     return HeadKey(seed[: signing_keys.KEY_BYTES])
 
@@ -121,10 +121,10 @@ def parse_key(text: str, *, place: str) -> str:
         try:
             key = serialization.load_pem_public_key(stripped.encode())
         except ValueError as problem:
-            raise InputError("it is no public key", place=place) from problem
+            raise InputError("it is not a public key", place=place) from problem
         if isinstance(key, Ed25519PublicKey):
             return _public_text(key)
-        raise InputError("it is no Ed25519 key", place=place)
+        raise InputError("it is not an Ed25519 key", place=place)
     return _public_text(_public_key(stripped, place))
 
 
@@ -136,7 +136,7 @@ def _public_key(text: str, place: str) -> Ed25519PublicKey:
         return Ed25519PublicKey.from_public_bytes(raw)
     except ValueError as problem:
         raise InputError(
-            f"{text[:80]!r} is no key such as ed25519:…", place=place, cure="see `redra head`"
+            f"{text[:80]!r} is not a key such as ed25519:…", place=place, cure="see `redra head`"
         ) from problem
 
 

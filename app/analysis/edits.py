@@ -90,7 +90,7 @@ def _key(text: str, kind: Kind, names: Sequence[str]) -> ObjectKey:
     if not all(names) or len(names) not in ((1, 2) if kind.namespaced else (1,)):
         word = text.partition("/")[0]
         form = f"{word}/NAMESPACE/NAME" if kind.namespaced else f"{word}/NAME"
-        raise InputError(f"{text!r} names no object", cure=f"write it as {form}")
+        raise InputError(f"{text!r} does not name an object", cure=f"write it as {form}")
     namespace = names[0] if len(names) > 1 else _DEFAULT_NAMESPACE if kind.namespaced else ""
     return ObjectKey(kind.group, kind.plural, namespace, names[-1])
 
@@ -118,7 +118,7 @@ def _applied(
         raise InputError(
             f"there is no {kind_name or 'object without kind'} in {api_version or 'no version'}",
             place=place,
-            cure=f"`kubectl explain {kind_name.lower()}` tells the versions" if kind_name else "",
+            cure=f"`kubectl explain {kind_name.lower()}` lists the versions" if kind_name else "",
         )
     if not meta.name(tree):
         raise InputError("it has no metadata.name", place=place)

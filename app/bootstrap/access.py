@@ -77,7 +77,8 @@ def open_door(settings: Settings) -> Door:
     address = parse_address(settings.listen)
     if not address.is_loopback and not settings.tls:
         raise InputError(
-            f"{address.host!r} is not a loopback address, and connections to it would be readable",
+            f"{address.host!r} is not a loopback address, and connections to it would not be "
+            "encrypted",
             place="--listen",
             cure="add --tls, or listen on 127.0.0.1",
         )
@@ -164,7 +165,7 @@ def _authorization(settings: Settings, address: Address) -> Authorization:
         mode = "open" if address.is_loopback else "rbac"
     if mode == "open" and policy is not None:
         raise InputError(
-            "a policy has no effect where everything is allowed",
+            "a policy has no effect if everything is allowed",
             place="--policy",
             cure="leave --authorization out, or choose rbac to have both",
         )

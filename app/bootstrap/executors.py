@@ -315,7 +315,7 @@ def _connected(client: Any, address: str) -> Any:
         raise InputError(
             f"no scheduler answers at {address!r}",
             place="--scheduler",
-            cure="write tcp://HOST:PORT, as `dask scheduler` says it",
+            cure="write tcp://HOST:PORT, as `dask scheduler` prints it",
         ) from problem
 
 
@@ -333,5 +333,5 @@ def _wait_for_worker(client: Any, address: str) -> None:
 def _words(problem: BaseException) -> str:
     text = str(problem).strip()
     if type(problem).__name__ == "KilledWorker":
-        return "each worker that ran it died; memory may be short"
+        return "each worker that ran it died, perhaps for lack of memory"
     return text if isinstance(problem, InputError) else f"{type(problem).__name__}: {text}"

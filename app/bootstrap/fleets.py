@@ -118,7 +118,7 @@ async def history_target(settings: Settings, name: str) -> AsyncIterator[Target]
             raise InputError(
                 f"the history {name!r} is a recording and cannot be changed",
                 place="--history",
-                cure="name another one, it is made when it is missing",
+                cure="name another one; a missing history is created",
             )
         yield HistoryTarget(runtime)
 
@@ -156,7 +156,7 @@ async def let_happen(
             await target.send(fleet_incidents.commands(incident, whole, await target.present()))
             await target.send(fleet_incidents.follow_up(incident, whole, await target.present()))
         except NotFound:
-            say(f"{incident.at_seconds:.0f} s: {incident.text}: is gone already")
+            say(f"{incident.at_seconds:.0f} s: {incident.text}: the object no longer exists")
             continue
         say(f"{incident.at_seconds:.0f} s: {incident.text}")
 
@@ -269,7 +269,7 @@ class ServerTarget:
             raise InputError(
                 f"{self._url} does not answer: {problem.reason}",
                 place="--server",
-                cure="for a server with TLS name its folder with --data, and the history",
+                cure="for a server with TLS, name its folder with --data, and the history",
             ) from problem
 
 

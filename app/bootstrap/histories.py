@@ -150,10 +150,10 @@ def _check_given(info: HistoryInfo, settings: Settings) -> None:
         option = "--quirk"
     if option:
         raise InputError(
-            f"the history {info.name!r} imitates {before.patch or before.version} with gates and "
-            "quirks of its own, and keeps them: its decisions were made by them",
+            f"the history {info.name!r} imitates {before.patch or before.version} with gates "
+            "and quirks of its own, and keeps them, because its decisions were made with them",
             place=option,
-            cure="leave the option out, or begin in another folder with --data",
+            cure="leave the option out, or use another folder with --data",
         )
 
 

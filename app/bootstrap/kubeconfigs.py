@@ -50,12 +50,15 @@ def publish(folder: Path, access: Access, *, is_shared: bool, note: Callable[[st
     other = other_server(path, access.url)
     if other and is_shared:
         own = folder / f"kubeconfig-{urlsplit(access.url).port}"
-        note(f"{path} stays with {other}, which serves the same data; this server has {own}")
+        note(
+            f"{path} still names {other}, which serves the same data; the file of this server is "
+            f"{own}"
+        )
         return write(own, access)
     if other:
         note(
-            f"{path} named {other}, which still answers, and names this server from now on; "
-            f"for the other one: redra kubeconfig --data {folder} --server {other}"
+            f"{path} named {other}, which still answers, and now names this server; for the "
+            f"other one: redra kubeconfig --data {folder} --server {other}"
         )
     return write(path, access)
 
@@ -158,7 +161,7 @@ async def check_histories(
             for name in named:
                 await stores.find_history(store, name)
     except LogError as problem:
-        note(f"nobody could be asked for {', '.join(named)}: {problem}")
+        note(f"these histories could not be checked: {', '.join(named)}: {problem}")
 
 
 def _text(clusters: Sequence[tuple[str, JsonObject]], user: JsonObject) -> bytes:

@@ -57,7 +57,7 @@ async def _unsure(store: Store, infos: Sequence[HistoryInfo]) -> list[str]:
         if kinds:
             lacks = ", ".join(line.strip() for line in kinds)
             notes.append(
-                f"the recording {info.name} is incomplete, so what is said of it is unsure "
+                f"the recording {info.name} is incomplete, so statements about it are unsure "
                 f"({lacks}); the view `losses` has the events"
             )
     return notes

@@ -201,7 +201,7 @@ def _bundled_rules(reader: BundleReader) -> Rules:
     settings = reader.manifest.get("settings", {})
     place = f"{reader.name}/{MANIFEST}"
     if not isinstance(settings, dict):
-        raise InputError("settings is no object", place=place)
+        raise InputError("settings is not an object", place=place)
     try:
         registry.options_from(settings)
         return rules_for(profiles.from_settings(settings))
@@ -214,8 +214,8 @@ def _bundled_rules(reader: BundleReader) -> Rules:
 def _bundle_notes(bundle: BundleImport) -> Iterator[str]:
     if bundle.protected:
         yield (
-            f"{bundle.protected} values of Secrets were in plain text and are protected now; the "
-            "events from the first of them on have other hashes than in the bundle"
+            f"{bundle.protected} values of Secrets were in plain text and are now encrypted; "
+            "from the first of them on, the events have other hashes than in the bundle"
         )
     if bundle.keys:
         yield f"the bundle's keys of Secrets are kept in {IMPORTED_FILE} of the data folder"
@@ -227,7 +227,9 @@ def _instant(text: str, now: Instant) -> Instant | None:
         return None
     if moments.is_revision(text):
         raise InputError(
-            f"{text} is a revision, which no dump has", place="--at", cure="give an instant"
+            f"{text} is a revision, and a dump has no revisions",
+            place="--at",
+            cure="give an instant",
         )
     return moments.parse_instant(text, now)
 
@@ -295,7 +297,7 @@ async def export_for_tools(
     info = await find_history(store, name)
     until = await find_inside(store, info, moment, option=f"{name}@{moment}") if moment else None
     if until == 0:
-        raise InputError(f"nothing had happened at {moment}", place=name)
+        raise InputError(f"there are no events up to {moment}", place=name)
     return await exporting.export_history(
         store.log,
         info,

@@ -153,8 +153,8 @@ async def _open_secrets(store: Store, note: Callable[[str], None]) -> None:
     assert store.secrets is not None, "a server keeps what it is told"
     if store.secrets.open() and (names := await with_lost_secrets(store)):
         note(
-            f"{store.secrets.place} was missing and has been made; values of Secrets in "
-            f"{', '.join(names)} can be read with the key alone that encrypted them"
+            f"{store.secrets.place} was missing and has been created; values of Secrets in "
+            f"{', '.join(names)} can be read only with the key that encrypted them"
         )
 
 
@@ -465,7 +465,7 @@ def take_connections(listener: socket.socket) -> None:
 
 def _taken(host: str, port: int, problem: OSError) -> InputError:
     return InputError(
-        f"{host}:{port} cannot be listened on: {problem.strerror}",
+        f"{host}:{port} cannot be used as the address: {problem.strerror}",
         place="--listen",
         cure="choose another port, or 0 for a free one",
     )

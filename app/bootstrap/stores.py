@@ -239,7 +239,7 @@ def address(settings: Settings) -> str:
     url = settings.database_url or running_url(settings.data / "postgres")
     if not url:
         raise InputError(
-            "no embedded server runs here now",
+            "no embedded server runs here",
             place=str(settings.data),
             cure="start `redra up`, or name the folder with --data",
         )
@@ -277,7 +277,7 @@ async def _database_url(
     folder = settings.data / "postgres"
     if not make and not folder.exists():
         raise InputError(
-            "no data of redra is here",
+            "the folder has no data of redra",
             place=str(settings.data),
             cure="name the folder with --data, import a recording, or start `redra up`",
         )

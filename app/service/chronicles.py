@@ -70,8 +70,8 @@ class Chronicles:
                 if kept.chronicle.revision == before or runtime.watches.ended:
                     name = runtime.info.name
                     raise NotFound(
-                        f'history "{name}" cannot be read any further than revision '
-                        f"{kept.chronicle.revision}: it was deleted, or is read anew",
+                        f'history "{name}" cannot be read beyond revision '
+                        f"{kept.chronicle.revision}: it was deleted, or it is being read again",
                         resource="histories",
                         name=name,
                     )

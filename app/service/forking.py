@@ -77,7 +77,7 @@ async def end_at(log: EventLog, history: HistoryInfo, revision: Revision) -> Hea
         raise InputError(f"history {history.name} has no event at revision {revision}")
     if not revision:
         raise InputError(
-            f"nothing had happened then: history {history.name} begins at "
+            f"there are no events before that time: history {history.name} begins at "
             f"{timestamps.micro_text(rows[0].clock)}",
             cure="name a later moment, or a revision from 1 on",
         )

@@ -57,7 +57,7 @@ def check_name(name: str) -> str:
     """Check that the name can name a history: a DNS label, dots allowed. Raises InputError."""
     if _NAME.fullmatch(name) is None:
         raise InputError(
-            f"{name!r} cannot name a history",
+            f"{name!r} is not a valid name of a history",
             cure="use up to 63 lower-case letters, digits, '-' and '.', beginning with a letter "
             "or digit",
         )

@@ -89,7 +89,7 @@ async def check_name_is_free(log: EventLog, name: str) -> None:
     """
     if await log.find_history(check_name(name)) is not None:
         raise InputError(
-            f"the history {name!r} exists already", place="--history", cure="choose another name"
+            f"the history {name!r} already exists", place="--history", cure="choose another name"
         )
 
 

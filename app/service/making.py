@@ -58,6 +58,6 @@ async def unfinished(
                 await log.delete_history(info.id, at=info.created, by=BY)
         if isinstance(problem, AlreadyExists):
             raise InputError(
-                f"the history {name!r} exists already", cure="choose another name"
+                f"the history {name!r} already exists", cure="choose another name"
             ) from problem
         raise

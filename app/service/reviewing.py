@@ -242,7 +242,9 @@ class _Asking:
             return hooks.verdict_of(hook, answer, uid, is_mutating=is_mutating)
         except WebhookFailed as problem:
             if hook.is_ignored_when_failing:
-                _log.warning("%s: the write goes on without it", hooks.failure_text(hook, problem))
+                _log.warning(
+                    "%s: the write continues without it", hooks.failure_text(hook, problem)
+                )
                 return WebhookReview()
             raise changes.failed(hooks.failure_text(hook, problem)) from problem
 

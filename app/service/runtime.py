@@ -301,8 +301,8 @@ class HistoryRuntime:
         if ahead < SKEW_SECONDS_MIN:
             return []
         return [
-            f"the last stored event is {ahead:.0f} s ahead of the clock of this process; the time "
-            "of the history goes on from there"
+            f"the last stored event is {ahead:.0f} s ahead of the clock of this process; the "
+            "time of the history continues from there"
         ]
 
     async def wait_for(self, revision: Revision, timeout_seconds: float) -> bool:

@@ -85,7 +85,7 @@ async def scope_of(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) ->
         raise InputError(str(problem), place=f"label selector {scope.labels!r}") from problem
     if since and until and await _is_upside_down(log, info, scope):
         raise InputError(
-            f"nothing is both after {since} and before {until}", cure="give the earlier one first"
+            f"the start {since} is not before the end {until}", cure="give the earlier one first"
         )
     return scope
 

@@ -210,7 +210,9 @@ class Watches:
 
     def end(self) -> None:
         """Cut off all subscriptions, also later ones: nothing will be published any more."""
-        self.ended = "the history is read anew, or the server stops; list and watch again"
+        self.ended = (
+            "the history is being read again, or the server is stopping; list and watch again"
+        )
         for followers in (*self._by_place.values(), *self._by_reads.values()):
             for follower in tuple(followers):
                 follower.cut_off(self.ended)

@@ -54,7 +54,7 @@ from app.service.cluster_clock import ClusterClock
 
 _log = logging.getLogger("redra")
 
-_CLOSED = "the server is stopping, or reads the history anew"
+_CLOSED = "the server is stopping, or is reading the history again"
 
 
 class WriteOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,7 +189,7 @@ class GroupWriter:
         if self._is_closed:
             raise LogUnavailable(_CLOSED)
         if self.waiting >= self._bounds.queue_max:
-            raise LogUnavailable(f"more than {self._bounds.queue_max} writes are waiting already")
+            raise LogUnavailable(f"more than {self._bounds.queue_max} writes are already waiting")
         waiter = request.waiter = asyncio.get_running_loop().create_future()
         if ahead is None or self._queue or len(ahead.requests) >= self._bounds.batch_max:
             self._queue.append(request)

@@ -268,9 +268,9 @@ class ControllerLoop:
                 self._mistakes.add(text)
             raise mistake
         self._calm_since = self._seconds()
-        self._runtime.troubles[self.name] = f"{text}; what provoked it is passed over"
+        self._runtime.troubles[self.name] = f"{text}; its cause is skipped"
         history = self._runtime.info.name
-        _log.error("controller %s of history %s passes over: %s", self.name, history, text)
+        _log.error("controller %s of history %s skips: %s", self.name, history, text)
 
     @staticmethod
     def _seconds() -> float:

@@ -38,5 +38,5 @@ async def run(runtime: HistoryRuntime, meter: Meter) -> None:
         except (Expired, LogUnavailable):
             await anyio.sleep(TROUBLE_SECONDS)
         except Exception:
-            _log.exception("the history %s is counted no longer", runtime.info.name)
+            _log.exception("the history %s is no longer counted", runtime.info.name)
             return

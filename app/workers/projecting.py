@@ -71,7 +71,7 @@ def _say(history: str, mistake: Exception) -> str:
 
 def _say_again(history: str, problem: ChainBroken) -> None:
     """Log that the folded events are no longer in the log: a restore, or another copy took over."""
-    _log.error("the view tables of history %s are made anew: %s", history, problem)
+    _log.error("the view tables of history %s are made again: %s", history, problem)
 
 
 async def _follow(

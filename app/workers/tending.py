@@ -48,7 +48,7 @@ async def run(
                 await histories.open_active(bounds.idle_seconds, names)
             await histories.open_due()
             for name in await histories.close_idle(bounds.idle_seconds, kept=kept):
-                _log.info("history %s is closed: nobody uses it", name)
+                _log.info("history %s is closed, because it is not used", name)
         except LogUnavailable:
             # The next poll tries again.
             pass

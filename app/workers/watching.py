@@ -41,7 +41,7 @@ async def run(
             bounds=bounds,
         )
     except Exception:
-        _log.exception("the history %s is watched over no longer", runtime.info.name)
+        _log.exception("the history %s is no longer watched over", runtime.info.name)
 
 
 def _tell(

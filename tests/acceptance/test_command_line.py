@@ -77,7 +77,7 @@ def test_history_is_named_once_as_argument_or_option(command: str, tmp_path: Pat
     assert "the history is named twice, 'one' and 'two'" in error
     for words in (("one",), ("--history", "one"), ("one", "--history", "one")):
         _, _, error = redra(command, *words, data=tmp_path)
-        assert "no data of redra is here" in error
+        assert "the folder has no data of redra" in error
 
 
 @pytest.mark.parametrize("lines", [1, 2_000])
@@ -220,7 +220,7 @@ def test_kubeconfig_is_printed_when_the_database_does_not_answer(tmp_path: Path)
         REDRA_DATABASE_URL="postgresql://127.0.0.1:1/nowhere",
     )  # fmt: skip
     assert (code, "current-context: other" in out) == (0, True), error
-    assert error.startswith("nobody could be asked for other: ")
+    assert error.startswith("these histories could not be checked: other: ")
 
 
 def test_bad_setting_names_its_variable() -> None:
@@ -290,7 +290,7 @@ def test_manifests_become_a_history_that_can_be_asked(tmp_path: Path) -> None:
     assert "the history 'manifests' is a recording and cannot be changed" in error
     code, _, error = redra("import", EXAMPLES, "--history", "manifests", data=data)
     assert code == 2
-    assert "exists already" in error
+    assert "already exists" in error
     code, _, error = redra("log", "nothing", data=data)
     assert code == 2
     assert "there is no history 'nothing'" in error
@@ -366,7 +366,7 @@ def test_reading_from_a_mistyped_folder_makes_no_database_there(tmp_path: Path) 
     for command in (("histories",), ("log",), ("why", "pod/web"), ("replay", "prod")):
         code, out, error = redra(*command, data=tmp_path / "typo")
         assert (code, out) == (2, "")
-        assert f"{tmp_path / 'typo'}: no data of redra is here" in error
+        assert f"{tmp_path / 'typo'}: the folder has no data of redra" in error
     assert not (tmp_path / "typo").exists()
 
 
@@ -393,7 +393,7 @@ def test_of_two_servers_that_start_at_one_address_the_second_is_refused() -> Non
         port = first.getsockname()[1]
         with serving.bind("127.0.0.1", port) as second:
             serving.take_connections(first)
-            with pytest.raises(InputError, match=f"127.0.0.1:{port} cannot be listened on"):
+            with pytest.raises(InputError, match=f"127.0.0.1:{port} cannot be used as the address"):
                 serving.take_connections(second)
 
 
@@ -416,8 +416,8 @@ def test_second_server_on_the_same_data_has_a_kubeconfig_of_its_own(tmp_path: Pa
             said.append(server.communicate(timeout=30)[1])
             assert server.returncode == 0
         assert said[1] == ""
-        assert f"kubeconfig stays with {addresses[0]}, which serves the same data" in said[0]
-        assert f"this server has {own}\n" in said[0]
+        assert f"kubeconfig still names {addresses[0]}, which serves the same data" in said[0]
+        assert f"the file of this server is {own}\n" in said[0]
     finally:
         for server in servers:
             if server.poll() is None:

@@ -79,7 +79,7 @@ def test_recorded_inputs_go_on_in_a_fork(data: Path) -> None:
         "fork", "prod@5", "--history", "same", "--inputs", "recorded", data=data
     )
     assert code == 0, error
-    assert "recorded inputs went on, 0 of them do not apply there" in out
+    assert "recorded inputs were used, 0 of them do not apply there" in out
     assert "compared with prod: every decision is the same" in out
     code, out, error = redra(
         "fork", "prod@5", "--history", "other", "--inputs", "recorded", "--apply", "-",
@@ -125,13 +125,19 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
     ("arguments", "said"),
     [
         (("prod@99999", "--history", "x"), "has no revision 99999"),
-        (("prod@0", "--history", "x"), "nothing had happened then: history prod begins at 20"),
-        (("prod@2001-01-01T00:00:00Z", "--history", "x"), "nothing had happened then: history pr"),
+        (
+            ("prod@0", "--history", "x"),
+            "there are no events before that time: history prod begins at 20",
+        ),
+        (
+            ("prod@2001-01-01T00:00:00Z", "--history", "x"),
+            "there are no events before that time: history pr",
+        ),
         (("prod@2099-01-01T00:00:00Z", "--history", "x"), "history 'prod' ends at "),
         (("prod@soon", "--history", "x"), "soon"),
         (("nope", "--history", "x"), "there is no history 'nope'"),
-        (("prod", "--history", "prod"), "exists already"),
-        (("prod", "--history", "Big"), "cannot name a history"),
+        (("prod", "--history", "prod"), "already exists"),
+        (("prod", "--history", "Big"), "is not a valid name of a history"),
         (("prod", "--history", "x", "--profile", "1.2"), "there is no profile '1.2'"),
         (("prod", "--history", "x", "--gate", "Nope=true"), "no feature gate 'Nope'"),
         (("prod", "--history", "x", "--quirk", "q99=on"), "q99"),
@@ -139,7 +145,10 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
         (("prod", "--history", "x", "--patch", "node/none"), "there is no patch"),
         (("prod", "--history", "x", "-f", "/none.yaml"), "No such file"),
         (("prod@5", "--history", "x", "--until", "9"), "the fork has none"),
-        (("prod", "--history", "x", "--inputs", "recorded"), "there are no inputs after revision"),
+        (
+            ("prod", "--history", "x", "--inputs", "recorded"),
+            "there are no inputs after revision",
+        ),
         (("prod@5", "--history", "x", "--inputs", "recorded", "--until", "3"), "no inputs after"),
         (("prod@5", "--history", "x", "--inputs", "recorded", "--until", "99999"), "99999"),
         (

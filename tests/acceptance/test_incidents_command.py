@@ -40,7 +40,7 @@ def test_unknown_incident_is_refused_in_one_sentence(verb: str) -> None:
     code, out, error = redra("incidents", verb, "no-such-thing")
     assert (code, out) == (2, "")
     assert error == (
-        "redra: there is no incident 'no-such-thing'; `redra incidents list` has all names\n"
+        "redra: there is no incident 'no-such-thing'; `redra incidents list` lists all names\n"
     )
 
 

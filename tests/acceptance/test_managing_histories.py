@@ -27,7 +27,7 @@ def names(data: Path) -> list[str]:
 def test_histories_are_made_renamed_copied_and_deleted(data: Path) -> None:
     assert redra("histories", "create", "one", "--profile", "1.36", data=data)[0] == 0
     code, _, error = redra("histories", "create", "one", data=data)
-    assert (code, "exists already" in error) == (2, True)
+    assert (code, "already exists" in error) == (2, True)
     assert redra("histories", "rename", "one", "two", data=data)[0] == 0
     assert redra("histories", "copy", "two", "three", "--to", "4", data=data)[0] == 0
     code, out, error = redra("histories", "-o", "json", data=data)

@@ -218,7 +218,7 @@ def test_command_that_ends_with_0_is_a_predicate(soak: Path, tmp_path: Path) -> 
         (("--keep", "command /no/such/program"), "the command cannot be run"),
         (("--keep", "differs profile=1.2,1.37"), "there is no profile '1.2'"),
         (("--keep", "differs quirk=zz"), "there is no quirk 'zz'"),
-        (("--keep", "nonsense"), "is no predicate"),
+        (("--keep", "nonsense"), "is not a predicate"),
         (("--keep", "evicted", "--profile", "9"), "there is no profile '9'"),
     ],
 )

@@ -236,7 +236,7 @@ def test_dump_has_no_revisions(data: Path, tmp_path: Path) -> None:
     dump = tmp_path / "pods.yaml"
     dump.write_text("{apiVersion: v1, kind: List, items: []}\n")
     code, _, error = redra("import", dump, "--history", "dump", "--at", "42", data=data)
-    assert (code, "42 is a revision, which no dump has" in error) == (2, True)
+    assert (code, "42 is a revision, and a dump has no revisions" in error) == (2, True)
 
 
 def test_rehearsal_of_nothing_compares_nothing(data) -> None:
@@ -326,7 +326,8 @@ def test_moment_of_what_is_whole_is_refused_in_the_same_words(data: Path, name: 
     code, out, error = redra(*WHOLE[name].replace("{}", "prod@300").split(), data=data)
     assert (code, out) == (2, "")
     assert error == (
-        "redra: 'prod@300' names a moment, and this is about a history as a whole; leave out @300\n"
+        "redra: 'prod@300' names a moment, but this question is about a whole history; leave "
+        "out @300\n"
     )
 
 

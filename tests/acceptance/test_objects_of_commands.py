@@ -219,7 +219,7 @@ def test_questions_in_sql_may_be_of_one_history(data: Path) -> None:
         )
         assert json.loads(both[1]) == [{"name": "other"}]
         code, _, error = redra("sql", "EXPLAIN SELECT 1", "--history", "prod", data=data)
-        assert (code, "for SELECT, VALUES, TABLE and WITH alone" in error) == (2, True)
+        assert (code, "works only with SELECT, VALUES, TABLE and WITH" in error) == (2, True)
         for table in ("public.histories", 'PUBLIC . "histories"', '"public".histories'):
             words = ("sql", f"SELECT count(*) FROM {table}", "--history", "prod")
             code, out, error = redra(*words, data=data)

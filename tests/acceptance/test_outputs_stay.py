@@ -118,7 +118,7 @@ def test_tables_of_other_runs_are_overwritten_only_by_force(bundle: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--as", "pytest", "--never", "nonsense"), "--never: 'nonsense' is no predicate"),
+        (("--as", "pytest", "--never", "nonsense"), "--never: 'nonsense' is not a predicate"),
         (("--never", "violation"), "--never: it does not apply to bundles; add --as pytest"),
         (("--as", "manifests", "--pod", "web"), "--pod: it cannot be combined with --as manifests"),
     ],

@@ -347,4 +347,4 @@ def test_folders_hold_no_value_and_keys_travel_only_when_asked_for(tmp_path):
         (server.data / "secrets.key").unlink()
         server.restart()
         said = server.log.read_text()
-        assert "was missing and has been made; values of Secrets in default can be read" in said
+        assert "was missing and has been created; values of Secrets in default can be read" in said

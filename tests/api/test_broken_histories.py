@@ -124,7 +124,7 @@ async def test_log_that_was_replaced_is_named_and_nothing_of_the_lost_one_is_sho
                 await anyio.lowlevel.checkpoint()
         health = await server.raw("GET", "/readyz")
         assert health.status_code == 200
-        assert health.text.startswith("ok\nnight: read anew because the hash chain breaks at")
+        assert health.text.startswith("ok\nnight: read again because the hash chain breaks at")
         listed = {item["name"]: item for item in (await server.get(HISTORIES))["items"]}
         assert "the log ends there" in listed["night"]["replaced"]
         assert (listed["night"]["broken"], listed["default"]["replaced"]) == ("", "")

@@ -119,7 +119,7 @@ async def test_watch_from_before_a_move_backwards_is_told_to_list_anew():
 @pytest.mark.parametrize(
     ("order", "code", "words"),
     [
-        ({"speed": "quick"}, 400, "is no speed"),
+        ({"speed": "quick"}, 400, "is not a speed"),
         ({"sped": "1x"}, 400, "sped"),
         ({"seek": "0"}, 400, "is before the first event"),
         ({"seek": 0}, 400, "is before the first event"),
@@ -130,7 +130,7 @@ async def test_watch_from_before_a_move_backwards_is_told_to_list_anew():
         ({"seek": 99999}, 404, "has no revision"),
         ({"seek": "in a while"}, 400, "neither a revision nor an instant"),
         ({"step": {"object": "gadget/x"}}, 400, "there is no kind"),
-        ({"step": {"object": "configmap"}}, 400, "names no object"),
+        ({"step": {"object": "configmap"}}, 400, "does not name an object"),
         ({"step": {"object": "configmap/default/zzz"}}, 404, "no such event"),
         ({"step": {"decision": True}}, 404, "no such event"),
         (b"{", 400, ""),

@@ -169,7 +169,7 @@ async def test_where_only_words_differ_nothing_parts() -> None:
     # What 1.36 adds to a refusal and 1.37 does not (r8).
     words = {"still not schedulable,", "no new claims to deallocate,"}
     assert {(each.before in words, each.after) for each in entries} == {(True, "")}
-    assert text.counts_text(report).startswith("no pod fares otherwise; only texts change")
+    assert text.counts_text(report).startswith("no pod has another outcome; only texts change")
     assert "they part" not in "\n".join(pages.of_json(text.page_json(report), 200))
 
 

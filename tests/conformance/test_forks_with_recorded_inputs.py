@@ -1,4 +1,4 @@
-"""Forks of recordings in which the recorded inputs go on: alone, beside a change, upon a change."""
+"""Forks of recordings with recorded inputs: alone, beside a change, and upon a change."""
 
 import random
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Every file of the corpus is taken as a dump, or refused in words that name place and reason."""
+"""Every file of the corpus is read as a dump, or refused with place and reason."""
 
 from collections import Counter
 from pathlib import Path
@@ -36,9 +36,9 @@ REASONS = (
     ("there is no object", "no apiVersion, kind or name"),
     ("has no apiVersion", "no apiVersion, kind or name"),
     ("without metadata.name", "no apiVersion, kind or name"),
-    ("is in no format", "a format that is not read"),
+    ("does not know the format", "a format that is not read"),
     ("cannot be joined", "a format that is not read"),
-    ("none tells of a change", "no change in it"),
+    ("none is a change", "no change in it"),
 )
 
 

@@ -93,7 +93,7 @@ async def test_next_release_changes_no_decision_of_calm_recordings(name: str) ->
     assert {each.what for each in report.contents.fields} <= {config}
     assert (name == "j-api-versions") is bool(report.contents.fields)
     if report.contents.texts and not report.contents.fields:
-        assert text.head_of(report).endswith("no pod fares otherwise; only texts change")
+        assert text.head_of(report).endswith("no pod has another outcome; only texts change")
         assert not report.is_quiet
 
 

@@ -192,7 +192,7 @@ def test_verdict_says_what_the_recording_does_not_tell_of_the_order(capsys):
     path = shared_path("histories", "a-quickstart", "audit.jsonl.gz")
     assert application(["verify", str(path)]) == 0
     shown = capsys.readouterr().out
-    assert "order: the recording does not tell the order of all changes" in shown
+    assert "order: the recording does not show the order of all changes" in shown
     assert "the order of some changes against other objects is a guess (25)" in shown
     assert shown.rstrip().endswith("; the order of some changes is not known")
 

@@ -23,12 +23,12 @@ from tests.shared_data import shared_path
 
 PROFILE = Profile(version="1.36", gates={"DRADeviceTaintRules": True})
 
-BEYOND = ("allocating again on", "the pod or its node is not known")
+BEYOND = ("allocating again on", "the state of the pod or its node at that time is not known")
 """How an answer begins that says that the recording does not hold what was seen."""
 
 
 class Recording:
-    """A recording in memory that can be asked at any revision."""
+    """A recording in memory that answers questions about any revision."""
 
     def __init__(self, log: MemoryLog, info, events: list[Event]) -> None:
         self.events = events

@@ -73,7 +73,7 @@ async def test_other_questions_are_answered(module_database_url: str, text: str)
     assert (await ask(module_database_url, text)).columns
 
 
-NO_ROWS = "the statement gives no rows, and only questions are asked"
+NO_ROWS = "the statement returns no rows, and only queries are allowed"
 DENIED = "permission denied for "
 
 REFUSED: tuple[tuple[str, str], ...] = (

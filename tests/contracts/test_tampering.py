@@ -435,9 +435,9 @@ async def settings_taken_out(forger: Forger) -> None:
     [
         (cut_with_head, "it was cut short"),
         (emptied_with_head, "it was cut short"),
-        (one_event_written_anew, "it was written anew"),
-        (settings_written_anew, "it was written anew"),
-        (settings_taken_out, "it was written anew"),
+        (one_event_written_anew, "it was rewritten"),
+        (settings_written_anew, "it was rewritten"),
+        (settings_taken_out, "it was rewritten"),
     ],
 )
 async def test_only_a_signed_head_notices(
@@ -489,7 +489,7 @@ async def test_state_with_which_a_server_begins_is_what_the_log_gives(
     )
     report = await verify(url)
     assert report.agrees == agrees
-    assert ("the state that is kept at revision" in report.chain.problem) != agrees
+    assert ("the stored state at revision" in report.chain.problem) != agrees
 
 
 async def test_altered_tables_are_found_and_mended_by_a_rebuild(url: str) -> None:
@@ -524,4 +524,4 @@ async def test_an_older_head_agrees_with_a_log_that_grew(url: str, tmp_path: Pat
     )
     assert (await verify(url, (old,))).agrees
     wrong = msgspec.structs.replace(old, hash="sha256:" + "00" * 32)
-    assert "it was written anew" in (await verify(url, (wrong,))).chain.problem
+    assert "it was rewritten" in (await verify(url, (wrong,))).chain.problem

@@ -206,10 +206,10 @@ async def test_older_schema_is_refused_in_words(empty_database_url: str):
 
 async def test_newer_schema_is_refused_in_words(database_url: str):
     await say(database_url, "UPDATE redra_schema SET version_num = '9999'")
-    with pytest.raises(WrongDatabase, match="a newer redra made it"):
+    with pytest.raises(WrongDatabase, match="a newer version of redra made it"):
         async with open_database(database_url):
             pass
-    with pytest.raises(WrongDatabase, match="a newer redra made it"):
+    with pytest.raises(WrongDatabase, match="a newer version of redra made it"):
         await migrating.migrate(database_url)
 
 
@@ -223,10 +223,10 @@ async def test_schema_with_a_table_missing_is_refused_in_words(database_url: str
 async def test_database_of_something_else_is_refused_and_left_alone(empty_database_url: str):
     await say(empty_database_url, "CREATE TABLE alembic_version (version_num text)")
     await say(empty_database_url, "CREATE TABLE customers (name text)")
-    with pytest.raises(WrongDatabase, match=r"belongs to something else .*customers"):
+    with pytest.raises(WrongDatabase, match=r"belongs to another program .*customers"):
         async with open_database(empty_database_url):
             pass
-    with pytest.raises(WrongDatabase, match="belongs to something else"):
+    with pytest.raises(WrongDatabase, match="belongs to another program"):
         await migrating.migrate(empty_database_url)
     assert await inspect(empty_database_url, _table_names) == {"alembic_version", "customers"}
 

@@ -27,7 +27,7 @@ async def test_snapshot_is_the_whole_cluster_at_one_version(tmp_path):
         assert events[-1].object["phase"] == "finished"
         info = await recording.info()
         assert info.is_recorded
-        with pytest.raises(InputError, match="exists already"):
+        with pytest.raises(InputError, match="already exists"):
             await recording.once()
 
 

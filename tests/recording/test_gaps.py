@@ -40,7 +40,7 @@ async def test_compacted_changes_are_a_gap_and_what_exists_is_listed(tmp_path):
         events = await recording.log()
         gaps = check_same(await source.events(), events)
         assert {gap.key.resource for gap in gaps} >= {"pods", "nodes", "resourceclaims"}
-        assert "what exists then is listed" in gaps[0].object["message"]
+        assert "the objects that exist then are listed" in gaps[0].object["message"]
         shown = {event.type for event in events[before:] if event.stamp.origin is not None}
         assert EventType.OBJECT_DELETED in shown
         codes = {(doubt.kind, doubt.code) for doubt in await recording.doubts()}
@@ -110,7 +110,7 @@ async def test_nothing_that_may_be_read_is_an_error_and_leaves_nothing(tmp_path)
         recording = recording_of(source)
         kinds = await source_kinds(recording)
         source.refusals |= {f"/{name.partition('.')[0]}": 403 for name in kinds}
-        with pytest.raises(InputError, match="nothing of this cluster may be read"):
+        with pytest.raises(InputError, match="no kind of this cluster may be read"):
             await recording.once()
         assert await recording.store.log.histories() == []
         assert await recording.store.log.unfinished() == []

@@ -105,7 +105,9 @@ def test_selector_that_looks_into_a_name_is_told(tmp_path: Path) -> None:
     planted_soak.write(cluster, bundle)
     code, out, error = redra("export", bundle, "--as", "pytest", "--redact", "-o", file)
     assert (code, out) == (2, "")
-    assert "without its names the history is decided otherwise, first at decision 5 of 7: " in error
+    assert (
+        "without its names the history has other decisions, the first at decision 5 of 7: " in error
+    )
     assert "decision about default/l0010 Scheduled with names" in error
     assert "decision about default/l0010 Unschedulable without" in error
     assert "ObjectKey" not in error
@@ -172,7 +174,7 @@ def test_case_is_allocated_as_it_says(soak: Path, tmp_path: Path) -> None:
     [
         (("--as", "go-allocator-case", "--pod", "nobody"), "decided nothing about pod nobody"),
         (("--as", "pytest", "--never", "evicted"), "does not show it: evicted"),
-        (("--as", "pytest", "--never", "nonsense"), "is no predicate"),
+        (("--as", "pytest", "--never", "nonsense"), "is not a predicate"),
         (("--as", "pytest", "--never", "difference"), "a test cannot ask"),
         (("--as", "manifests", "--never", "evicted"), "--never: it cannot be combined with --as"),
         (("--as", "manifests", "--with-secrets"), "--with-secrets: it cannot be combined with"),

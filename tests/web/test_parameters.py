@@ -95,4 +95,4 @@ async def test_parameter_of_a_comparison_with_nothing_is_refused(name):
         await server.post(PODS, pod("w"))
         code, shown = await ask(server, address("compare", **{name: "1"}))
         assert code == 400
-        assert f'"{name}" means nothing without "with"' in shown.one("main").text
+        assert f'"{name}" has no effect without "with"' in shown.one("main").text

@@ -143,7 +143,7 @@ async def test_history_that_is_too_long_is_refused_in_one_sentence():
             (await server.get(f"{JSON}/trace", 413))["message"],
         )
         for refusal in refusals:
-            assert "events are more than 3: ask with redra report" in refusal
+            assert "events are more than 3: use redra report" in refusal
         await report(server, "@3")
         await server.get(f"{JSON}/trace?at=3")
 

@@ -141,7 +141,7 @@ class Cluster:
                 case {"type": "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK", "object": dict()}:
                     yield self._reader.watched(tree, kind, self._now())
                 case _:
-                    raise ClusterUnreachable(f"{path}: a line of the watch is no watch event")
+                    raise ClusterUnreachable(f"{path}: a line of the watch is not a watch event")
 
     def _path(self, kind: ServedKind) -> str:
         start = discovery.prefix(kind.group, kind.version)
@@ -178,7 +178,7 @@ def _tree(body: bytes, path: str) -> dict[str, Any]:
     try:
         tree = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError) as problem:
-        raise ClusterUnreachable(f"{path}: the answer is no JSON: {problem}") from problem
+        raise ClusterUnreachable(f"{path}: the answer is not JSON: {problem}") from problem
     if not isinstance(tree, dict):
-        raise ClusterUnreachable(f"{path}: the answer is no object")
+        raise ClusterUnreachable(f"{path}: the answer is not an object")
     return tree

@@ -189,9 +189,9 @@ def _place(name: str, option: str) -> Place:
         return known[0].group, known[0].plural
     names = ", ".join(f"{kind.plural}.{kind.group}" for kind in known)
     raise InputError(
-        f"{name!r} means no kind" if not known else f"{name!r} may be any of {names}",
+        f"{name!r} is not a kind" if not known else f"{name!r} may mean any of {names}",
         place=option,
-        cure="write a resource and its group, as resourceclaims.resource.k8s.io",
+        cure="write a resource and its group, such as resourceclaims.resource.k8s.io",
     )
 
 
@@ -199,4 +199,6 @@ def _decoded(body: bytes, shape: type[_Shape], path: str) -> _Shape:
     try:
         return msgspec.json.decode(body, type=shape)
     except (msgspec.DecodeError, RecursionError) as problem:
-        raise ClusterUnreachable(f"{path}: the answer is no API discovery: {problem}") from problem
+        raise ClusterUnreachable(
+            f"{path}: the answer is not an API discovery document: {problem}"
+        ) from problem

@@ -30,13 +30,13 @@ async def login_of(kubeconfig: str, context: str, *, address: str = "") -> Serve
             )
         if login.headers and not may_have_credentials(url):
             raise InputError(
-                f"the credentials of the context are not sent to {url}, where all can read them",
+                f"the credentials of the context are not sent to {url}, which is not encrypted",
                 place=source.place,
                 cure="use an address with https",
             )
         if chosen.proxy:
             raise InputError(
-                "the context reaches its server through a proxy, which is not done here",
+                "the context uses a proxy, which redra does not support",
                 place=source.place,
                 cure="name the address with --server",
             )

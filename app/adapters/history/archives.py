@@ -131,7 +131,7 @@ class Unpacked:
             self._notes.lose(problem)
             return False
         if is_link:
-            self._notes.pass_over(_inner(archive, entry), "it is a link or no plain file")
+            self._notes.pass_over(_inner(archive, entry), "it is a link, or not a plain file")
             return False
         return True
 

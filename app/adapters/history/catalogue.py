@@ -197,7 +197,7 @@ ENTRIES = (
         name="Typed lists",
         formats=_OBJECTS,
         detected_by="a kind that ends in `List`; items need no kind and may be null",
-        gives="the objects; answers that are no objects (`APIGroupList`) are left out",
+        gives="the objects; answers that are not objects (`APIGroupList`) are left out",
         lacks=_MOMENT,
         example="kubectl get --raw /apis/batch/v1/cronjobs",
     ),

@@ -32,7 +32,7 @@ _DOTS = re.compile(r"[ \t]*(?:\.\.\.|\u2026)[ \t]*")
 _SECTIONS = ("Metadata:", "Spec:", "Status:")
 """The first lines of the fields of an object; what stands before them is about all objects."""
 
-LEFT_OUT = "what stands here as ... was left out by whoever copied it"
+LEFT_OUT = "the ... stands for a part that was left out of the copy"
 FLATTENED = "the indentation of this description was changed, so its fields cannot be told apart"
 UNREAD = "this section of the description cannot be read from here on"
 

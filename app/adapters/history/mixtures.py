@@ -228,7 +228,7 @@ class _Block:
                 self._json(line) or self._yaml(line) or self._indented(line) or self._printed()
             ):
                 if _CUT.match(line):
-                    self._damage("what stood here was cut off, as the text says")
+                    self._damage("the text says that a part was cut off here")
                 self._mixture.text_lines += 1
                 self._at += 1
 

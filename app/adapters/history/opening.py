@@ -342,7 +342,7 @@ def _nothing(paths: Sequence[Path], notes: Notes) -> InputError:
     if notes.refusals:
         first = notes.refusals[0]
         return InputError(
-            f"nothing could be taken; {notes.refused} refused, the first: {first.problem}",
+            f"no record could be read; {notes.refused} refused, the first: {first.problem}",
             place=first.place or place,
         )
     reasons = [f"{name}: {reason}" for name, reason in notes.left_out]

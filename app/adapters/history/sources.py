@@ -157,13 +157,13 @@ class Finder:
         closed = detection.closed(head)
         if closed:
             raise InputError(
-                f"it is {closed}, which is not opened here",
+                f"it is {closed}, which redra does not open",
                 place=source.name,
-                cure="take out what it holds, and give that",
+                cure="unpack it, and import the files in it",
             )
         if is_named:
             raise InputError(
-                "the file is in no format that is read here",
+                "redra does not know the format of the file",
                 place=source.name,
                 cure="name the format with --format if it is one of them",
             )
@@ -244,7 +244,7 @@ class Finder:
             if is_named:
                 enclosed = self._enclosed(part, mixture, source, schemas)
             elif any(texts.within(part.value)):
-                reason = "documents in texts, which are read where the file itself is named"
+                reason = "documents in texts, which are read only if the file itself is named"
                 self._notes.pass_over(source.name, reason)
             for inner in enclosed:
                 buckets.setdefault(_format_of(inner, source.name), []).append(inner)

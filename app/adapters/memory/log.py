@@ -187,7 +187,7 @@ class MemoryLog:
         if head.revision != expected.revision:
             raise HeadMoved(expected.revision, head.revision)
         if head.hash != expected.hash:
-            raise ChainBroken(head.revision, "the log holds another event than this program read")
+            raise ChainBroken(head.revision, "the log has another event than this program read")
         for token in leases:
             lease = stored.leases.get(token.name)
             if lease is None or lease.token.epoch != token.epoch:

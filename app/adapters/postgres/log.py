@@ -471,7 +471,7 @@ def _check_same(expected: Head, found: Head) -> None:
     if found.revision != expected.revision:
         raise HeadMoved(expected.revision, found.revision)
     if found.hash != expected.hash:
-        raise ChainBroken(found.revision, "the log holds another event than this program read")
+        raise ChainBroken(found.revision, "the log has another event than this program read")
 
 
 async def _stale_lease(

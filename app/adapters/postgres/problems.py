@@ -21,7 +21,7 @@ The last one is an internal error of the driver, as when the server is killed du
 """
 
 _BY_STATE: dict[str, str] = {
-    "53100": "the disk of the database is full; free some space (what was acknowledged is safe)",
+    "53100": "the disk of the database is full; free some space (acknowledged writes are safe)",
     "53200": "the database is out of memory",
     "53300": "the database accepts no more connections; raise its max_connections or close some",
     "53400": "a limit that the database's administrator set is reached",
@@ -64,10 +64,10 @@ _RESTORED = frozenset({"3D000", "3F000", "42P01", "42703", "42501"})
 """States of objects that are missing, or not granted yet, during a restore or a migration."""
 
 _NOT_STORABLE: dict[str, str] = {
-    "22021": "a text holds a character that the database cannot",
-    "22P05": "a text holds a character that the database cannot",
-    "22003": "a number is beyond what the database holds",
-    "22008": "a time is beyond what the database holds",
+    "22021": "a text has a character that the database cannot store",
+    "22P05": "a text has a character that the database cannot store",
+    "22003": "a number is out of the range of the database",
+    "22008": "a time is out of the range of the database",
 }
 
 

@@ -58,7 +58,7 @@ def of_history(text: str, info: HistoryInfo, schema: str) -> str:
     begun = _BEGINNING.match(text)
     if begun is None:
         raise InputError(
-            "a history can be named for SELECT, VALUES, TABLE and WITH alone",
+            "--history works only with SELECT, VALUES, TABLE and WITH",
             place="--history",
             cure="leave it out, and compare the column history",
         )
@@ -98,8 +98,8 @@ async def open_reader(url: str, bounds: DatabaseBounds) -> AsyncIterator[Databas
         if not isinstance(problem.__cause__, REFUSED_ROLE):
             raise
         raise WrongDatabase(
-            f"{problem}: questions are asked as the role {reader.user_of(url)!r}, which "
-            "`redra migrate` makes where it may; where not, see REDRA_READER_URL in "
+            f"{problem}: queries run as the role {reader.user_of(url)!r}, which `redra "
+            "migrate` creates if it may; otherwise see REDRA_READER_URL in "
             "docs/how-to/incident.md"
         ) from problem
 
@@ -124,7 +124,7 @@ async def ask(
             raise InputError(
                 str(problem).partition("\n")[0],
                 place="SQL",
-                cure=hint or "docs/reference/views.md has the tables and columns",
+                cure=hint or "docs/reference/views.md lists the tables and columns",
             ) from problem
 
 
@@ -134,7 +134,7 @@ async def _ask(connection: PoolConnectionProxy, text: str, rows_max: int) -> Fou
         columns = statement.get_attributes()
         if not columns:
             raise InputError(
-                "the statement gives no rows, and only questions are asked",
+                "the statement returns no rows, and only queries are allowed",
                 place="SQL",
                 cure="begin it with SELECT, WITH, VALUES, TABLE, SHOW or EXPLAIN",
             )

@@ -145,8 +145,8 @@ async def check(connection: PoolConnectionProxy) -> None:
     if powers:
         user = await connection.fetchval("SELECT session_user")
         raise WrongDatabase(
-            f"the role {user!r} {powers}; questions are only asked as a role that can do nothing "
-            "but read the views (see REDRA_READER_URL in docs/how-to/incident.md)"
+            f"the role {user!r} {powers}; queries run only as a role that can do nothing but "
+            "read the views (see REDRA_READER_URL in docs/how-to/incident.md)"
         )
 
 

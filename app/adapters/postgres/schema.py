@@ -96,7 +96,7 @@ def check_revision(found: str | None) -> None:
         )
     raise WrongDatabase(
         f"the database is at revision {found}, which this program does not know (it needs "
-        f"{newest()}): a newer redra made it, use that one"
+        f"{newest()}): a newer version of redra made it; use that version"
     )
 
 
@@ -106,8 +106,8 @@ def foreign_text(present: set[str]) -> str:
         return "the database is empty; run `redra migrate`"
     some = ", ".join(sorted(present)[:3])
     return (
-        f"the database belongs to something else (it holds {some}); "
-        "name an empty one in REDRA_DATABASE_URL"
+        f"the database belongs to another program (it has {some}); name an empty one in "
+        "REDRA_DATABASE_URL"
     )
 
 

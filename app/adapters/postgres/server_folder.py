@@ -90,7 +90,7 @@ def take_lock(folder: Path, timeout_seconds: float) -> int:
                 continue
             os.close(lock)
             raise FolderInUse(
-                f"the folder is in use by {owner or 'an old server that does not end'}",
+                f"the folder is in use by {owner or 'an old server that does not stop'}",
                 place=str(folder),
                 cure="stop it first, or choose another folder with --data",
             ) from None

@@ -156,7 +156,7 @@ def _lines(answer: http.client.HTTPResponse, url: str, most: int) -> Iterator[by
 
 def _check_whole(answer: http.client.HTTPResponse, url: str) -> None:
     if answer.length:
-        raise ServerUnreachable(f"{url}: the answer breaks off")
+        raise ServerUnreachable(f"{url}: the answer is incomplete")
 
 
 def _refusal(code: int, body: bytes, url: str) -> Exception:

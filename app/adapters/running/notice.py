@@ -108,9 +108,9 @@ def _check_owner(file: int, place: Path) -> None:
     if not stat.S_ISREG(about.st_mode):
         raise InputError("it is not a file", place=str(place))
     if about.st_uid not in (os.geteuid(), 0):
-        raise InputError("it belongs to another user and is not believed", place=str(place))
+        raise InputError("it belongs to another user and is not trusted", place=str(place))
     if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise InputError("other users may write it, so it is not believed", place=str(place))
+        raise InputError("other users may write it, so it is not trusted", place=str(place))
 
 
 def _mark(database: str) -> str:

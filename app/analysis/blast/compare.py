@@ -123,7 +123,7 @@ def blast(
     if len(changes) > bounds.changes_max:
         raise InputError(
             f"{len(changes)} changes are more than {bounds.changes_max}",
-            cure="ask about fewer at once, or raise REDRA_BLAST_CHANGES_MAX",
+            cure="propose fewer at once, or raise REDRA_BLAST_CHANGES_MAX",
         )
     world = World(frozen)
     before = world.side()
@@ -241,7 +241,7 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
         raise InputError(
             f"there is no {kind_name} in {text or 'no version'}",
             place=change.place,
-            cure=f"kubectl explain {kind_name.lower()} tells the versions",
+            cure=f"kubectl explain {kind_name.lower()} lists the versions",
         )
     if not registry.is_served(kind, group, version, world.profile):
         raise _not_served(world, kind, f"{kind_name} in {text}", change.place)

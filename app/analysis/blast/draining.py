@@ -68,7 +68,7 @@ def _warnings(drained: Sequence[tuple[str, JsonView]], daemons: Sequence[str]) -
         yield f"kubectl drain needs --ignore-daemonsets, and leaves {_names(daemons)}"
     if owned:
         what = "1 pod has" if owned == 1 else f"{owned} pods have"
-        yield f"{what} a controller that makes another, which is not looked at"
+        yield f"{what} a controller that creates another one, which is not considered"
 
 
 def _has_empty_dir(pod: JsonView) -> bool:

@@ -151,7 +151,7 @@ def _check_beside(one: Apply) -> None:
     if (group, kind) not in _BESIDE:
         name = f"{kind or 'an object without kind'}{f' of {group}' if group else ''}"
         raise InputError(
-            f"there is nothing to fit in {name}, nor may it stand beside what is to fit",
+            f"{name} has no pods or claims to fit, and cannot accompany them",
             place=one.place,
             cure="give pods, or what makes them, ResourceClaims, ResourceClaimTemplates, "
             "DeviceClasses, ResourceSlices or PriorityClasses",

@@ -123,7 +123,7 @@ def capacity_lines(answer: CapacityCourse) -> Iterator[str]:
             yield f"  {moment.time[:19].replace('T', ' ')} {moment.revision:>8}  {_course(moment)}"
     if answer.missing:
         moments = "1 moment is" if answer.missing == 1 else f"{answer.missing} moments are"
-        yield f"{moments} not worked out yet: ask again"
+        yield f"{moments} not computed yet: repeat the request"
 
 
 def class_text(one: ClassCapacity) -> str:

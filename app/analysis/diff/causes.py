@@ -69,7 +69,7 @@ class Proof:
     def text(self) -> str:
         """The proof in a few words."""
         if not self.settings:
-            return "something unknown: it shows with all settings as they were, too"
+            return "something unknown: it occurs with all the old settings, too"
         listed = " and ".join(self.settings)
         if not self.is_minimal:
             return f"some of: {'; '.join(self.settings)}"

@@ -49,7 +49,7 @@ class ForkReport:
         if self.switches:
             yield f"the recording shows these switches, and the fork has them: {self._switches}"
         left = len(self.unapplied)
-        yield f"{self.inputs} recorded inputs went on, {left} of them do not apply there" + (
+        yield f"{self.inputs} recorded inputs were used, {left} of them do not apply there" + (
             ":" if left else ""
         )
         for each in self.unapplied[:LINES_MAX]:
@@ -60,8 +60,8 @@ class ForkReport:
             yield f"  and {left - LINES_MAX} more: -o json"
         if self.unlike:
             yield (
-                "even without a change these are decided otherwise here than in the recording, "
-                "whatever they do says nothing about the change:"
+                "these are decided differently from the recording even without a change, so "
+                "they show nothing about the change:"
             )
             yield from (f"  {key}" for key in self.unlike[:LINES_MAX])
             if len(self.unlike) > LINES_MAX:
@@ -71,7 +71,7 @@ class ForkReport:
         else:
             yield f"compared with {self.source}: {counts_text(self.diff)}"
             if not self.diff.is_same:
-                yield f"`redra diff {self.source} {self.fork}` tells why"
+                yield f"`redra diff {self.source} {self.fork}` shows why"
 
     @property
     def _switches(self) -> str:

@@ -116,7 +116,7 @@ def counts_text(report: DiffReport) -> str:
     said = sum(each.is_about_words for each in report.differences)
     if said == len(report.differences):
         pods = counts.of(report.same + said, "pod")
-        return f"no pod fares otherwise; only texts change, of {said} of {pods}"
+        return f"no pod has another outcome; only texts change, of {said} of {pods}"
     in_words = {Class.SAID.value: "in text only"}
     classes = ", ".join(
         f"{count} {in_words.get(name, name)}" for name, count in report.counts.items() if count

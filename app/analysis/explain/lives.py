@@ -66,7 +66,7 @@ def ending(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
     yield from asked_for(events)
     for finalizer in meta.finalizers(tree):
         since = sources.since(events, partial(_keeps, finalizer))
-        keeps = _KEEPS.get(finalizer, "whoever set it has to remove it")
+        keeps = _KEEPS.get(finalizer, "the client that set it must remove it")
         text = f"finalizer {finalizer} keeps it: {keeps}"
         yield Reason(
             text=text + ("" if since is None else f"; set {sources.by(since)}"),

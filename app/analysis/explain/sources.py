@@ -39,7 +39,7 @@ def by(event: Event) -> str:
     if event.stamp.verb == BASELINE_VERB:
         return "before it was first recorded"
     author = event.stamp.actor.user
-    who = "by somebody who was not recorded" if author == IMPORTER_USER else f"by {author}"
+    who = "by an unrecorded user" if author == IMPORTER_USER else f"by {author}"
     return f"{who} at {when(event.stamp.time)}"
 
 

@@ -242,7 +242,7 @@ def _if_open(nodes: Sequence[NodeReason]) -> list[Reason]:
             Reason(text=f"{subject} {said}", count=len(names), about=about, is_kept=not text)
         )
     if made and count < len(nodes):
-        made.append(Reason(text=f"{nodes_text(len(nodes) - count)} more were not asked that"))
+        made.append(Reason(text=f"{nodes_text(len(nodes) - count)} more were not tried"))
     return made
 
 

@@ -22,7 +22,7 @@ from projections.objects import ObjectsProjection
 
 REFUSED = "unschedulable"
 """The verb of a failed attempt that was read from a scheduler's log."""
-ALONE = "refused by the recorded scheduler; no node was recorded to ask again"
+ALONE = "refused by the recorded scheduler; no node was recorded to try again"
 _FAILED = "FailedScheduling"
 
 
@@ -52,7 +52,7 @@ def last(
 
 
 def told(verdict: SchedulerMessage, nodes: Sequence[NodeReason], *causes: Reason) -> Reason:
-    """The verdict, and whether the nodes give the same answer when they are asked again.
+    """The verdict, and whether the nodes give the same answer when they are tried again.
 
     `causes` say why they do not.
     """
@@ -137,9 +137,9 @@ def agrees(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> bool:
 
 def _compared(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> str:
     if agrees(verdict, nodes):
-        return "asked again, the nodes say the same"
+        return "tried again, the nodes give the same answer"
     fits = sum(not node.text for node in nodes)
     detail = _detail(nodes)
     if fits:
         detail = f"{fits} would take it" + (f", {detail}" if detail else "")
-    return f"asked again now, the nodes say otherwise: {detail}"
+    return f"tried again now, the nodes give another answer: {detail}"

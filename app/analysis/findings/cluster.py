@@ -23,7 +23,7 @@ _QUALIFIED = {
     Gravity.LATE: " (restored late)",
     Gravity.OUTSIDE: " (broken by what a driver or user changed)",
     Gravity.KNOWN: " (a known mistake of the release)",
-    Gravity.UNSURE: " (unsure: the recording does not tell)",
+    Gravity.UNSURE: " (unsure: the recording does not show it)",
 }
 
 NOTHING_KNOWN = Finding(

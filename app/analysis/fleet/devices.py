@@ -123,7 +123,7 @@ def filled(text: str, names: Mapping[str, str]) -> str:
 
     def value(hole: re.Match[str]) -> str:
         if hole[1] not in names:
-            raise InputError(f"{{{hole[1]}}} in {text!r} is not known here", place="profile")
+            raise InputError(f"{{{hole[1]}}} in {text!r} is not known", place="profile")
         return names[hole[1]]
 
     return _HOLE.sub(value, text)

@@ -75,7 +75,7 @@ def read(tree: object) -> ReadStory:
         inputs = [_input(line, number) for number, line in enumerate(story.lines)]
         end = timestamps.parse(story.end)
     except (msgspec.ValidationError, TimestampError) as problem:
-        raise InputError(f"it is no story of a history: {problem}") from problem
+        raise InputError(f"it is not a story of a history: {problem}") from problem
     if story.format != FORMAT:
         raise InputError(f"the story has the format {story.format!r}, not {FORMAT!r}")
     return ReadStory(

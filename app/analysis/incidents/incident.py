@@ -89,7 +89,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             "gone": "is gone" if self.gone else "is there",
             "devices": f"holds {', '.join(self.devices or ()) or 'no device'}",
             "reserved": f"has {self.reserved} consumers",
-            "says": f"is told {self.says!r}",
+            "says": f"has the message {self.says!r}",
             "refused": f"the API refuses: {self.refused!r}",
             "violated": f"the history violates {self.violated}",
         }

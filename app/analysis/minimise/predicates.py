@@ -341,7 +341,7 @@ def _parsed(text: str) -> Predicate:
             given = (program, *arguments)
             return Command(words=given if any("{}" in word for word in given) else (*given, "{}"))
     raise InputError(
-        f"{text!r} is no predicate",
+        f"{text!r} is not a predicate",
         cure="begin with violation, unschedulable, evicted, differs, difference or command",
     )
 
@@ -386,7 +386,7 @@ def _differing(switch: str, kind: str) -> Differing:
             a, b = (Switches(gates={gate: on}) for on in (True, False))
         case _:
             raise InputError(
-                f"{switch!r} names no two control planes",
+                f"{switch!r} does not name two control planes",
                 cure="write profile=1.36,1.37, quirk=q6 or gate=DRAPartitionableDevices",
             )
     return Differing(words=switch, a=a, b=b, kind=chosen)

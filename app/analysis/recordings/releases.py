@@ -108,12 +108,12 @@ def notes(evidence: ReleaseEvidence, profile: str) -> list[str]:
     best = evidence.best()
     if best is None:
         return [
-            f"the recording does not say of which release it is: the history imitates {profile}; "
+            f"the recording does not name its release: the history imitates {profile}; "
             "--profile names another"
         ]
     lines = [f"the history imitates {profile}: {best.text()}"]
     if not profiles.profile_of(best.release):
-        lines[0] += ", which no profile is like; the nearest is taken"
+        lines[0] += ", which no profile imitates; the nearest is used"
     lines += [f"against it: {other.text()}" for other in evidence.others(best)]
     return lines
 
@@ -127,7 +127,7 @@ def objections(evidence: ReleaseEvidence, profile: str) -> list[str]:
     if profile in {profiles.profile_of(release) for release in said}:
         return []
     like = profiles.profile_of(best.release)
-    cure = f"--profile {like} imitates that one" if like else "no profile is like it"
+    cure = f"--profile {like} imitates that one" if like else "no profile imitates it"
     return [f"the history imitates {profile}, but {best.text()}; {cure}"]
 
 

@@ -23,12 +23,12 @@ IMPORT_UNFINISHED = Doubt(
     affects=Affects.CONTENT,
     kind="",
     count=1,
-    text="the import did not come to its end",
+    text="the import did not finish",
 )
 
 _UNSURE_ORDER = {
-    Affects.ORDER: "order: the recording does not tell the order of all changes",
-    Affects.TIME: "times: the recording does not tell the times of all changes",
+    Affects.ORDER: "order: the recording does not show the order of all changes",
+    Affects.TIME: "times: the recording does not show the times of all changes",
 }
 
 _LEAVES_OUT = frozenset(

@@ -101,7 +101,7 @@ class Rehearsal:
         if self.is_quiet:
             return "nothing changes"
         if self.changes_texts_only:
-            return "no pod fares otherwise; only texts change"
+            return "no pod has another outcome; only texts change"
         return "something changes"
 
     def proof(self, finding: Finding) -> Proof | None:

@@ -169,8 +169,8 @@ def _fields_kept(report: Rehearsal, entries: Sequence[FieldsKept]) -> Iterator[R
 def _decisions_text(report: Rehearsal) -> str:
     diff = report.diff
     classes = ", ".join(f"{count} {_named(name)}" for name, count in diff.counts.items() if count)
-    pods = "1 pod fares" if len(diff.differences) == 1 else f"{len(diff.differences)} pods fare"
-    return f"{pods} otherwise: {classes}; {diff.same} fare the same"
+    pods = "1 pod has" if len(diff.differences) == 1 else f"{len(diff.differences)} pods have"
+    return f"{pods} another outcome: {classes}; {diff.same} have the same"
 
 
 def _named(name: str) -> str:
@@ -208,8 +208,8 @@ def _unsure(report: Rehearsal) -> Iterator[str]:
     if report.unlike:
         unlike = [str(key) for key in report.unlike]
         yield (
-            "unsure: decided otherwise than recorded even without a change, so that what they do "
-            f"says nothing: {listed(unlike, len(unlike))}"
+            "unsure, because their decisions differ from the recording even without a "
+            f"change: {listed(unlike, len(unlike))}"
         )
     if report.aside:
         pods = [f"pod {each.pair.name}" for each in report.aside]
@@ -223,5 +223,8 @@ def _unsure(report: Rehearsal) -> Iterator[str]:
     if report.unapplied:
         count = len(report.unapplied)
         inputs = "1 recorded input does" if count == 1 else f"{count} recorded inputs do"
-        yield f"{inputs} not apply there, because their objects are gone or not that far"
+        yield (
+            f"{inputs} not apply there, because their objects do not exist or have not reached "
+            "that state"
+        )
     yield from uncertainty.lines(tuple(report.doubts))

@@ -233,8 +233,8 @@ class PartVerifier:
         except Exception as mistake:
             cause = " ".join(f"{type(mistake).__name__}: {mistake}".split())
             self._unfoldable = (
-                f"revision {event.revision}: it cannot be folded ({cause}); the log was altered, "
-                "or this is a mistake of redra"
+                f"revision {event.revision}: it cannot be folded ({cause}); the log was "
+                "altered, or this is a defect of redra"
             )
 
     def found(self) -> PartFound:

@@ -52,7 +52,7 @@ def parse_tokens(text: str, *, place: str) -> Tokens:
                 )
             token, user, uid = row[:3]
             if token in actors:
-                raise InputError("this token is there twice", place=line, cure="remove one line")
+                raise InputError("this token is listed twice", place=line, cure="remove one line")
             groups = row[3].split(",") if len(row) > 3 else []
             named = tuple(group.strip() for group in groups if group.strip())
             actors[token] = Actor(user=user, groups=(*named, AUTHENTICATED))
@@ -115,18 +115,16 @@ def _check_rule(rule: JsonObject, where: str) -> None:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise InputError(f"{name} must be a list of texts", place=where)
         if not value:
-            raise InputError(
-                f"{name} is empty", place=where, cure="leave it out, or name something"
-            )
+            raise InputError(f"{name} is empty", place=where, cure="leave it out, or add values")
     if not rule.get("users") and not rule.get("groups"):
-        raise InputError("nobody is named", place=where, cure="add users or groups")
+        raise InputError("no user or group is named", place=where, cure="add users or groups")
     if not rule.get("verbs"):
         raise InputError("no verbs", place=where, cure='add verbs, such as [get, list] or ["*"]')
     is_path = bool(rule.get("nonResourceURLs"))
     is_resource = bool(rule.get("resources")) and "apiGroups" in rule
     if is_path == is_resource or (is_path and rule.get("namespaces")):
         raise InputError(
-            "a rule is about resources of API groups, or about paths",
+            "a rule applies either to resources of API groups or to paths",
             place=where,
             cure='add apiGroups and resources, or nonResourceURLs; the core group is ""',
         )

@@ -195,7 +195,7 @@ def _unreadable(event: Event, target: Target) -> tuple[str, ...]:
     )
     if not names:
         return ()
-    return (f"values cannot be read here, shown is what stands for them: {', '.join(names)}",)
+    return (f"values cannot be read here, and placeholders are shown: {', '.join(names)}",)
 
 
 def _selection(call: Call, options: ListOptions) -> selection.Selection:

@@ -121,12 +121,11 @@ class Answers:
         most = self._limits.report_events_max
         if revision > most:
             raise TooLarge(
-                f"{revision} events are more than {most}: ask with redra report, or for an earlier "
-                "moment"
+                f"{revision} events are more than {most}: use redra report, or an earlier moment"
             )
 
     async def why(self, inquiry: Inquiry) -> ObjectExplanation:
-        """Why an object is as it is: its decision, with all reasons computed again."""
+        """The reasons for the state of an object: its decision, with all reasons computed again."""
         return await self.explained(inquiry, question_of(inquiry))
 
     async def explained(self, inquiry: Inquiry, question: Question) -> ObjectExplanation:
@@ -173,7 +172,7 @@ class Answers:
         reader.check_all(WORKED_OUT_FROM)
         key = subject_of(inquiry)
         if key[:2] != api_resources.PODS:
-            raise BadRequest("attempts are made for pods: give kind=pod")
+            raise BadRequest("only pods have attempts: give kind=pod")
         reader.check(key)
         views = await self.views(inquiry)
         chronicle = await self.whole_chronicle(runtime, views.revision)
@@ -217,7 +216,7 @@ class Answers:
         runtime, views = inquiry.runtime, await self.views(inquiry)
         if views.revision > self._limits.scan_events_max:
             raise TooLarge(
-                f"{views.revision} events are more than {self._limits.scan_events_max}: ask with "
+                f"{views.revision} events are more than {self._limits.scan_events_max}: use "
                 "redra scan"
             )
         place = (runtime.life, views.revision)

@@ -40,7 +40,7 @@ class BlastApi:
         if kind.lower() not in ("devicetaintrule", "devicetaintrules") or not name:
             named = f'kind "{kind[:64]}"' if name else f'kind "{kind[:64]}" without a name'
             raise BadRequest(
-                f"give kind=devicetaintrule and the name of a rule that is there, not {named}"
+                f"give kind=devicetaintrule and the name of an existing rule, not {named}"
             )
         bounds = self._limits.blast
         return await self._answer(

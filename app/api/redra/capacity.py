@@ -61,7 +61,7 @@ class CapacityApi:
         if class_name and template:
             raise BadRequest("give a class or a template, not both")
         if count < 1 or (count > 1 and not class_name):
-            raise BadRequest("count is a number of devices of a class, from 1 on")
+            raise BadRequest("count is a number of devices of a class, at least 1")
 
         def chosen(frozen: Frozen) -> Sequence[Subject]:
             if class_name:

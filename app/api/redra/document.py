@@ -10,10 +10,10 @@ from pydantic.json_schema import models_json_schema
 from app.api.redra import models, page_answers, replay_models
 
 _ROOT = "/redra/v1"
-_AT = ("at", "string", "A revision, an instant, or how long before the end; absent: it.")
-_AFTER = ("after", "integer", "Only what comes after this revision.")
-_AFTER_MOMENT = ("after", "string", "Only what comes after this revision or instant.")
-_LIMIT = ("limit", "integer", "How many at most.")
+_AT = ("at", "string", "A revision, an instant, or a duration before the end; default: the end.")
+_AFTER = ("after", "integer", "Only entries after this revision.")
+_AFTER_MOMENT = ("after", "string", "Only entries after this revision or instant.")
+_LIMIT = ("limit", "integer", "Maximum number of entries.")
 _SUBJECT = tuple(
     (name, "string", f"Only decisions with this {name}.")
     for name in ("controller", "resource", "namespace", "name", "outcome")
@@ -21,12 +21,12 @@ _SUBJECT = tuple(
 
 # path, method, summary, query parameters, body, answer (None: JSON lines)
 _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
-    ("", "get", "What is offered here", (), None, models.Index),
+    ("", "get", "The resources of this API", (), None, models.Index),
     ("/histories", "get", "All histories", (), None, models.HistoryList),
     (
         "/histories",
         "post",
-        "Make an empty history",
+        "Create a history",
         (),
         models.NewHistory,
         models.History,
@@ -35,7 +35,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}",
         "delete",
-        "Delete a history with all that belongs to it; a tombstone stays",
+        "Delete a history with its events, views and snapshots; a tombstone remains",
         (),
         None,
         models.DeletedHistory,
@@ -43,7 +43,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/rename",
         "post",
-        "Give a history another name",
+        "Rename a history",
         (),
         models.NewName,
         models.History,
@@ -51,7 +51,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/copy",
         "post",
-        "Make a history of the same events",
+        "Copy a history, or its beginning",
         (),
         models.NewCopy,
         models.History,
@@ -59,7 +59,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/fork",
         "post",
-        "Make a history that goes on where this one stood, without copying it",
+        "Create a history that continues from a moment of this one, without copying it",
         (),
         models.NewFork,
         models.ForkedHistory,
@@ -67,7 +67,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/replay",
         "get",
-        "How a paced replay stands, and what clients' writes were in conflict with",
+        "The state of a paced replay, and its conflicts with writes of clients",
         (),
         None,
         replay_models.Replay,
@@ -80,18 +80,18 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         replay_models.ReplayOrder,
         replay_models.Replay,
     ),
-    ("/deleted", "get", "What is left of deleted histories", (), None, models.DeletedHistoryList),
+    ("/deleted", "get", "The tombstones of deleted histories", (), None, models.DeletedHistoryList),
     (
         "/histories/{history}/events",
         "get",
-        "The log as JSON lines; with follow it goes on",
+        "The log as JSON lines; with follow, also new events",
         (
             _AFTER_MOMENT,
             _LIMIT,
             _AT,
-            ("follow", "boolean", "Go on with what is appended."),
-            ("timeoutSeconds", "integer", "How long to follow; 0 or absent: without an end."),
-            ("form", "string", "bundle: as `redra log` prints them and bundles have them."),
+            ("follow", "boolean", "Continue with new events."),
+            ("timeoutSeconds", "integer", "Seconds to follow; 0 or absent: no limit."),
+            ("form", "string", "bundle: the form of events in bundles and of `redra log`."),
         ),
         None,
         None,
@@ -107,7 +107,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/controllers",
         "get",
-        "Which controllers run",
+        "The controllers and whether they run",
         (),
         None,
         models.ControllerList,
@@ -124,11 +124,11 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/why",
         "get",
-        "Why an object is as it is",
+        "The reasons for the state of an object",
         (
             ("kind", "string", "Kind, plural or short name."),
             ("name", "string", "Name of the object."),
-            ("namespace", "string", "Its namespace; absent: default."),
+            ("namespace", "string", "Namespace of the object; default: `default`."),
             ("node", "string", "Only the reasons of this node."),
             ("help", "boolean", "Search for the smallest changes that would help."),
             _AT,
@@ -139,15 +139,15 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/findings",
         "get",
-        "What is wrong in a history, ranked",
-        (("namespace", "string", "Only what is about objects of this namespace."), _AT),
+        "The findings of a history, ranked",
+        (("namespace", "string", "Only findings about objects of this namespace."), _AT),
         None,
         page_answers.FindingList,
     ),
     (
         "/histories/{history}/find",
         "get",
-        "Objects whose name holds the query",
+        "Objects whose name contains the query",
         (("q", "string", "NAME, NAMESPACE/NAME or KIND/NAME; a part of the name is enough."), _AT),
         None,
         page_answers.HitList,
@@ -159,7 +159,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         (
             ("kind", "string", "Kind, plural or short name."),
             ("name", "string", "Name of the object."),
-            ("namespace", "string", "Its namespace; absent: default."),
+            ("namespace", "string", "Namespace of the object; default: `default`."),
             _AT,
         ),
         None,
@@ -170,10 +170,14 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         "get",
         "States of pods, their claims, devices and nodes over time",
         (
-            ("namespace", "string", "Only of this namespace."),
-            ("name", "string", "Only of objects whose name holds this, with what is theirs."),
-            ("since", "string", "Only what lasted after this revision or instant."),
-            ("until", "string", "Only what lasted before this revision or instant."),
+            ("namespace", "string", "Only objects of this namespace."),
+            (
+                "name",
+                "string",
+                "Only objects whose name contains this text, and the objects that belong to them.",
+            ),
+            ("since", "string", "Only states that lasted beyond this revision or instant."),
+            ("until", "string", "Only states that began before this revision or instant."),
             _AT,
         ),
         None,
@@ -182,10 +186,10 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/map",
         "get",
-        "Pools and devices with who holds them",
+        "Pools and devices, with their holders",
         (
             ("driver", "string", "Only pools of this driver."),
-            ("pool", "string", "Only pools whose name holds this."),
+            ("pool", "string", "Only pools whose name contains this text."),
             ("node", "string", "Only pools of this node."),
             ("labels", "string", "Only pools of nodes with these labels, a label selector."),
             _AT,
@@ -196,11 +200,11 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/attempts",
         "get",
-        "What the scheduler tried for a pod, with triggers, verdicts and back-off",
+        "The scheduler's attempts for a pod, with triggers, verdicts and back-off",
         (
             ("kind", "string", "pod"),
             ("name", "string", "Name of the pod."),
-            ("namespace", "string", "Its namespace; absent: default."),
+            ("namespace", "string", "Namespace of the object; default: `default`."),
             _AT,
         ),
         None,
@@ -209,10 +213,10 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/pace",
         "get",
-        "How quickly pods started, step by step",
+        "The time that pods took to start, step by step",
         (
-            ("namespace", "string", "Only of this namespace."),
-            ("name", "string", "Only of pods whose name holds this."),
+            ("namespace", "string", "Only objects of this namespace."),
+            ("name", "string", "Only pods whose name contains this text."),
             _AT,
         ),
         None,
@@ -221,7 +225,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/scan",
         "get",
-        "Which known defects and traps a history shows",
+        "The known defects and traps that occur in a history",
         (_AT,),
         None,
         models.SightingList,
@@ -229,7 +233,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/trace",
         "get",
-        "Everything that happened as tracks, in Chrome's JSON trace-event format",
+        "The history as tracks, in Chrome's JSON trace-event format",
         (_AT,),
         None,
         page_answers.Trace,
@@ -237,16 +241,16 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/timeline",
         "get",
-        "What happened, filtered, the newest first",
+        "Entries of the timeline, filtered, the newest first",
         (
-            ("kind", "string", "What happened, such as PodUnschedulable."),
+            ("kind", "string", "Kind of the entry, such as PodUnschedulable."),
             ("resource", "string", "Plural of the object's kind."),
             ("namespace", "string", "Namespace of the object."),
             ("name", "string", "Name of the object."),
             ("actor", "string", "A part of the user name."),
             ("text", "string", "A part of the text."),
             ("decisions", "boolean", "Show recorded decisions too."),
-            ("before", "integer", "Only what came before this revision."),
+            ("before", "integer", "Only entries before this revision."),
             _LIMIT,
             _AT,
         ),
@@ -256,18 +260,22 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/entries",
         "get",
-        "The whole timeline as JSON lines, then its count; with follow it goes on",
+        "The timeline as JSON lines, then the number of entries; with follow, also new entries",
         (
-            ("namespace", "string", "Of this namespace, or of what its pods use."),
+            (
+                "namespace",
+                "string",
+                "Only entries of this namespace, or about objects that its pods use.",
+            ),
             ("name", "string", "Name of the object."),
             ("object", "string", "KIND/NAME of the object."),
-            ("kinds", "string", "What happened, such as PodUnschedulable; separated by commas."),
-            ("device", "string", "DRIVER/POOL/NAME of a device, or the end of that."),
-            ("node", "string", "Only what has to do with this node."),
+            ("kinds", "string", "Kinds of entries, such as PodUnschedulable, separated by commas."),
+            ("device", "string", "DRIVER/POOL/NAME of a device, or the end of that text."),
+            ("node", "string", "Only entries that concern this node."),
             ("labels", "string", "A label selector; claims made for a pod count as the pod."),
             ("since", "string", "From this revision, instant or time before the end on."),
             ("until", "string", "Up to this revision, instant or time before the end."),
-            ("last", "integer", "The last so many; 0 or absent: all."),
+            ("last", "integer", "Number of latest entries; 0 or absent: all."),
             ("decisions", "boolean", "Show recorded decisions too."),
             ("follow", "boolean", "Continue with new events."),
         ),
@@ -285,7 +293,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/blast",
         "get",
-        "What a DeviceTaintRule that is there does, against a state without it",
+        "The effect of an existing DeviceTaintRule, compared with a state without it",
         (
             ("kind", "string", "devicetaintrule"),
             ("name", "string", "Name of the rule."),
@@ -297,7 +305,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/blast",
         "post",
-        "What proposed changes would do; nothing is written",
+        "The effects of proposed changes; nothing is written",
         (_AT,),
         models.Proposal,
         models.Blast,
@@ -305,12 +313,12 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/fit",
         "get",
-        "How many more copies fit of a class, a template, or of all that there are",
+        "How many more copies of a class or a template fit; default: of every class and template",
         (
             ("class", "string", "A DeviceClass: claims for devices of it."),
-            ("count", "integer", "Devices of the class in each claim; 1."),
+            ("count", "integer", "Devices of the class in each claim; default: 1."),
             ("template", "string", "A ResourceClaimTemplate."),
-            ("namespace", "string", "Its namespace, or that of the copies."),
+            ("namespace", "string", "Namespace of the template, or of the copies."),
             _AT,
         ),
         None,
@@ -319,8 +327,8 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/fit",
         "post",
-        "How many more copies fit of claims, templates or pods; nothing is written",
-        (("namespace", "string", "Namespace of objects that name none."), _AT),
+        "How many more copies of claims, templates or pods fit; nothing is written",
+        (("namespace", "string", "Namespace of objects that do not name one."), _AT),
         models.Wanted,
         page_answers.FittingCopies,
     ),
@@ -335,12 +343,16 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/diff",
         "get",
-        "What this history (A) and another one (B) decided differently",
+        "The different decisions of this history (A) and another one (B)",
         (
             ("with", "string", "The other history."),
-            ("withAt", "string", "Its moment; absent: that of this one."),
+            ("withAt", "string", "Moment of the other history; default: that of this one."),
             ("by", "string", "decisions (default), outcomes or objects."),
-            ("within", "number", "Seconds by which a decision may be earlier or later; 1."),
+            (
+                "within",
+                "number",
+                "Seconds by which a decision may be earlier or later; default: 1.",
+            ),
             _AT,
         ),
         None,
@@ -349,11 +361,11 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/rehearsal",
         "get",
-        "What another release makes of the recorded inputs of this history",
+        "A replay of this history's recorded inputs under another release",
         (
             ("to", "string", "The release, such as 1.37."),
-            ("gate", "string", "Feature gates otherwise: NAME=true, separated by commas."),
-            ("quirk", "string", "Quirks otherwise: NAME=on, separated by commas."),
+            ("gate", "string", "Feature gates to change: NAME=true, separated by commas."),
+            ("quirk", "string", "Quirks to change: NAME=on, separated by commas."),
             _AT,
         ),
         None,

@@ -60,8 +60,8 @@ class ManagingApi:
         wanted = await self._body(request, models.NewFork)
         if not may_edit and (wanted.apply or wanted.delete or wanted.patch):
             raise Forbidden(
-                "apply, delete and patch need a user who may do everything; fork without them, and "
-                "change the objects in the fork",
+                "apply, delete and patch need a user who may do everything; create the fork "
+                "without them, and change the objects in the fork",
                 resource="histories",
                 name=name,
             )
@@ -80,7 +80,7 @@ class ManagingApi:
     async def _wanted(self, wanted: models.NewFork, name: str) -> NewFork:
         """The fork that the body describes. Raises NotFound, RevisionTooLarge, InputError."""
         if wanted.until and wanted.inputs == "none":
-            raise BadRequest("until is about recorded inputs, and none go on")
+            raise BadRequest("until applies to recorded inputs, and the fork has none")
         made: list[edits.Edit] = [edits.DeleteEdit(name=each) for each in wanted.delete]
         made += [edits.PatchEdit(name=place, body=body) for place, body in wanted.patch.items()]
         made += edits.read_manifests((f"apply[{n}]", each) for n, each in enumerate(wanted.apply))

@@ -23,9 +23,11 @@ class NewHistory(Model):
     """Body of `POST /redra/v1/histories`."""
 
     name: str = Field(description="DNS label; dots are allowed")
-    seed: int = Field(0, ge=0, le=SEED_MAX, description="Feeds derived uids in replays")
+    seed: int = Field(0, ge=0, le=SEED_MAX, description="Seed of uids that replays derive")
     profile: str = Field("", description="Kubernetes release to imitate; empty: the newest")
-    gates: dict[str, bool] = Field(default_factory=dict, description="Feature gates set by hand")
+    gates: dict[str, bool] = Field(
+        default_factory=dict, description="Feature gates that differ from the release"
+    )
 
 
 class NewName(Model):
@@ -45,25 +47,27 @@ class NewFork(Model):
     """Body of `POST /redra/v1/histories/{history}/fork`."""
 
     name: str = Field(description="DNS label; dots are allowed")
-    at: str = Field("", description="Go on after this revision or instant; empty: at the end")
-    profile: str = Field("", description="Kubernetes release from there on; empty: the same")
+    at: str = Field("", description="Continue after this revision or instant; empty: the end")
+    profile: str = Field("", description="Kubernetes release of the fork; empty: the same")
     gates: dict[str, bool] = Field(default_factory=dict, description="Feature gates to switch")
     quirks: dict[str, bool] = Field(default_factory=dict, description="Quirks to switch")
-    delete: list[str] = Field(default_factory=list, description="Objects that go, as KIND/NAME")
+    delete: list[str] = Field(default_factory=list, description="Objects to delete, as KIND/NAME")
     patch: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="Patches by object, KIND/NAME or KIND/NAMESPACE/NAME"
     )
     apply: list[dict[str, Any]] = Field(default_factory=list, description="Objects to apply")
     inputs: Literal["none", "recorded"] = Field(
         "none",
-        description="recorded: what users, drivers and kubelets wrote afterwards goes on under "
+        description="recorded: the later writes of users, drivers and kubelets are applied under "
         "virtual time",
     )
-    until: str = Field("", description="Last revision or instant of recorded inputs; empty: all")
+    until: str = Field(
+        "", description="Last revision or instant of the recorded inputs; empty: all"
+    )
 
 
 class DeletedHistory(Model):
-    """What is left of a deleted history."""
+    """The tombstone of a deleted history."""
 
     name: str
     revision: int = Field(description="Revision of the last event")
@@ -92,13 +96,13 @@ class History(Model):
     gates: dict[str, bool]
     parent: int | None = Field(description="Number of the history this was copied or forked from")
     parent_revision: int
-    is_fork: bool = Field(False, description="Whether it begins with the events of its parent")
-    is_recorded: bool = Field(False, description="Whether it is a recording of another cluster")
-    broken: str = Field("", description="Why it cannot be opened; empty when nothing is known")
+    is_fork: bool = Field(False, description="True if it begins with the events of its parent")
+    is_recorded: bool = Field(False, description="True if it is a recording of another cluster")
+    broken: str = Field("", description="Why it cannot be opened; empty if no problem is known")
     replaced: str = Field(
         "",
-        description="What this server noticed when the log was replaced under it, by a restore or "
-        "a failover; empty when that never happened",
+        description="The difference that this server noticed when the log was replaced by a "
+        "restore or a failover; empty if that never happened",
     )
 
 
@@ -107,7 +111,8 @@ class ForkedHistory(History):
 
     report: dict[str, Any] | None = Field(
         None,
-        description="What became of recorded inputs, and which decisions differ from the parent's",
+        description="The outcome of recorded inputs, and the decisions that differ from the "
+        "parent's",
     )
 
 
@@ -181,7 +186,7 @@ class Decision(Model):
 
 
 class DecisionList(Model):
-    """Decisions in the order of the log. `next` is where the next page begins; 0 at the end."""
+    """Decisions in the order of the log. `next` is the beginning of the next page; 0 at the end."""
 
     items: list[Decision]
     next: int
@@ -196,7 +201,7 @@ class Reason(Model):
 
 
 class Why(Model):
-    """What was decided about an object, and the reasons as a tree of texts."""
+    """The decision about an object, and its reasons as a tree of texts."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -206,8 +211,8 @@ class Why(Model):
     text: str
     reasons: Reason
     decision: dict[str, Any] | None
-    certainty: str = Field(description="sure, or unsure where the recording lacks content")
-    doubts: list[dict[str, Any]] = Field(description="What the recording lacks, by kind")
+    certainty: str = Field(description="sure, or unsure if the recording lacks content")
+    doubts: list[dict[str, Any]] = Field(description="Losses of the recording, by kind")
 
 
 class SignedHistoryHead(Model):
@@ -230,7 +235,8 @@ class Proposal(Model):
 
     objects: list[dict[str, Any]] = Field(default_factory=list)
     places: list[str] = Field(
-        default_factory=list, description="Where each object was read, for refusals of it"
+        default_factory=list,
+        description="The place at which each object was read, for messages about it",
     )
     delete: list[str] = Field(default_factory=list)
     cordon: list[str] = Field(default_factory=list)
@@ -238,38 +244,41 @@ class Proposal(Model):
 
 
 class Wanted(Model):
-    """Body of `POST …/fit`: claims, templates or pods, and what they name."""
+    """Body of `POST …/fit`: claims, templates or pods, and the objects that they name."""
 
     objects: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class Blast(Model):
-    """What a change does. Counts in `totals` are exact; `left_out` counts what lists lack."""
+    """The effects of a change. Counts in `totals` are exact; `left_out` counts omitted list
+    entries."""
 
     revision: int
     time: str
-    effects: list[dict[str, Any]] = Field(description="What becomes of each proposed object")
-    preview: bool = Field(description="A rule with effect None was seen as NoExecute")
+    effects: list[dict[str, Any]] = Field(description="The outcome of each proposed object")
+    preview: bool = Field(description="True if a rule with effect None was judged as NoExecute")
     notes: list[str]
     totals: dict[str, int]
-    pods: list[dict[str, Any]] = Field(description="Pods with their fate, instant and reasons")
-    claims: list[dict[str, Any]] = Field(description="Allocated claims with their troubles")
+    pods: list[dict[str, Any]] = Field(description="Pods with their outcome, instant and reasons")
+    claims: list[dict[str, Any]] = Field(description="Allocated claims with their problems")
     namespaces: list[dict[str, Any]]
     owners: list[dict[str, Any]]
     devices: list[dict[str, Any]]
     pools: list[dict[str, Any]] = Field(description="State, counts, capacity and counters")
     classes: list[dict[str, Any]]
     left_out: dict[str, int]
-    waiting: list[dict[str, Any]] = Field(description="Waiting pods that it makes a difference to")
-    claim_deletions: list[dict[str, Any]] = Field(description="What becomes of deleted claims")
-    quotas: list[dict[str, Any]] = Field(description="Limits of quotas before and after, and use")
-    writes: list[dict[str, Any]] = Field(description="Writes to come that it refuses or lets pass")
-    certainty: str = Field(description="sure, or unsure where the recording lacks content")
-    doubts: list[dict[str, Any]] = Field(description="What the recording lacks, by kind")
+    waiting: list[dict[str, Any]] = Field(description="Waiting pods that it affects")
+    claim_deletions: list[dict[str, Any]] = Field(description="The outcome of deleted claims")
+    quotas: list[dict[str, Any]] = Field(
+        description="Limits of quotas before and after, and their use"
+    )
+    writes: list[dict[str, Any]] = Field(description="Future writes that it would refuse or accept")
+    certainty: str = Field(description="sure, or unsure if the recording lacks content")
+    doubts: list[dict[str, Any]] = Field(description="Losses of the recording, by kind")
 
 
 class RuntimeHealth(Model):
-    """How one history runs in this process."""
+    """The state of one history in this process."""
 
     history: str
     revision: int
@@ -293,39 +302,46 @@ def problem_text(problem: ValidationError) -> str:
 
 
 class SightingList(Model):
-    """Known defects and traps that a history shows."""
+    """The known defects and traps that occur in a history."""
 
     items: list[dict[str, Any]] = Field(
         description="Incident, certainty, first revision, times, objects, message"
     )
     attempts_left_out: int = Field(
-        default=0, description="Attempts of the scheduler that were too many to be made again"
+        default=0,
+        description="Number of scheduler attempts beyond the bound, which were not made again",
     )
 
 
 class Diff(Model):
-    """What two histories decided differently, or what differs at the end."""
+    """The different decisions of two histories, or their differences at the end."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     a: dict[str, Any] = Field(description="History, revision and time of the first side")
     b: dict[str, Any] = Field(description="The same of the second side")
-    common: int = Field(description="The last revision up to which both are the same; 0: none")
+    common: int = Field(
+        description="The last revision up to which both histories are equal; 0: none"
+    )
     outcome: str = Field(description="same or different")
     differences: list[dict[str, Any]] = Field(
-        description="Subjects with their class, both sides, where they part, causes and chain"
+        description="Subjects with their class, both sides, the first difference, causes and chain"
     )
 
 
 class Rehearsal(Model):
-    """What changes for a history under another release."""
+    """The changes of a history under another release."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    outcome: str = Field(description="Nothing changes, only texts, or something")
+    outcome: str = Field(description="Whether nothing changes, only texts, or more")
     refused: list[dict[str, Any]] = Field(description="Recorded writes that its API refuses")
-    versions: list[dict[str, Any]] = Field(description="API versions gone or newly deprecated")
-    decisions: dict[str, Any] = Field(description="A comparison: A as it was, B as it would be")
-    texts: list[dict[str, Any]] = Field(description="Words of conditions and Events that change")
-    compared: dict[str, int] = Field(description="Decisions that are made again as recorded")
-    unsure: dict[str, Any] = Field(description="What the recording leaves in doubt")
+    versions: list[dict[str, Any]] = Field(
+        description="API versions that are removed or newly deprecated"
+    )
+    decisions: dict[str, Any] = Field(
+        description="A comparison of the history (A) with its rehearsal (B)"
+    )
+    texts: list[dict[str, Any]] = Field(description="Texts of conditions and Events that change")
+    compared: dict[str, int] = Field(description="Decisions that come out as recorded")
+    unsure: dict[str, Any] = Field(description="Doubts because of the recording")

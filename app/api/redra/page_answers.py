@@ -8,7 +8,7 @@ from app.api.redra.models import Model
 
 
 class FoundObject(Model):
-    """An object, and the revision at which it shows what was looked for."""
+    """An object, and the revision at which it matches the query."""
 
     group: str
     resource: str
@@ -23,31 +23,35 @@ class HitList(Model):
     query: str
     revision: int
     items: list[FoundObject]
-    more: bool = Field(description="Whether there are others")
+    more: bool = Field(description="True if there are more")
 
 
 class TimelineEntries(Model):
-    """What happened, the newest first: rows as in the view `timeline`, with the time as text."""
+    """Entries, the newest first: rows as in the view `timeline`, with the time as text."""
 
     history: str
     revision: int
-    examined: int = Field(description="How far the log has been read")
+    examined: int = Field(description="The last revision of the log that has been read")
     items: list[dict[str, Any]]
-    next: int = Field(description="Give it as `before` to go on; 0: there is no more")
+    next: int = Field(
+        description="The value of `before` for the next page; 0: this is the last page"
+    )
 
 
 class ObjectField(Model):
-    """A field of an object and who gave it its value."""
+    """A field of an object, and the user who set its value."""
 
     path: str
     value: Any
-    revision: int = Field(description="Revision of the write; 0: an older one than was looked at")
+    revision: int = Field(
+        description="Revision of the write; 0: it is older than the range that was read"
+    )
     actor: str
     agent: str
 
 
 class FieldChange(Model):
-    """A field that a write changed; null stands for a field that is not there."""
+    """A field that a write changed; null stands for an absent field."""
 
     path: str
     old: Any
@@ -63,13 +67,13 @@ class ObjectVersion(Model):
     verb: str
     actor: str
     agent: str
-    cause: int = Field(description="Revision that provoked it; 0 for none")
+    cause: int = Field(description="Revision that caused it; 0: none")
     changes: list[FieldChange]
-    omitted: int = Field(description="Changed fields that are not listed")
+    omitted: int = Field(description="Number of changed fields that are not listed")
 
 
 class ObjectRelation(Model):
-    """Another object, what it is to this one, and whether it exists."""
+    """Another object, its relation to this one, and whether it exists."""
 
     relation: str
     group: str
@@ -91,7 +95,7 @@ class ObjectHistory(Model):
     fields: list[ObjectField]
     versions: list[ObjectVersion]
     relations: list[ObjectRelation]
-    older: bool = Field(description="Whether there are versions before those that are listed")
+    older: bool = Field(description="True if there are versions before the listed ones")
 
 
 class LaneState(Model):
@@ -103,7 +107,9 @@ class LaneState(Model):
     began: str
     end: int
     ended: str
-    count: int = Field(default=1, description="More than 1: so many states shown as one")
+    count: int = Field(
+        default=1, description="If more than 1: the number of states that are shown as one"
+    )
 
 
 class LaneMark(Model):
@@ -125,11 +131,11 @@ class Lane(Model):
     depth: int
     states: list[LaneState]
     marks: list[LaneMark]
-    earlier: int = Field(default=0, description="Events before the first of these marks")
+    earlier: int = Field(default=0, description="Number of Events before the first of these marks")
 
 
 class LaneGap(Model):
-    """A stretch that nobody recorded as a whole."""
+    """A stretch of the recording with a gap."""
 
     begin: int
     began: str
@@ -138,16 +144,16 @@ class LaneGap(Model):
 
 
 class LaneList(Model):
-    """Pods that began last first, each followed by its claims and their devices; then nodes."""
+    """Pods, the newest first, each followed by its claims and their devices; then nodes."""
 
     history: str
     revision: int
-    examined: int = Field(description="How far the log has been read")
+    examined: int = Field(description="The last revision of the log that has been read")
     begin: str
     end: str
     lanes: list[Lane]
     gaps: list[LaneGap]
-    omitted: int = Field(description="Pods, claims and nodes that did not fit")
+    omitted: int = Field(description="Pods, claims and nodes beyond the bound")
 
 
 class MappedDevice(Model):
@@ -158,12 +164,12 @@ class MappedDevice(Model):
     holders: list[str]
     taints: list[str]
     sets: list[str] = Field(description="Counter sets that it draws on")
-    lacks: list[str] = Field(description="Counters of which too little is left")
+    lacks: list[str] = Field(description="Counters with too little left")
     is_shared: bool
 
 
 class MappedCounter(Model):
-    """How much of a counter devices in use consume."""
+    """The amount of a counter that devices in use consume."""
 
     set: str
     counter: str
@@ -177,7 +183,7 @@ class MappedPool(Model):
 
     driver: str
     pool: str
-    node: str = Field(description="Empty for a pool that several nodes reach")
+    node: str = Field(description="Empty for a pool that several nodes can use")
     generation: int
     state: str
     problem: str
@@ -186,31 +192,34 @@ class MappedPool(Model):
 
 
 class DeviceMap(Model):
-    """Who holds what."""
+    """Pools and devices with their holders."""
 
     history: str
     revision: int
     pools: list[MappedPool]
-    omitted: int = Field(description="Pools that did not fit")
+    omitted: int = Field(description="Pools beyond the bound")
 
 
 class AttemptList(Model):
-    """What the scheduler tried for a pod."""
+    """The scheduler's attempts for a pod."""
 
     history: str
     revision: int
     namespace: str
     name: str
     created: str
-    is_decided: bool = Field(description="Decisions of the log; else what a recording tells")
+    is_decided: bool = Field(
+        description="True if the attempts are decisions of the log; false if "
+        "they come from a recording"
+    )
     items: list[dict[str, Any]] = Field(
-        description="Attempts, the first one first: trigger, verdicts, causes, back-off"
+        description="Attempts, the oldest first: trigger, verdicts, causes, back-off"
     )
     omitted: int
 
 
 class StartPace(Model):
-    """How quickly pods started."""
+    """The time that pods took to start."""
 
     history: str
     revision: int
@@ -221,35 +230,36 @@ class StartPace(Model):
     stretches: list[dict[str, Any]] = Field(description="Creation to binding over time")
     pods: list[dict[str, Any]] = Field(description="The slowest pods with their steps")
     omitted: int
-    older: int = Field(description="Pods that came before those that were looked at")
+    older: int = Field(description="Number of pods older than those that were read")
 
 
 class FittingCopies(Model):
-    """How many more copies are placed, one after another."""
+    """The number of copies that can be placed, one after another."""
 
     history: str
     revision: int
     time: str
     items: list[dict[str, Any]] = Field(
-        description="By subject: count, nodes, what limits it, and at_most by counting free devices"
+        description="For each subject: count, nodes, its limit, and at_most, which counts free "
+        "devices"
     )
-    waiting: int = Field(description="Pods that wait at that moment; they are not placed first")
+    waiting: int = Field(description="Pods that wait at that moment; they are not scheduled first")
     omitted: int = Field(description="Subjects that were not tried")
     certainty: str
     doubts: list[dict[str, Any]]
 
 
 class Capacities(Model):
-    """What fits, and what fitted at moments before."""
+    """The largest claims that fit now, and at earlier moments."""
 
     history: str
     revision: int
     time: str
     moments: list[dict[str, Any]] = Field(
-        description="Oldest first: classes with the largest claim that fits, counters with what is "
-        "stranded"
+        description="The oldest first: classes with the largest claim that fits, counters with "
+        "the stranded amount"
     )
-    missing: int = Field(description="Moments that asking again works out")
+    missing: int = Field(description="Number of moments that a repeated request computes")
     certainty: str
     doubts: list[dict[str, Any]]
 
@@ -267,26 +277,26 @@ class Trace(Model):
 
 
 class Finding(Model):
-    """One thing that is wrong."""
+    """A finding: a problem in the history."""
 
-    kind: str = Field(description="What it is about, such as WaitingPods")
+    kind: str = Field(description="The subject of the finding, such as WaitingPods")
     severity: str = Field(description="error, warning or notice")
     text: str = Field(description="One sentence")
-    count: int = Field(description="How many objects are concerned")
-    present: int = Field(description="How many of them at the moment of the answer")
-    first: int = Field(description="Revision at which it shows first; 0 when that is not known")
-    last: int = Field(description="Revision at which it shows last")
+    count: int = Field(description="Number of objects concerned")
+    present: int = Field(description="Number of objects concerned at the moment of the answer")
+    first: int = Field(description="The first revision that shows it; 0: not known")
+    last: int = Field(description="The last revision that shows it")
     objects: list[FoundObject] = Field(description="The newest of them")
 
 
 class FindingList(Model):
-    """What is wrong in a history, ranked."""
+    """The findings of a history, ranked."""
 
     history: str
     revision: int = Field(description="The revision of the answer")
     examined: int = Field(
-        description="How far the log has been read; less than revision in a long history that is "
-        "asked about for the first time"
+        description="The last revision of the log that has been read; less than `revision` at the "
+        "first request for a long history"
     )
     items: list[Finding]
-    omitted: int = Field(description="Findings of less weight, beyond the bound")
+    omitted: int = Field(description="Number of findings of lower severity beyond the bound")

@@ -11,7 +11,7 @@ class ReplayEvent(Model):
     revision: int
     time: str
     type: str
-    object: str = Field(description="Resource, group, namespace and name; empty where hidden")
+    object: str = Field(description="Resource, group, namespace and name; empty if hidden")
 
 
 class ReplayConflict(Model):
@@ -22,42 +22,46 @@ class ReplayConflict(Model):
     time: str
     object: str
     conflict: str = Field(description="other-object, deleted-here, fields or held")
-    places: list[str] = Field(description="Fields or finalizers that stay as clients have them")
+    places: list[str] = Field(description="Fields or finalizers that keep the values of clients")
     message: str
 
 
 class Replay(Model):
-    """How a paced replay stands. A history that no paced replay of this server shows has the state
-    `none`.
+    """The state of a paced replay. If no paced replay of this server shows the history, the state
+    is `none`.
     """
 
     history: str
     state: str = Field(description="running, paused, ended or none")
     source: str = Field(default="", description="The recording")
     speed: str = Field(default="", description="Such as 10x, or max")
-    moment: str = Field(default="", description="Where it stands in the recording")
+    moment: str = Field(default="", description="The current instant in the recording")
     revision: int = Field(default=0, description="Last recorded revision shown")
     begin: str = Field(default="", description="Instant at which the replay begins")
     end: str = Field(default="", description="Instant at which it ends")
     end_revision: int = 0
     shifts_times: bool = False
-    shown: int = Field(default=0, description="Events shown since the last move backwards")
-    conflicts: int = Field(default=0, description="Conflicts since then")
+    shown: int = Field(
+        default=0, description="Number of events shown since the last move backwards"
+    )
+    conflicts: int = Field(
+        default=0, description="Number of conflicts since the last move backwards"
+    )
     next: ReplayEvent | None = Field(default=None, description="The next event of the recording")
     latest_conflicts: list[ReplayConflict] = Field(default_factory=list)
-    problem: str = Field(default="", description="Why nothing can be shown at present")
+    problem: str = Field(default="", description="The reason why no event can be shown now")
 
 
 class ReplayStep(Model):
-    """Which event to stop after; without fields the next one about any object."""
+    """The event to stop after; without fields, the next event about any object."""
 
     object: str = Field(default="", description="KIND/[NAMESPACE/]NAME")
     decision: bool = Field(default=False, description="The next recorded decision")
 
 
 class ReplayOrder(Model):
-    """Body of `POST /redra/v1/histories/{history}/replay`. Fields that are absent change nothing;
-    the order is: speed and pause, then move, then step.
+    """Body of `POST /redra/v1/histories/{history}/replay`. Absent fields change nothing. The order
+    is: speed and pause, then move, then step.
     """
 
     speed: str = Field(default="", description="1x, 10x, any number, max, or step")

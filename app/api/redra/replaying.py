@@ -79,7 +79,7 @@ class ReplayApi:
             if wanted.seek != "":
                 await player.seek(str(wanted.seek))
             if step is not None and await player.step(step) is None:
-                raise NotFound("there is no such event before the end of what is played")
+                raise NotFound("there is no such event before the end of the replay")
         except RevisionTooLarge as problem:
             raise NotFound(str(problem)) from problem
         except InputError as problem:

@@ -226,7 +226,7 @@ class RedraApi:
             return
         if runtime.info.id != own.info.id and split_service_account(actor.user):
             raise Forbidden(
-                f'{actor.user} is known in history "{own.info.name}" alone, and may not read '
+                f'{actor.user} is known only in history "{own.info.name}", and may not read '
                 f'"{runtime.info.name}"'
             )
         reader = self._authorizer.reader(runtime, actor)
@@ -368,7 +368,7 @@ class RedraApi:
     async def _head(self, inquiry: Inquiry) -> Response:
         """The head of a history at the moment, signed by this server."""
         if self._sign is None:
-            raise NotFound("this server signs no heads")
+            raise NotFound("this server does not sign heads")
         info = inquiry.runtime.info
         head = await heads.head_at(inquiry.runtime.log, info, inquiry.moment, option="at")
         return _encoded(self._sign(info.name, head).to_json())

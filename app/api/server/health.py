@@ -42,7 +42,7 @@ class Health:
             return Response(text.encode(), status=503, content_type=TEXT)
         notes = [f"{broken.info.name}: {broken.cause}" for broken in self._histories.broken()]
         for replaced in self._histories.replaced():
-            notes.append(f"{replaced.info.name}: read anew because {replaced.cause}")
+            notes.append(f"{replaced.info.name}: read again because {replaced.cause}")
         for runtime in self._histories.open_runtimes():
             notes += [f"{runtime.info.name}: {note}" for note in runtime.notes()]
         return Response("\n".join(("ok", *notes, "")).encode(), content_type=TEXT) if notes else _OK

@@ -35,7 +35,7 @@ class LivePages:
     def follow(self, runtime: HistoryRuntime, moment: str) -> Stream:
         """The event stream of a history. Raises BadRequest for its past, TooManyRequests."""
         if moment:
-            raise BadRequest("only the present is followed: leave the moment out")
+            raise BadRequest("only the present can be followed: leave the moment out")
         if self.running >= self._bounds.streams_max:
             raise TooManyRequests(
                 f"more than {self._bounds.streams_max} pages follow histories",

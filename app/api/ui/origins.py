@@ -37,4 +37,6 @@ def _host(request: Request) -> str:
 
 
 def _foreign(origin: str) -> Forbidden:
-    return Forbidden(f'forms are taken from this server\'s own pages, not from "{origin[:100]}"')
+    return Forbidden(
+        f'forms are accepted only from this server\'s own pages, not from "{origin[:100]}"'
+    )

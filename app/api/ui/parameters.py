@@ -63,7 +63,7 @@ def check(request: Request, part: str) -> None:
             raise BadRequest(f'{name} must be true or false, not "{values[0][:64]}"')
     for name in sorted(given & NEEDS.keys()):
         if NEEDS[name] not in given:
-            raise BadRequest(f'the parameter "{name}" means nothing without "{NEEDS[name]}"')
+            raise BadRequest(f'the parameter "{name}" has no effect without "{NEEDS[name]}"')
 
 
 def _others(name: str, names: tuple[str, ...]) -> str:

@@ -124,7 +124,7 @@ class Pages:
         if place.path == "/redra/v1/histories":
             parameters.check(request, "")
             if request.method not in ("GET", "HEAD"):
-                raise MethodNotAllowed("this page is only read")
+                raise MethodNotAllowed("this page is read-only")
             items = [one.model_dump() for one in await self._api.histories(actor)]
             return shown(histories.page(items))
         part = place.path.rpartition("/")[2]
@@ -139,7 +139,7 @@ class Pages:
             origins.check_own(request)
             make = _FORMS[part]
         elif request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed("this page is only read")
+            raise MethodNotAllowed("this page is read-only")
         if "moment" in request.query:
             return _pinned(request, place, part)
         runtime = await self._histories.open(place.history)
@@ -382,7 +382,7 @@ def _to_take_away(inquiry: Inquiry, report: bytes) -> Response:
 
 def problem(refusal: Exception, code: int) -> Response:
     """The page for an error; for a mistake in redra it shows only the type of the error."""
-    title = _TITLES.get(code, "Something is wrong")
+    title = _TITLES.get(code, "Something went wrong")
     text = f"Internal error: {type(refusal).__name__}"
     if isinstance(refusal, RedraError):
         text = getattr(refusal, "message", "") or str(refusal)
@@ -390,12 +390,12 @@ def problem(refusal: Exception, code: int) -> Response:
 
 
 _TITLES = {
-    400: "This cannot be asked",
+    400: "The request cannot be answered",
     401: "Who are you?",
-    403: "Not for you",
+    403: "Access denied",
     404: "Not found",
-    405: "Pages are only read",
-    503: "Not at present",
+    405: "Pages are read-only",
+    503: "Not available now",
 }
 
 

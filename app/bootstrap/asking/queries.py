@@ -41,7 +41,7 @@ def no_history(name: str, names: list[str]) -> InputError:
     history, mark, moment = name.partition("@")
     if mark and history in names:
         return InputError(
-            f"{name!r} names a moment, and this is about a history as a whole",
+            f"{name!r} names a moment, but this question is about a whole history",
             cure=f"leave out @{moment}",
         )
     from app.analysis import scope
@@ -52,7 +52,7 @@ def no_history(name: str, names: list[str]) -> InputError:
     elif not cure and len(names) <= NAMED_MAX:
         cure = f"choose from {', '.join(names)}"
     elif not cure:
-        cure = f"`redra histories` lists the {len(names)} that there are"
+        cure = f"`redra histories` lists all {len(names)} histories"
     return InputError(f"there is no history {name!r}", cure=cure)
 
 

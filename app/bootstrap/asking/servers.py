@@ -123,7 +123,7 @@ def find(
         try:
             own = _of_folder(settings)
         except InputError as problem:
-            note(f"the server of the data folder is not asked: {problem}")
+            note(f"the server of the data folder is not queried: {problem}")
             return None
         return (
             None if own is None else Server(connection=_connection(own, settings), is_named=False)
@@ -138,7 +138,7 @@ def find(
     token = settings.server_token
     if token and not _has_token(settings, wanted):
         token = ""
-        note(f"REDRA_SERVER_TOKEN is not sent to {wanted}: that is another server, or without TLS")
+        note(f"REDRA_SERVER_TOKEN is not sent to {wanted}: it is another server, or has no TLS")
     login = credentials.of_address(wanted, token=token, authority=settings.server_authority_file)
     return _placed(login, settings)
 
@@ -170,7 +170,7 @@ def _of_context(settings: "Settings", aim: Aim) -> Server:
 
     if aim.server in (AUTO, NONE):
         raise InputError(
-            f"--server {aim.server} and a context of a kubeconfig exclude each other",
+            f"--server {aim.server} and a context of a kubeconfig cannot be combined",
             cure="give one of them",
         )
     paths = aim.kubeconfig or settings.kubeconfig()

@@ -31,7 +31,7 @@ def read(name: str) -> Exhibit:
     """An incident with its story. Raises InputError for an unknown name."""
     if name not in names():
         raise InputError(
-            f"there is no incident {name!r}", cure="`redra incidents list` has all names"
+            f"there is no incident {name!r}", cure="`redra incidents list` lists all names"
         )
     path = folder() / name / DATA
     ((place, tree),) = read_documents(path)

@@ -183,10 +183,10 @@ def _check_same(before: Ran, after: Ran, redacted: redaction.Redaction) -> None:
     pairs = zip_longest(expected, actual)
     number, (left, right) = next((n, pair) for n, pair in enumerate(pairs) if pair[0] != pair[1])
     raise InputError(
-        f"without its names the history is decided otherwise, first at decision {number + 1} "
-        f"of {len(expected)}: {_said(left)} with names, {_said(right)} without",
+        "without its names the history has other decisions, the first at decision "
+        f"{number + 1} of {len(expected)}: {_said(left)} with names, {_said(right)} without",
         place="--redact",
-        cure="make it small before (redra minimise), or export it without --redact",
+        cure="make the history small first (redra minimise), or export it without --redact",
     )
 
 
@@ -259,7 +259,7 @@ def _pytest(
     header = f"It asserts what {release} decided (--expect recorded)."
     if wanted.expect is Expectation.REPAIRED:
         if wanted.never:
-            raise InputError("it does not go with --never", place="--expect repaired")
+            raise InputError("it cannot be combined with --never", place="--expect repaired")
         repair = repairs.repair_of(ran, material)
         never, parts = [f"violation {rule}" for rule in repair.gone], repair.parts
         header = _REPAIRED.format(
@@ -289,7 +289,7 @@ def _pytest(
     said = [f"that the history does not show: {predicate}" for predicate in never]
     under = f" under {repair.fixed}" if repair is not None else ""
     for part, fates in parts.items():
-        what = "what its pods are told" if part == "messages" else f"what becomes of its {part}"
+        what = "the messages of its pods" if part == "messages" else f"the outcome of its {part}"
         said.append(f"{what}{under}, {len(fates)}")
     return text, said
 

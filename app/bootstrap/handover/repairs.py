@@ -95,10 +95,10 @@ def repair_of(ran: Ran, material: Material) -> Repair:
             return replace(repair, parts={"messages": other})
     after = f"no release after {profile_name(ran)}" if later else "no later release"
     raise InputError(
-        f"{after} and no switch repairs a defect that changes what becomes of a pod, a claim or "
-        "a rule here, or what a pod is told",
+        f"{after} and no switch repairs a defect that changes the outcome of a pod, a claim "
+        "or a rule here, or the message of a pod",
         place="--expect",
-        cure="leave it out, or name with --never what must not be shown",
+        cure="leave it out, or use --never to name what must not happen",
     )
 
 

@@ -218,7 +218,8 @@ def _shown(source: Source, settings: Settings, keep: Predicate) -> tuple[Materia
     raise InputError(
         f"history {source.name!r} does not show it: {keep.text}",
         place="--keep",
-        cure="name what it shows; `redra findings` and `redra replay --mode verify` tell it",
+        cure="name a fact of the history; `redra findings` and `redra replay --mode verify` list "
+        "them",
     )
 
 

@@ -18,8 +18,8 @@ from app.service.pacing.player import Player, State
 from app.service.pacing.script import Step
 
 HELP = (
-    "keys: space pause or go on, + and - ten times as fast or slow, 1 as recorded, m as fast as it "
-    "goes, n next event, d next decision, ← and → 10 s back or on, q quit"
+    "keys: space pause or continue, + and - ten times as fast or slow, 1 recorded pace, m "
+    "maximum pace, n next event, d next decision, ← and → 10 s back or forward, q quit"
 )
 SKIP = 10 * SECOND
 _LEFT, _RIGHT = "\x1b[D", "\x1b[C"
@@ -82,7 +82,7 @@ class Keyboard:
                 await player.set_pace(speed=MAX)
             case "n" | "d":
                 if await player.step(Step(is_decision=key == "d")) is None:
-                    self._note("there is no further one before the end")
+                    self._note("there is no other one before the end")
             case "\x1b[D" | "\x1b[C":
                 await self._skip(SKIP if key == _RIGHT else -SKIP)
             case "q":

@@ -53,14 +53,14 @@ class PacedReplay:
         parent = await find_history(store, wanted.history)
         if parent.is_paced:
             raise InputError(
-                f"{parent.name} is a replay itself", cure="name the history that it shows"
+                f"{parent.name} is itself a replay", cure="name the history that it shows"
             )
         span = await self._span(parent)
         info = await store.log.find_history(stage.name_of(parent.name))
         if info is not None and info.parent != parent.id:
             raise InputError(
-                f"{info.name} is no replay of this {parent.name}: it shows another history, which "
-                "had this name before",
+                f"{info.name} is not a replay of this {parent.name}: it shows another "
+                "history, which had this name before",
                 cure=f"delete or rename {info.name}",
             )
         is_new = info is None
@@ -107,7 +107,7 @@ class PacedReplay:
             raise
         except RedraError as problem:
             await self.release()
-            self._note(f"{player.info.name} is played no more: {problem}")
+            self._note(f"{player.info.name} is no longer played: {problem}")
             if self._wanted.ends:
                 end()
 
@@ -179,7 +179,7 @@ class PacedReplay:
                 await anyio.sleep(min(0.5, seconds / 4))
         raise InputError(
             f"another process plays {self._wanted.history}",
-            cure="stop it, or change its pace by its /redra/v1",
+            cure="stop it, or change its pace at its /redra/v1",
         )
 
     async def _renew(self, player: Player) -> None:

@@ -48,7 +48,7 @@ async def answer(
     elif not is_allocated:
         users = claim_reasons.users_of(evidence.views, key, tree)
         if not users:
-            children.append(Reason(text="no pod uses the claim, so nobody asks for devices"))
+            children.append(Reason(text="no pod uses the claim, so no devices are requested"))
         for user in users[:1]:
             user_answer = await _of_user(evidence, replace(question, kind="pod", name=user))
             if user_answer is not None:
@@ -92,14 +92,17 @@ async def _choice(
     """The reasons for these devices: the allocation, recomputed at the moment it was made."""
     moment = choices.moment_of(events, tree)
     if moment is None or not users:
-        return Choice(children=(Reason(text="who chose these devices is not in the history"),))
+        return Choice(children=(Reason(text="the history does not show who chose these devices"),))
     decisions = await evidence.decisions(pod_key(key.namespace, users[0]), until=moment)
     before = choices.revision_before(decisions, moment)
     node = choices.node_of(evidence.views, key.namespace, users[0], tree)
     views = await evidence.views_at(before)
     pod = views.objects.get(pod_key(key.namespace, users[0]))
     if pod is None or not node:
-        text = "the pod or its node is not known from then, so the choice is not made again"
+        text = (
+            "the state of the pod or its node at that time is not known, so the choice is not "
+            "made again"
+        )
         return Choice(children=(Reason(text=text),))
     reasons = pod_reasons.waiting(
         evidence.rules, views, pod, evidence.bounds, now=Instant(0), node=node, help=False
@@ -107,7 +110,7 @@ async def _choice(
     try:
         chosen = await drive(reasons)
     except NotFound:
-        text = f"node {node} is not known from then, so the choice is not made again"
+        text = f"node {node} has no known state at that time, so the choice is not made again"
         return Choice(children=(Reason(text=text),))
     choice = choices.compared(chosen, key, tree, before)
     children = await drive(selected.told(views, choice.children))

@@ -244,7 +244,7 @@ def _beside_refusal(placed: PodFindings) -> str:
     """The text of findings that a recorded refusal contradicts, if any node would take the pod."""
     if all(node.text for node in placed.nodes):
         return placed.text
-    return f"refused by the recorded scheduler; asked again, {placed.text}"
+    return f"refused by the recorded scheduler; tried again, {placed.text}"
 
 
 def _outcome(tree: JsonObject) -> str:

@@ -1,4 +1,4 @@
-"""Why the recorded scheduler refused a pod that its nodes would take when they are asked again.
+"""Why the recorded scheduler refused a pod that its nodes would take when they are tried again.
 
 Two reasons are in no object of that moment. Devices may have been in flight: promised to pods whose
 claims were written a little later. And the recorded scheduler may have seen DeviceTaintRules where
@@ -32,10 +32,10 @@ LATER_MAX = 200
 """Events after a recorded refusal that are searched for allocations that were in flight."""
 
 IN_FLIGHT_MAX = 4
-"""The number of later allocations after which the nodes are asked again, one after the other."""
+"""The number of later allocations after which the nodes are tried again, one after the other."""
 
 NODES_MAX = 200
-"""The number of nodes up to which they are asked again."""
+"""The number of nodes up to which they are tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ async def told(evidence: Evidence, pod: ObjectKey, verdict: SchedulerMessage) ->
     then = await evidence.views_at(refused)
     nodes = then.objects.count(*api_resources.NODES)
     if nodes > NODES_MAX:
-        text = f"why it was refused is not known: {nodes} nodes are too many to be asked again"
+        text = f"why it was refused is not known: {nodes} nodes are too many to be tried again"
         return Reason(text=text, is_kept=True)
     later = await _allocated_later(evidence, pod, then)
     variants = [*_variants(evidence, then)]
@@ -78,8 +78,8 @@ async def told(evidence: Evidence, pod: ObjectKey, verdict: SchedulerMessage) ->
         tried.append(f"after each of {counts.of(len(later), 'later allocation')}")
     if len(variants) > 1:
         tried.append("with and without DeviceTaintRules")
-    text = f"why it was refused is not known: asked again {', '.join(tried)}, the nodes say "
-    return Reason(text=f"{text}otherwise", is_kept=True)
+    text = f"why it was refused is not known: tried again {', '.join(tried)}, the nodes give "
+    return Reason(text=f"{text}another answer", is_kept=True)
 
 
 def _possible(variant: _Variant, in_flight: list[Event], refused: int) -> Reason:
@@ -92,9 +92,9 @@ def _possible(variant: _Variant, in_flight: list[Event], refused: int) -> Reason
             "in flight"
         )
     if not parts:
-        text = f"asked again as of revision {refused}, the nodes say the same: it is otherwise now"
+        text = f"tried again as of revision {refused}, the nodes give the same answer; now they give another"
         return Reason(text=text, is_kept=True)
-    text = f"a possible cause, with which the nodes say the same: {', and '.join(parts)}"
+    text = f"a possible cause, with which the nodes give the same answer: {', and '.join(parts)}"
     revision = in_flight[-1].revision if in_flight else 0
     about = in_flight[-1].key if in_flight else None
     return Reason(text=text, revision=revision, about=about, is_kept=True)

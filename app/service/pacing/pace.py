@@ -36,7 +36,7 @@ def parse_speed(text: str) -> float:
         speed = math.nan
     if not SPEED_MIN <= speed <= SPEED_MAX:
         raise InputError(
-            f"{text!r} is no speed",
+            f"{text!r} is not a speed",
             place="speed",
             cure=f"choose 1x, 10x, any number from {SPEED_MIN} to {SPEED_MAX:.0f}, max or step",
         )

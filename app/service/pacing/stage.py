@@ -81,7 +81,7 @@ async def first_state(log: EventLog, parent: HistoryInfo) -> Target:
             last = event
         after = events[-1].revision
     if last is None:
-        raise InputError(f"history {parent.name} has no event that could be shown again")
+        raise InputError(f"history {parent.name} has no events to replay")
     return Target(revision=last.revision, time=last.stamp.time)
 
 
@@ -108,7 +108,7 @@ async def turn(
             raise InputError(
                 f"the move to revision {target.revision} of {parent.name} changes more than "
                 f"{changes_max} objects",
-                cure="move to a nearer moment, delete the replay to begin anew, or raise "
+                cure="move to a nearer moment, delete the replay to start again, or raise "
                 "REDRA_REPLAY_CHANGES_MAX",
             )
 

@@ -187,7 +187,8 @@ class Follower:
             return Audit.AGREES
         self._lose(
             f"a watch lost changes: at resource version {version} the cluster has "
-            f"{len(differing)} objects otherwise than recorded, such as {differing[0]}"
+            f"{len(differing)} objects that differ from the recorded ones, such as "
+            f"{differing[0]}"
         )
         self._whole = anyio.Event()
         self._watching.cancel()
@@ -300,9 +301,9 @@ class Follower:
             if self._is_listed and not self._has_gap:
                 self._has_gap = True
                 await self._lost(
-                    f"{self._reason or 'the recording did not go on where it had ended'}; what "
-                    f"happened to {self.kind.name} up to resource version {page.version} is not "
-                    "recorded, what exists then is listed"
+                    f"{self._reason or 'the recording did not continue where it had ended'}; "
+                    f"changes of {self.kind.name} up to resource version {page.version} are "
+                    "not recorded; the objects that exist then are listed"
                 )
             for sighting in page.sightings:
                 await self._compare(sighting, listed)

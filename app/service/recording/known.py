@@ -37,12 +37,12 @@ class KnownObjects:
         """Why a watched change does not follow from the known objects; empty if it does."""
         known = self.objects.get((record.namespace, record.name))
         if record.op is Op.ADDED:
-            return "" if known is None else f"{record.key} was created, and it was there already"
+            return "" if known is None else f"{record.key} was created, but it already existed"
         if known is None:
             what = "deleted" if record.op is Op.DELETED else "changed"
-            return f"{record.key} was {what}, and it was never created"
+            return f"{record.key} was {what}, but it was never created"
         if known[0] != record.uid:
-            return f"{record.key} is another object than before, and nobody deleted the other"
+            return f"{record.key} is a new object, but the one before it was never deleted"
         return ""
 
     def difference(self, record: Record) -> tuple[bool, Record | None]:

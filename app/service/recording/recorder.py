@@ -99,11 +99,11 @@ async def look(
     common = [kind for kind in kinds if kind.name in listed][:1] if unknown else []
     probed = await snapshot.probe(source, [*common, *unknown], bounds.snapshot)
     if not listed and not any(not start.is_denied for start in probed.starts.values()):
-        first = next(iter(probed.denied.values()), "it serves none of the kinds")
+        first = next(iter(probed.denied.values()), "it serves none of the kinds to record")
         raise InputError(
-            f"nothing of this cluster may be read: {first}",
+            f"no kind of this cluster may be read: {first}",
             place=source.name,
-            cure="give the identity the ClusterRole that `redra record --rbac` prints",
+            cure="grant the user the ClusterRole that `redra record --rbac` prints",
         )
     return FirstLook(identity=identity, kinds=tuple(kinds), missing=tuple(missing), probed=probed)
 

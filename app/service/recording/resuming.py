@@ -66,7 +66,7 @@ async def _reports(log: EventLog, info: HistoryInfo, head: Head) -> tuple[Event,
         or (json_tree.text(opening[0].object, "format") != FORMAT)
     ):
         raise InputError(
-            f"the history {info.name!r} exists and is no recording of a cluster",
+            f"the history {info.name!r} exists and is not a recording of a cluster",
             place="--history",
             cure="choose another name",
         )

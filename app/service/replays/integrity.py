@@ -180,7 +180,7 @@ class IntegrityCheck:
         """Check that the event that begins a fork holds the fork's settings."""
         forked = self._forked
         if forked is None:
-            self._note("no event says that the history was forked, and with which settings")
+            self._note("no event records the fork of the history and its settings")
             return
         try:
             tree = msgspec.json.decode(forked.object)
@@ -198,8 +198,8 @@ class IntegrityCheck:
             )
         elif self._verdict(signed) == _DIFFERS:
             self._note(
-                f"the log has another hash at revision {signed.revision} than the signed head: it "
-                "was written anew"
+                f"the log has another hash at revision {signed.revision} than the signed "
+                "head: it was rewritten"
             )
 
     def _verdict(self, signed: SignedHead) -> str:

@@ -61,8 +61,8 @@ class SnapshotAudit:
             return
         if not self._is_same(parts[1]):
             self.problems.append(
-                f"the state that is kept at revision {event.revision} is not what the log gives; "
-                "`redra rebuild` makes it anew"
+                f"the stored state at revision {event.revision} is not that of the log; "
+                "`redra rebuild` makes it again"
             )
 
     def _is_same(self, state: bytes) -> bool:

@@ -103,7 +103,7 @@ def test_credentials_of_a_context_are_not_sent_where_others_read_them(tmp_path: 
     file = kubeconfig(tmp_path / "config", "http://redra.example.com:8080")
     code, _, error = redra("histories", "--context", "c", "--kubeconfig", file)
     assert code == 2
-    assert "where all can read them" in error
+    assert "which is not encrypted" in error
 
 
 @pytest.mark.parametrize(

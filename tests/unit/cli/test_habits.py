@@ -30,6 +30,6 @@ def test_watching_and_labels_are_refused_with_what_does_it(
 def test_all_namespaces_are_what_answers_are_about(words: tuple[str, ...], tmp_path: Path) -> None:
     plain = redra(*words, data=tmp_path)
     assert plain[0] == 2, "nothing is here"
-    assert "no data of redra is here" in plain[2]
+    assert "the folder has no data of redra" in plain[2]
     for option in ("--all-namespaces", "-A"):
         assert redra(*words, option, data=tmp_path) == plain

@@ -125,7 +125,7 @@ async def test_signed_head_of_a_bundle_stays_with_the_history(tmp_path):
     [
         (lambda head: {**head, "revision": 4}, InputError, "signature of the head is wrong"),
         (lambda head: {**head, "signature": "AAAA"}, InputError, "signature of the head is wrong"),
-        (lambda head: {**head, "key": "ed25519:AAAA"}, InputError, "is no key such as"),
+        (lambda head: {**head, "key": "ed25519:AAAA"}, InputError, "is not a key such as"),
         (lambda head: {"kind": "other"}, InputError, "it is no signed head"),
     ],
 )
@@ -267,7 +267,7 @@ async def test_cut_bundle_is_refused(tmp_path):
 
 async def test_taken_name_is_refused_before_anything_is_read(tmp_path):
     log, _, path, _ = await exported(tmp_path)
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="already exists"):
         await exporting.import_bundle(
             log, BundleReader(path, DEFAULT_LIMITS), name="one", created=Instant(1)
         )

@@ -36,7 +36,7 @@ Spec:
 Events:                    <none>
 """
 LINES = PAGE.splitlines()
-COPIED = "what stands here as ... was left out by whoever copied it"
+COPIED = "the ... stands for a part that was left out of the copy"
 
 
 def read(folder, text):

@@ -189,7 +189,7 @@ def test_file_that_is_not_opened_is_a_loss_that_says_what_it_is(tmp_path, name):
         assert history.refused_places == [
             (
                 "closed",
-                f"it is {name}, which is not opened here; take out what it holds, and give that",
+                f"it is {name}, which redra does not open; unpack it, and import the files in it",
             )
         ]
     with pytest.raises(InputError, match=name):

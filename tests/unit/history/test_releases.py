@@ -9,8 +9,7 @@ from tests.unit.history.worlds import CLAIMS, PODS, audit, tree, write_lines
 
 NODES = ("", "v1", "nodes", "Node")
 SILENT = (
-    "the recording does not say of which release it is: the history imitates 1.37; "
-    "--profile names another"
+    "the recording does not name its release: the history imitates 1.37; --profile names another"
 )
 
 
@@ -107,9 +106,8 @@ SCHEDULER = "kube-scheduler/v1.36.2 (linux/amd64) kubernetes/8e16b12/scheduler"
             asked_by("kube-scheduler/v1.31.0"),
             "1.34",
             [
-                "the history imitates 1.34: kube-scheduler was v1.31.0 "
-                "(user agents, once, at audit.log:1), which no profile is like; "
-                "the nearest is taken"
+                "the history imitates 1.34: kube-scheduler was v1.31.0 (user agents, once, at "
+                    "audit.log:1), which no profile imitates; the nearest is used"
             ],
         ),
         (asked_by("kubectl/v1.35.0"), "1.37", [SILENT]),
@@ -142,8 +140,8 @@ async def test_release_is_taken_from_what_the_recording_says(tmp_path, lines, pr
             ["kube-scheduler/v1.31.0 (linux)"],
             "1.34",
             [
-                "the history imitates 1.34, but kube-scheduler was v1.31.0 "
-                "(user agents, once, at audit.log:1); no profile is like it"
+                "the history imitates 1.34, but kube-scheduler was v1.31.0 (user agents, "
+                "once, at audit.log:1); no profile imitates it"
             ],
         ),
         (["kube-scheduler/v1.36.9 (linux)"], "1.36", []),

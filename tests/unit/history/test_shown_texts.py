@@ -118,7 +118,7 @@ def test_text_in_utf_16_needs_no_mark(tmp_path, encoding):
 @pytest.mark.parametrize("words", ["[truncated]", "... (output truncated)", "<truncated>"])
 def test_text_that_says_that_it_was_cut_has_a_loss(tmp_path, words):
     _, lost = read(tmp_path, f"see\n\n{CLAIM}{words}\n")
-    assert lost == [f"text:{len(LINES) + 3}: what stood here was cut off, as the text says"]
+    assert lost == [f"text:{len(LINES) + 3}: the text says that a part was cut off here"]
 
 
 def test_sections_of_helm_are_no_fields(tmp_path):

@@ -99,7 +99,7 @@ def test_unmarked_list_ends_where_keys_stop_rising(tmp_path):
             ("BASELINE", "a"),
             ("ADDED", "b"),
         ]
-        assert any("the first events are taken as it" in note for note in recorded.notes)
+        assert any("the first events are taken as the list" in note for note in recorded.notes)
         assert any(note.endswith(": 2 events") for note in recorded.notes)
 
 

@@ -94,7 +94,7 @@ def test_dots_for_what_was_left_out_are_named_and_the_rest_is_read(tmp_path, dot
     records, lost = read(tmp_path, f"see\n```\n{text}```\n")
     assert records[0].object["spec"]["devices"]["requests"][0]["name"] == "gpu"
     assert len(lost) == 1
-    assert lost[0].startswith("text:8: what stands here as ... was left out")
+    assert lost[0].startswith("text:8: the ... stands for a part that was left out")
 
 
 def test_end_of_a_document_in_a_stream_stays_an_end(tmp_path):

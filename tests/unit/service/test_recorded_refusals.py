@@ -1,4 +1,4 @@
-"""Refusals of a recorded scheduler that its nodes, asked again, contradict."""
+"""Refusals of a recorded scheduler that its nodes, tried again, contradict."""
 
 from collections.abc import Sequence
 
@@ -78,7 +78,9 @@ async def told(
 async def test_devices_in_flight_are_a_possible_cause() -> None:
     cluster = crowded(devices=1)
     text = await told(cluster, before_allocation(cluster))
-    assert text.startswith("a possible cause, with which the nodes say the same: devices that were")
+    assert text.startswith(
+        "a possible cause, with which the nodes give the same answer: devices that were"
+    )
     assert "written for claim default/a-" in text
 
 
@@ -86,8 +88,8 @@ async def test_cause_of_a_refusal_that_nothing_explains_is_not_known() -> None:
     cluster = crowded(devices=3)
     text = await told(cluster, before_allocation(cluster))
     assert text == (
-        "why it was refused is not known: asked again as of the refusal, after each of 1 later "
-        "allocation, the nodes say otherwise"
+        "why it was refused is not known: tried again as of the refusal, after each of 1 later "
+        "allocation, the nodes give another answer"
     )
 
 
@@ -97,7 +99,7 @@ async def test_cause_of_a_refusal_that_nothing_explains_is_not_known() -> None:
         ("NoSchedule", "the recorded scheduler saw DeviceTaintRules, unlike its release (C24)"),
         (
             "None",
-            "why it was refused is not known: asked again as of the refusal, with and without",
+            "why it was refused is not known: tried again as of the refusal, with and without",
         ),
     ],
 )
@@ -133,7 +135,7 @@ async def test_recording_whose_scheduler_was_repaired_has_its_refusal_explained(
         log, info, await views_at(Revision(492)), CelCompiler(), profile, views_at=views_at
     )
     answer = await explainer.why(Question(kind="pod", namespace="taints", name="n-3"))
-    assert answer.text.startswith("refused by the recorded scheduler; asked again, 2 of 2 nodes")
+    assert answer.text.startswith("refused by the recorded scheduler; tried again, 2 of 2 nodes")
     (verdict,) = [one for one in answer.reason.children if "recorded scheduler" in one.text]
     text = verdict.children[-1].text
     assert "saw DeviceTaintRules, unlike its release (C24), and devices that were" in text

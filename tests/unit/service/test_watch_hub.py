@@ -126,7 +126,9 @@ def test_end_tells_everybody_to_list_and_watch_again():
         with pytest.raises(Expired) as problem:
             each.take()
         text = str(problem.value)
-        assert text == "the history is read anew, or the server stops; list and watch again"
+        assert text == (
+            "the history is being read again, or the server is stopping; list and watch again"
+        )
 
 
 async def test_iteration_goes_on_with_what_is_published():

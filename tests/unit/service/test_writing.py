@@ -176,7 +176,7 @@ async def test_a_full_queue_refuses_at_once() -> None:
             for number in range(10):
                 tasks.start_soon(create, number)
         assert problems
-        assert all("waiting already" in str(problem) for problem in problems)
+        assert all("already waiting" in str(problem) for problem in problems)
 
 
 async def test_an_object_does_not_grow_beyond_what_is_stored() -> None:
@@ -583,5 +583,5 @@ async def test_what_waits_when_the_writer_stops_is_refused() -> None:
             await anyio.wait_all_tasks_blocked()
     assert told == [
         "a: the writer was stopped",
-        "b: the server is stopping, or reads the history anew",
+        "b: the server is stopping, or is reading the history again",
     ]

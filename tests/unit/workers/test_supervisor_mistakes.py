@@ -97,14 +97,14 @@ async def test_one_odd_object_does_not_stop_the_work_on_others(
     in_fold: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     verb = "folded" if in_fold else "greeted"
-    told = f"ValueError: odd cannot be {verb}; what provoked it is passed over"
+    told = f"ValueError: odd cannot be {verb}; its cause is skipped"
     async with clumsy_at_work(monkeypatch, in_fold=in_fold, calm_seconds=60.0) as (
         history,
         greeted,
     ):
         assert history.troubles == {"namespaces": told}
         assert "odd" not in greeted
-        assert caplog.text.count("passes over") == 1
+        assert caplog.text.count("skips") == 1
 
 
 async def test_trouble_is_over_after_a_calm_while(monkeypatch: pytest.MonkeyPatch) -> None:

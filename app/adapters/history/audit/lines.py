@@ -74,15 +74,15 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
             yield _placed(record, event, times, position, (number, index), state)
     if seen and not index:
         raise InputError(
-            f"in its {counts.of(seen, 'event')} there are only reads, or stages without an answer: "
-            "none tells of a change",
+            f"in its {counts.of(seen, 'event')} there are only reads, or stages without an "
+            "answer: none is a change",
             place=source.name,
             cure="record writes of resource.k8s.io, pods and nodes with level RequestResponse",
         )
     if state.unseen and not state.bodies:
         notes.add(
-            f"{source.name}: none of its {state.unseen} writes has a body: they are gaps of "
-            "known objects"
+            f"{source.name}: none of its {state.unseen} writes has a body: each is a gap of a "
+            "known object"
         )
     elif state.unseen:
         notes.add(f"{source.name}: {state.unseen} writes were recorded without their body")
@@ -265,7 +265,7 @@ def _instant(text: str, name: str, place: str, notes: Notes) -> Instant | None:
             instant = timestamps.parse(_written_out(text, notes))
     except (TimestampError, ValueError) as problem:
         raise InputError(
-            f"{name} is {text[:80]!r}, which is no time",
+            f"{name} is {text[:80]!r}, which is not a time",
             place=place,
             cure="repair the time, or leave the line out",
         ) from problem

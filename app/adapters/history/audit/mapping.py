@@ -200,7 +200,7 @@ def _collection(event: AuditEvent, reference: ObjectRef) -> list[RequestOutcome]
                 namespace=reference.namespace,
                 losses=(Loss.GAP,),
                 quality=Quality.IDENTITY,
-                message="deletecollection: which objects were deleted was not recorded",
+                message="deletecollection: the deleted objects were not recorded",
                 is_after=True,
             )
         ]

@@ -47,7 +47,7 @@ def rows(source: ByteSource) -> Iterator[tuple[str, bytes]]:
         for number, tree in _rows(source):
             yield str(number), msgspec.json.encode(tree)
     except csv.Error as problem:
-        raise InputError(f"it is no table: {problem}", place=source.name) from problem
+        raise InputError(f"it is not a table: {problem}", place=source.name) from problem
 
 
 def _rows(source: ByteSource) -> Iterator[tuple[int, JsonObject]]:

@@ -53,7 +53,7 @@ def parts(source: ByteSource) -> Iterator[ByteSource]:
                 yield unpacking.bytes_source(part, f"{prefix}/{name}", source.limits)
         except (MessageError, LookupError, ValueError, TypeError, AttributeError) as problem:
             raise InputError(
-                f"the letter cannot be taken apart: {problem}",
+                f"the parts of the letter cannot be read: {problem}",
                 place=prefix,
                 cure="save its attachments, and give them",
             ) from problem

@@ -391,7 +391,7 @@ class BundleReader:
                 raise InputError(
                     f"a signed head is at revision {missing.revision}, the events end at {count}",
                     place=self.name,
-                    cure="take the bundle as it was exported",
+                    cure="use the bundle as it was exported",
                 )
         claims = (
             ("events", count),
@@ -416,7 +416,7 @@ class BundleReader:
         content = self._entries[MANIFEST].whole()
         manifest: object = json_text.decode(content, f"{self.name}/{MANIFEST}", self._limits)
         if not isinstance(manifest, dict):
-            raise InputError("the manifest is no object", place=self.name)
+            raise InputError("the manifest is not an object", place=self.name)
         if manifest.get("bundle") != BUNDLE:
             raise InputError("the manifest is not that of a history bundle", place=self.name)
         if manifest.get("version") != VERSION:

@@ -132,10 +132,10 @@ def _no_object(tree: JsonObject, path: str) -> str:
     """The reason why a document is not an object; empty for an object or a part of one."""
     kind = tree.get("kind")
     if kind in kinds.NOT_OBJECTS and kind != "Table":
-        return f"answers of kind {kind}, which are no objects"
+        return f"answers of kind {kind}, which are not objects"
     if not isinstance(tree.get("metadata"), dict):
         named = f"of kind {kind} " if isinstance(kind, str) and kind else ""
-        return f"documents {named}without metadata, which are no objects"
+        return f"documents {named}without metadata, which are not objects"
     if not kind and path_kinds.kind_of(path) is None and not path_kinds.is_reported(tree):
         return "documents without a kind, in the document or in the name of the file"
     return ""

@@ -92,7 +92,9 @@ def _answers(source: ByteSource, number: int, notes: Notes) -> Iterator[_Answer]
             stored = msgspec.convert(value, _Stored)
             moment = timestamps.parse(stored.captured_at)
         except (msgspec.ValidationError, TimestampError) as problem:
-            raise InputError(f"it is no record of a capture: {problem}", place=place) from problem
+            raise InputError(
+                f"it is not a record of a capture: {problem}", place=place
+            ) from problem
         path = stored.api_path
         body = _body(stored.response_body, source)
         if path.endswith(_NOT_OBJECTS) or "?as=" in path or path.startswith("/openapi/"):
@@ -100,7 +102,7 @@ def _answers(source: ByteSource, number: int, notes: Notes) -> Iterator[_Answer]
         elif stored.response_code not in (200, 201) or body is None:
             notes.pass_over(source.name, "answers without objects")
         elif body.get("kind") in kinds.NOT_OBJECTS:
-            notes.pass_over(source.name, f"answers of kind {body['kind']}, which are no objects")
+            notes.pass_over(source.name, f"answers of kind {body['kind']}, which are not objects")
         else:
             yield _Answer(
                 moment=moment,

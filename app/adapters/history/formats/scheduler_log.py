@@ -115,7 +115,7 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
                 message=message,
             )
     if others:
-        notes.pass_over(source.name, "lines and entries that tell of no attempt", others)
+        notes.pass_over(source.name, "lines and entries about no attempt", others)
 
 
 _Told = tuple[_Attempt, Instant | None]

@@ -120,5 +120,5 @@ def _decode(source: ByteSource) -> dict[str, Any]:
             raise InputError(f"it is not MessagePack: {problem}", place=source.name) from problem
         json_text.check_depth(value, source.name, source.limits)
     if not isinstance(value, dict):
-        raise InputError("the trace is no map", place=source.name)
+        raise InputError("the trace is not a map", place=source.name)
     return value

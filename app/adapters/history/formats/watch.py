@@ -303,7 +303,7 @@ def _conclude(summary: TypeSummary, run: _Run, place: str, notes: Notes) -> None
             summary.first, summary.list_version = comparable, version
     if summary.is_guess and summary.baseline:
         notes.add_alike(
-            "no mark ends the list of what existed, so the first events are taken as it",
+            "no mark ends the list of existing objects, so the first events are taken as the list",
             f"{place}: {counts.of(summary.baseline, 'event')}",
         )
 

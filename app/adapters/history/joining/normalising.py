@@ -67,7 +67,7 @@ def check_object(record: Record, tree: JsonObject, schemas: Schemas) -> None:
 
 def _normal(record: Record, options: ReadOptions, notes: Notes) -> Record | None:
     if record.group in _QUESTIONS:
-        notes.count(f"questions left out, which no server stores: {_kind_name(record)}")
+        notes.count(f"requests left out that no server stores: {_kind_name(record)}")
         return None
     if record.group == "" and record.resource in ("secrets", "configmaps"):
         return _guarded(record, options, notes)
@@ -81,7 +81,7 @@ def _normal(record: Record, options: ReadOptions, notes: Notes) -> Record | None
                 cure="leave it out, or rewrite it as a released kind",
             )
         if record.op in CHANGES:
-            notes.count(f"kept as it is, a kind not known here: {_kind_name(record)}")
+            notes.count(f"kept as it is, because the kind is not known: {_kind_name(record)}")
         return record
     if kind.group != record.group or (record.namespace and not kind.namespaced):
         namespace = record.namespace if kind.namespaced else ""
@@ -108,7 +108,7 @@ def _converted(record: Record, tree: JsonObject, kind: Kind) -> Record:
         converted = conversion.convert(tree, kind, recorded, kind.storage_api_version)
     except Rejected as problem:
         raise InputError(
-            problem.message, place=record.place, cure="convert it with the tools of its time"
+            problem.message, place=record.place, cure="convert it with tools of its release"
         ) from problem
     losses = _conversion_losses(tree)
     if not losses:

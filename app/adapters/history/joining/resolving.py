@@ -310,7 +310,7 @@ class Resolver:
         )
 
     def _late(self, record: Record) -> Record:
-        self._notes.count("records about an object that was gone already")
+        self._notes.count("records about an object that was already deleted")
         return _replace(record, op=Op.CONTEXT, object=None, effect=None, message="it was gone")
 
     def _was_missed(self, record: Record, known: _Known) -> bool:

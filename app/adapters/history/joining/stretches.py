@@ -124,8 +124,8 @@ def _note_beginning(spool: Spool, epochs: dict[int, _Epoch], notes: Notes) -> No
     if not unknown:
         return
     message = (
-        f"the log began late: something is written in namespace {unknown[0]}, which nobody made "
-        "in it, so any object may have been there before"
+        f"the log began late: an object is written in namespace {unknown[0]}, whose creation "
+        "the log does not have, so any object may have existed before"
     )
     notes.add(message)
     witness = spool.row(_first_row(spool)).record
@@ -263,8 +263,8 @@ def _put(spool: Spool, number: int, epoch: _Epoch, stretch: list[_Missing], note
     witness = spool.row(min(stretch).row).record
     keys = {one.key for one in stretch}
     message = (
-        f"a stretch of the log is missing: later lines tell of writes of {len(keys)} objects "
-        "that no line shows, so others may have been written, too"
+        f"a stretch of the log is missing: later lines show that {len(keys)} objects were "
+        "written by no line of the log, so other objects may have been written, too"
     )
     notes.count("stretches that are missing in the log, in which any object may have changed")
     last = epoch.versions[bisect_left(epoch.versions, before) - 1]

@@ -60,9 +60,7 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
         size = _check_digest(buffer, size, source.name)
         bolt = BoltFile(buffer, size, source.name)
         compacted = _compacted(bolt)
-        notes.add(
-            f"{source.name}: compacted at revision {compacted}; every write after it is there"
-        )
+        notes.add(f"{source.name}: compacted at revision {compacted}; every later write is present")
         yield from _records(bolt, compacted, source, number, options, notes)
 
 
@@ -115,7 +113,7 @@ def entry_records(
     place = f"{source.name}:{position}"
     path = _path(entry.key)
     if not path or path.startswith(NOT_OBJECTS):
-        notes.count("keys of the store that are no objects")
+        notes.count("keys of the store that are not objects")
         return
     order_key = (0, comparable_version(str(entry.main)), 0, *order)
     if entry.value is None:
@@ -138,7 +136,7 @@ def entry_records(
         notes.refuse(problem)
         return
     if record is None:
-        notes.count("values of the store that are no objects")
+        notes.count("values of the store that are not objects")
         return
     record = msgspec.structs.replace(record, order_key=order_key)
     known[entry.key] = msgspec.structs.replace(record, object=None)

@@ -95,7 +95,7 @@ def _of_fields(source: ByteSource) -> Iterator[_Pair]:
         match = _FIELD.match(line.rstrip(b"\r"))
         if match is None:
             raise InputError(
-                "it is no field as etcdctl prints them", place=f"{source.name}:{number}"
+                "it is not a field as etcdctl prints them", place=f"{source.name}:{number}"
             )
         if match["name"] == b"Key":
             if pair:

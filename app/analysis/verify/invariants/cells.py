@@ -39,7 +39,7 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
     device = (*pool.id, name)
     path = "/".join(device)
     if held and cluster.stock.is_withdrawn(device):
-        message = f"device {path} is allocated and is published no more"
+        message = f"device {path} is allocated but no longer published"
         objects = _claims(held)
         finding = Finding(
             kind=ViolationKind.OUTSIDE, objects=objects, message=message, pools=(pool.id,)

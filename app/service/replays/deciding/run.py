@@ -52,10 +52,10 @@ from app.service.replays.deciding.late_reports import LateReports
 from app.service.replays.deciding.names import RecordedNames
 from app.service.replays.reconciling import ReplayTimeline
 
-_GONE = "a write from outside about an object that is gone here"
-_ANOTHER = "a write from outside about an object in whose place another one stands here"
-_NOT_NEEDED = "a pod that is not made here: its ReplicaSet has all that it wants"
-_NOT_THAT_FAR = "a kubelet's or driver's write about an object that is not that far here"
+_GONE = "a write from outside to an object that no longer exists here"
+_ANOTHER = "a write from outside to an object that has been replaced by another one here"
+_NOT_NEEDED = "a pod that is not created here: its ReplicaSet has all its replicas"
+_NOT_THAT_FAR = "a write of a kubelet or driver to an object that has not reached that state here"
 
 
 class Run:

@@ -114,7 +114,9 @@ def test_pods_that_are_made_again_are_counted_and_not_placed():
     cluster = drained()
     workload("ReplicaSet", cluster, replicas=2)
     warnings = ask(cluster, ProposedDrain(node="n1")).effects[0].warnings
-    assert warnings[-1] == "2 pods have a controller that makes another, which is not looked at"
+    assert warnings[-1] == (
+        "2 pods have a controller that creates another one, which is not considered"
+    )
 
 
 def test_node_that_is_not_there_is_refused():

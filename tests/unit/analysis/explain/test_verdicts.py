@@ -77,7 +77,7 @@ async def test_each_source_of_a_refusal_is_enough(tmp_path, files, place):
     recorded = answer.details["recorded"]
     assert (recorded["message"], recorded["place"]) == (REFUSED, place)
     assert recorded["agrees"] is None
-    assert answer.text == "refused by the recorded scheduler; no node was recorded to ask again"
+    assert answer.text == "refused by the recorded scheduler; no node was recorded to try again"
 
 
 @pytest.mark.parametrize(
@@ -86,17 +86,17 @@ async def test_each_source_of_a_refusal_is_enough(tmp_path, files, place):
         (
             "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. more",
             True,
-            "asked again, the nodes say the same",
+            "tried again, the nodes give the same answer",
             [],
         ),
         (
             "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
             False,
-            "asked again now, the nodes say otherwise: "
+            "tried again now, the nodes give another answer: "
             "1 node(s) didn't match Pod's node affinity/selector",
             [
-                "why it was refused is not known: asked again as of the refusal, the nodes say "
-                "otherwise"
+                "why it was refused is not known: tried again as of the refusal, the nodes give "
+                "another answer"
             ],
         ),
     ],
@@ -133,4 +133,4 @@ def test_who_wrote_is_said_to_be_unknown_where_nobody_recorded_it():
         body=b"{}",
         stamp=stamp,
     )
-    assert sources.by(event) == "by somebody who was not recorded at 1970-01-01T00:00:00Z"
+    assert sources.by(event) == "by an unrecorded user at 1970-01-01T00:00:00Z"

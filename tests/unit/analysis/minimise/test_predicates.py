@@ -59,15 +59,15 @@ def test_predicate_is_read_as_it_is_written(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "'' is no predicate"),
-        ("wrong", "'wrong' is no predicate"),
+        ("", "'' is not a predicate"),
+        ("wrong", "'wrong' is not a predicate"),
         ("violation nothing", "there is no rule 'nothing'"),
         ("evicted a b", "'a b' is not one pod"),
         ("evicted a because", "there is no text after because"),
-        ("differs profile=1.36", "names no two control planes"),
+        ("differs profile=1.36", "does not name two control planes"),
         ("differs quirk=c8 somehow", "there is no class 'somehow'"),
         ("difference whatever", "there is no class 'whatever'"),
-        ("command", "'command' is no predicate"),
+        ("command", "'command' is not a predicate"),
         ("violation 'x", "it cannot be read"),
     ],
 )

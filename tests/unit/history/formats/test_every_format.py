@@ -212,7 +212,7 @@ def test_attempts_of_a_scheduler_are_observed_requests(tmp_path):
     ]
     assert "1 cannot allocate all claims" in records[1].message
     assert timestamps.micro_text(records[2].observed_at) == "2026-01-02T03:04:06.000004Z"
-    assert any("tell of no attempt" in each for each in left_out)
+    assert any("about no attempt" in each for each in left_out)
 
 
 def test_capture_shows_what_changed_between_two_lists(tmp_path):

@@ -79,7 +79,7 @@ async def test_deletion_of_what_is_played_ends_the_replay_alone(ends: bool) -> N
         await server.histories.delete(PACED, by="alice")
         await server.run(companions)
         (note,) = server.notes
-        assert note.startswith("night~paced is played no more: ")
+        assert note.startswith("night~paced is no longer played: ")
         assert PACED in note.partition(":")[2]
         assert bool(server.ends) == ends
         runtime = await server.histories.open("night")
@@ -93,7 +93,7 @@ async def test_renaming_of_what_is_played_ends_the_replay_alone() -> None:
         await server.histories.rename(PACED, "morning")
         await server.run(companions)
         assert [note.partition(":")[0] for note in server.notes] == [
-            "night~paced is played no more"
+            "night~paced is no longer played"
         ]
 
 
@@ -124,7 +124,7 @@ async def test_replay_of_a_history_that_had_the_name_before_is_refused() -> None
         await server.record()
         paced = await server.histories.info(PACED)
         before = await server.store.log.head(paced.id)
-        with pytest.raises(InputError, match="night~paced is no replay of this night"):
+        with pytest.raises(InputError, match="night~paced is not a replay of this night"):
             await server.play(speed=0.0)
         assert await server.store.log.head(paced.id) == before
 

@@ -30,7 +30,7 @@ def test_what_is_no_speed_is_refused(text: str) -> None:
     if text == "１x":  # a digit of another script is read as a number by Python
         assert parse_speed(text) == 1
         return
-    with pytest.raises(InputError, match="is no speed"):
+    with pytest.raises(InputError, match="is not a speed"):
         parse_speed(text)
 
 
