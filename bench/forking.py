@@ -31,7 +31,7 @@ from app.domain.log import Actor, Draft, EventType, Head, HistoryInfo, Revision
 from app.domain.log.chain import seal
 from app.domain.values.timestamps import Instant
 from app.ports import RuntimePorts
-from app.service.forking import Forker, NewFork
+from app.service.forking import Forker, ForkRequest
 from app.service.runtime import RuntimeBounds
 from bench import figures
 from bench.log import draft
@@ -90,7 +90,7 @@ async def run(lengths: list[int], folder: Path) -> None:
             forker = Forker(ports=ports, rules=rules_of, bounds=RuntimeBounds())
 
             async def fork(parent: HistoryInfo, name: str) -> HistoryInfo:
-                return (await forker.fork(parent, name, "", NewFork(), ACTOR)).info
+                return (await forker.fork(parent, name, "", ForkRequest(), ACTOR)).info
 
             for count in lengths:
                 parent = await filled(log, count)

@@ -27,8 +27,8 @@ from app.ports import RuntimePorts
 from app.service.histories import Histories
 from app.service.pacing import stage
 from app.service.pacing.player import Player
-from app.service.pacing.script import Span
-from app.service.pacing.stage import Target
+from app.service.pacing.script import PlayedSpan
+from app.service.pacing.stage import StageTarget
 from app.service.runtime import RuntimeBounds
 
 SPEEDS = (1, 10, 100)
@@ -81,7 +81,7 @@ async def lags(speed: int, seconds: float, rate: int) -> tuple[float, list[float
         ports=ports, rules=rules_of, bounds=RuntimeBounds(), past_views_max=1, objects_max=10_000
     )
     head = await log.head(parent.id)
-    begin = Target(revision=Revision(OBJECTS), time=START)
+    begin = StageTarget(revision=Revision(OBJECTS), time=START)
     info = await stage.make(log, parent, begin, clock.now())
     player = Player(
         log=log,
@@ -89,7 +89,7 @@ async def lags(speed: int, seconds: float, rate: int) -> tuple[float, list[float
         parent=parent,
         info=info,
         open_runtime=lambda: histories.open(info.name),
-        span=Span(begin=begin, end=Target(revision=head.revision, time=head.time)),
+        span=PlayedSpan(begin=begin, end=StageTarget(revision=head.revision, time=head.time)),
         speed=speed,
     )
     late: list[float] = []

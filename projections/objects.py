@@ -13,7 +13,7 @@ import msgspec
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.pages import Page, Place
 from app.domain.log.projection import Row, RowKey, RowSetHash, Table
-from app.domain.objects.quota.usage import Scopes, Tally
+from app.domain.objects.quota.usage import RunningUsage, Scopes
 from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
@@ -61,7 +61,7 @@ class ObjectsProjection:
         self._changed: set[RowKey] = set()
         self._hash = RowSetHash()
         self._unhashed: set[RowKey] = set()
-        self._tallies: Bounded[str, Tally] = Bounded(TALLIES_MAX)
+        self._tallies: Bounded[str, RunningUsage] = Bounded(TALLIES_MAX)
 
     @property
     def revision(self) -> Revision:
@@ -169,14 +169,14 @@ class ObjectsProjection:
         """The key of the object with that uid; None when it does not exist."""
         return self._uids.get(uid)
 
-    def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
+    def tally(self, namespace: str, scopes: Scopes | None = None) -> RunningUsage:
         """The quota usage of the objects in a namespace; kept up to date after the first call.
 
         The usage of the pods within `scopes` is kept up to date as well once it was read.
         """
         tally = self._tallies.get(namespace)
         if tally is None:
-            tally = Tally()
+            tally = RunningUsage()
             for group, resource in self.resources():
                 for event in self.events(group, resource, namespace):
                     tally.add(group, resource, self._read(event))

@@ -13,7 +13,7 @@ from app.analysis.views import LiveViews, features_of
 from app.bootstrap.rules import rules_for
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Actor, Event, ObjectKey
 from app.domain.objects.profile import Profile
@@ -40,7 +40,7 @@ class Cluster:
     def __init__(
         self,
         profile: Profile = Profile(),
-        options: Options = Options(),
+        options: ControllerOptions = ControllerOptions(),
         seed: int = 1,
         *,
         kubelet: bool = False,

@@ -59,7 +59,7 @@ class _PlainDumper(yaml.SafeDumper):
         return True
 
 
-class Target(Protocol):
+class FleetTarget(Protocol):
     """The target to which a fleet is published."""
 
     async def present(self) -> Present:
@@ -107,7 +107,7 @@ def manifests_text(whole: Fleet) -> str:
 
 
 @asynccontextmanager
-async def history_target(settings: Settings, name: str) -> AsyncIterator[Target]:
+async def history_target(settings: Settings, name: str) -> AsyncIterator[FleetTarget]:
     """The target for a history, made when it is missing. Raises InputError for a recording."""
     async with (
         open_store(settings, make=True) as store,
@@ -123,7 +123,7 @@ async def history_target(settings: Settings, name: str) -> AsyncIterator[Target]
         yield HistoryTarget(runtime)
 
 
-async def publish(target: Target, whole: Fleet, say: Say) -> None:
+async def publish(target: FleetTarget, whole: Fleet, say: Say) -> None:
     """Make the nodes and classes that are missing, then update every pool."""
     before = await target.present()
     nodes = [
@@ -146,7 +146,7 @@ async def publish(target: Target, whole: Fleet, say: Say) -> None:
 
 
 async def let_happen(
-    target: Target, whole: Fleet, incidents: Sequence[FleetIncident], speed: float, say: Say
+    target: FleetTarget, whole: Fleet, incidents: Sequence[FleetIncident], speed: float, say: Say
 ) -> None:
     """Write each incident at its time; `speed` seconds of the plan pass in one second."""
     start = anyio.current_time()

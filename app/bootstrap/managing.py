@@ -24,7 +24,7 @@ from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.service import copying, importing
-from app.service.forking import ForkSwitches, NewFork
+from app.service.forking import ForkRequest, ForkSwitches
 from app.service.histories import check_name
 from app.service.replays.replaying import Progress, silent
 from app.settings import Settings
@@ -97,7 +97,7 @@ async def fork(
     await importing.check_name_is_free(store.log, new_name)
     await find_inside(store, info, moment, option=f"{name}@{moment}")
     last = None if until is None else await find_revision(store, info, until, option="--until")
-    wanted = NewFork(switches=switches, edits=edits, until=last)
+    wanted = ForkRequest(switches=switches, edits=edits, until=last)
     async with open_histories(store, settings) as histories:
         try:
             made = await histories.fork(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from app.adapters.postgres import queries
 from app.adapters.postgres.database import DatabaseBounds
-from app.adapters.postgres.queries import Found
+from app.adapters.postgres.queries import QueryRows
 from app.analysis.recordings import uncertainty
 from app.bootstrap.stores import Store, database_bounds, find_history, open_store, reader_address
 from app.domain.log import HistoryInfo
@@ -17,7 +17,7 @@ from app.settings import Settings
 class QueryResult:
     """The rows of a query, and notes that a reader should know."""
 
-    found: Found
+    found: QueryRows
     notes: tuple[str, ...]
 
 

@@ -139,7 +139,7 @@ def cel(
     """
     from app.domain import cel as language
 
-    judge = _Judge() if second_opinion else None
+    judge = _SecondOpinions() if second_opinion else None
     if expression.endswith(".jsonl"):
         if not Path(expression).exists():
             raise InputError("there is no such file", place=expression)
@@ -172,7 +172,7 @@ def cel(
         console.table(columns, [tuple(row.get(key) for key in keys) for row in rows])
 
 
-class _Judge:
+class _SecondOpinions:
     """Requests second opinions, and counts the disagreements."""
 
     def __init__(self) -> None:
@@ -195,14 +195,14 @@ class _Judge:
         return {"secondOpinion": f"DISAGREES: {opinion.answer.value}"}
 
 
-def _end_disagreeing(judge: _Judge | None) -> None:
+def _end_disagreeing(judge: _SecondOpinions | None) -> None:
     """Report disagreements of the second opinion and set the exit code."""
     if judge is not None and judge.disagreed:
         console.complain(f"{judge.disagreed} answers with which cel-python disagrees")
         exit_codes.conclude(ExitCode.IN_PART)
 
 
-def _cel_case(case: dict[str, Any], judge: _Judge | None) -> dict[str, Any]:
+def _cel_case(case: dict[str, Any], judge: _SecondOpinions | None) -> dict[str, Any]:
     from app.domain import cel as language
 
     answer: dict[str, Any] = {"name": case.get("name", "")}
@@ -259,7 +259,9 @@ def _of_kind(found: Any, kind: type, place: str) -> Any:
     return found
 
 
-def _trace_row(program: Any, name: str, device: Any, judge: _Judge | None) -> dict[str, Any]:
+def _trace_row(
+    program: Any, name: str, device: Any, judge: _SecondOpinions | None
+) -> dict[str, Any]:
     from app.domain import cel as language
 
     traced = language.trace(program, device)

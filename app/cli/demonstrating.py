@@ -39,7 +39,7 @@ class DemoFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class DemoServer:
     """A running `redra up`: its URL and its folder."""
 
     url: str
@@ -138,7 +138,7 @@ def _run(folder: Path, examples: Path) -> None:
 
 
 @contextmanager
-def _serving(data: Path) -> Iterator[Server]:
+def _serving(data: Path) -> Iterator[DemoServer]:
     command = child_processes.command("up", "--listen", "127.0.0.1:0", "--data", str(data))
     process = subprocess.Popen(  # noqa: S603 - our own program
         command, stdout=subprocess.PIPE, text=True
@@ -149,7 +149,7 @@ def _serving(data: Path) -> Iterator[Server]:
         if "redra serves at " not in line:
             raise DemoFailed("`redra up` ended before it served")
         console.say(line.strip())
-        yield Server(url=line.split()[-1], data=data)
+        yield DemoServer(url=line.split()[-1], data=data)
         process.terminate()
         code = process.wait(timeout=STOP_SECONDS)
         _check(code == 0, f"`redra up` stops cleanly (exit code {code})")
@@ -159,7 +159,7 @@ def _serving(data: Path) -> Iterator[Server]:
             process.wait()
 
 
-def _apply(server: Server, path: Path) -> None:
+def _apply(server: DemoServer, path: Path) -> None:
     import yaml
 
     for document in yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader):
@@ -170,7 +170,7 @@ def _apply(server: Server, path: Path) -> None:
 
 
 def _wait(
-    server: Server, what: str, is_done: Callable[[list[dict[str, Any]]], bool]
+    server: DemoServer, what: str, is_done: Callable[[list[dict[str, Any]]], bool]
 ) -> list[dict[str, Any]]:
     deadline = time.monotonic() + SETTLE_SECONDS
     while time.monotonic() < deadline:

@@ -56,7 +56,7 @@ def fleet(
         return
     settings = process_settings.settings(data=data)
 
-    async def write(target: fleets.Target) -> None:
+    async def write(target: fleets.FleetTarget) -> None:
         await fleets.publish(target, whole, console.say)
         await fleets.let_happen(target, whole, incidents, speed, console.say)
 

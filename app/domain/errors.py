@@ -43,7 +43,7 @@ class RedraError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class StatusCause:
     """One reason why an object or request was refused.
 
     `reason` is a cause type of the Kubernetes Status (`FieldValueInvalid`, …), `field` a path such
@@ -77,7 +77,7 @@ class Rejected(RedraError):
         resource: str = "",
         name: str = "",
         uid: str = "",
-        causes: tuple[Cause, ...] = (),
+        causes: tuple[StatusCause, ...] = (),
         retry_after_seconds: int = 0,
         is_generic: bool = False,
         undecodable: str = "",
@@ -171,7 +171,7 @@ class Denied(Rejected):
         group: str = "",
         resource: str = "",
         name: str = "",
-        causes: tuple[Cause, ...] = (),
+        causes: tuple[StatusCause, ...] = (),
     ) -> None:
         super().__init__(message, group=group, resource=resource, name=name, causes=causes)
         self.code = code

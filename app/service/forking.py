@@ -48,7 +48,7 @@ class ForkSwitches:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewFork:
+class ForkRequest:
     """The request for a fork: its switches, its edits, and how the parent's inputs continue.
 
     With `until`, the writes of users, drivers and kubelets in the parent after the moment, up to
@@ -152,7 +152,7 @@ class Forker:
     progress: Progress = silent
 
     async def fork(
-        self, parent: HistoryInfo, name: str, moment: str, wanted: NewFork, actor: Actor
+        self, parent: HistoryInfo, name: str, moment: str, wanted: ForkRequest, actor: Actor
     ) -> MadeFork:
         """Make the fork `name` that continues at a moment, or at the end: whole, or not at all.
 
@@ -189,7 +189,7 @@ class Forker:
         return making.unfinished(log, name, make)
 
     async def _go_on(
-        self, parent: HistoryInfo, name: str, end: Head, wanted: NewFork, actor: Actor
+        self, parent: HistoryInfo, name: str, end: Head, wanted: ForkRequest, actor: Actor
     ) -> MadeFork:
         """Make a fork in which the parent's inputs continue."""
         assert self.planes is not None, "whoever takes such wishes has planes"

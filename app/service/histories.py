@@ -42,7 +42,7 @@ from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.service.uses import Use
 
 if TYPE_CHECKING:  # heavy: only forks need them
-    from app.service.forking import MadeFork, NewFork
+    from app.service.forking import ForkRequest, MadeFork
     from app.service.replays.deciding.continuing import Planes
 
 DEFAULT_HISTORY = "default"
@@ -210,7 +210,7 @@ class Histories:
         new_name: str,
         moment: str = "",
         *,
-        wanted: "NewFork",
+        wanted: "ForkRequest",
         actor: Actor,
         progress: Progress = silent,
     ) -> "MadeFork":

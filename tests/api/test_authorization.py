@@ -1,7 +1,7 @@
 """What is allowed by roles that are objects, and the reviews that tell it in advance."""
 
 from app.api.access.authorization import Authorization
-from app.domain.objects.access.rules import Binding, Rule
+from app.domain.objects.access.rules import AccessRule, Binding
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, serving
 from tests.api.test_authentication import AS_ANN, AS_ROOT, KNOWN, ROLES, grant
 
@@ -87,7 +87,7 @@ async def test_each_history_has_its_own_rules():
 
 
 async def test_policy_allows_without_objects():
-    reading = Rule(
+    reading = AccessRule(
         verbs=frozenset(("list",)), groups=frozenset(("",)), resources=frozenset(("configmaps",))
     )
 

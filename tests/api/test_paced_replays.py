@@ -8,8 +8,8 @@ import pytest
 from app.adapters.clock import SystemClock
 from app.service.pacing import stage
 from app.service.pacing.player import Player
-from app.service.pacing.script import Span
-from app.service.pacing.stage import Target
+from app.service.pacing.script import PlayedSpan
+from app.service.pacing.stage import StageTarget
 from tests.api.serving import config_map, serving
 
 RECORDING = "/h/night/api/v1/namespaces/default/configmaps"
@@ -28,7 +28,7 @@ async def playing(speed=0.0):
         await server.put(f"{RECORDING}/a", config_map("a", at="second"))
         runtime = await server.histories.open("night")
         head = runtime.head
-        first = Target(revision=head.revision - 4, time=head.time)
+        first = StageTarget(revision=head.revision - 4, time=head.time)
         info = await stage.make(runtime.log, runtime.info, first, clock.now())
         player = players[info.name] = Player(
             log=runtime.log,
@@ -36,7 +36,7 @@ async def playing(speed=0.0):
             parent=runtime.info,
             info=info,
             open_runtime=lambda: server.histories.open(info.name),
-            span=Span(begin=first, end=Target(revision=head.revision, time=head.time)),
+            span=PlayedSpan(begin=first, end=StageTarget(revision=head.revision, time=head.time)),
             speed=speed,
         )
         await player.begin(is_new=True)

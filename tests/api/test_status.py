@@ -9,7 +9,6 @@ from app.api.kubernetes import status
 from app.domain import errors
 from app.domain.errors import (
     BadRequest,
-    Cause,
     ChainBroken,
     InputError,
     Invalid,
@@ -17,6 +16,7 @@ from app.domain.errors import (
     NotFound,
     Rejected,
     RevisionTooLarge,
+    StatusCause,
 )
 
 
@@ -49,7 +49,7 @@ def test_group_of_core_objects_is_left_out():
 
 
 def test_causes_carry_reason_message_and_field():
-    cause = Cause(reason="FieldValueInvalid", message="bad", field="spec.a")
+    cause = StatusCause(reason="FieldValueInvalid", message="bad", field="spec.a")
     tree = status.status_of(Invalid("m", causes=(cause,)))
     assert tree["details"]["causes"] == [
         {"reason": "FieldValueInvalid", "message": "bad", "field": "spec.a"}

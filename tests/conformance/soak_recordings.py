@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.errors import Rejected
 from app.domain.log import Event
@@ -178,7 +178,7 @@ class Soak:
             quirks = replace(quirks, c8=True, c22=True)
         self.cluster = Cluster(
             Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)),
-            Options(bind_delay=self.plane.bind_delay, pace=self.plane, quirks=quirks),
+            ControllerOptions(bind_delay=self.plane.bind_delay, pace=self.plane, quirks=quirks),
             seed=self.load.seed,
             kubelet=True,
             namespaces=("default", *NAMESPACES),

@@ -11,7 +11,7 @@ from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import Agreement
 from app.bootstrap import process_settings, replays, stores
 from app.cli import replaying
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
@@ -265,7 +265,7 @@ async def test_effect_of_a_switch_has_the_class_of_the_switch(tmp_path):
 
 def race(gap):
     """Two pods of one node with two devices, and the log of it; the second comes after a gap."""
-    cluster = Cluster(options=Options(bind_delay=FixedBindDelay(40_000)))
+    cluster = Cluster(options=ControllerOptions(bind_delay=FixedBindDelay(40_000)))
     cluster.node("node-0")
     cluster.device_class()
     cluster.device_class("fast", f'device.attributes["{DRIVER}"].kind == "fast"')

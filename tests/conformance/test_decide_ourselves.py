@@ -15,7 +15,7 @@ from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import REFUSED_PLAN, Agreement
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import process_settings, replays, stores
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
@@ -35,7 +35,7 @@ NIC = "nic.example.com"
 def cluster_of(nodes):
     cluster = Cluster(
         Profile(gates=dict.fromkeys(GATES, True)),
-        Options(bind_delay=FixedBindDelay(40_000)),
+        ControllerOptions(bind_delay=FixedBindDelay(40_000)),
         kubelet=True,
     )
     for number in range(nodes):

@@ -16,7 +16,7 @@ from app.bootstrap import replays
 from app.bootstrap.answers import differences
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.log import EventType
 from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.timestamps import SECOND, Instant
@@ -36,7 +36,7 @@ def side(name: str, line: ReplayTimeline) -> Side:
     return Side(
         name=name,
         profile=line.rules.profile,
-        options=Options(),
+        options=ControllerOptions(),
         events=line.events,
         revision=line.head.revision,
         until=line.now,
@@ -57,7 +57,7 @@ async def test_audit_log_and_watches_of_one_cluster_decide_the_same(name: str) -
             Side(
                 name=way,
                 profile=Profile(version="1.36", gates={RULES_GATE: True}),
-                options=Options(),
+                options=ControllerOptions(),
                 events=found.events,
                 revision=last.revision,
                 until=last.stamp.time,
@@ -82,7 +82,7 @@ async def test_recording_of_another_hour_is_compared_as_if_both_had_begun_as_one
     a = Side(
         name="one",
         profile=Profile(version="1.36", gates={RULES_GATE: True}),
-        options=Options(),
+        options=ControllerOptions(),
         events=found.events,
         revision=end.revision,
         until=end.stamp.time,

@@ -21,7 +21,7 @@ from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
 from app.service import importing
-from app.service.forking import Forker, ForkSwitches, NewFork
+from app.service.forking import Forker, ForkRequest, ForkSwitches
 from app.service.importing import ImportOptions
 from app.service.replays.reconciling import ReplayTimeline
 from app.service.runtime import RuntimeBounds
@@ -49,7 +49,7 @@ class Recording:
             log=self.log, wake_up=MemoryWakeUp(), clock=SystemClock(), uids=DerivedUids(7)
         )
         forker = Forker(ports=ports, rules=rules_of, bounds=RuntimeBounds(poll_seconds=60.0))
-        wanted = NewFork(switches=switches, edits=edits)
+        wanted = ForkRequest(switches=switches, edits=edits)
         info = (await forker.fork(self.info, "fork", str(at), wanted, ACTOR)).info
         events = await self.events(info)
         assert check_chain(events, hash=genesis_of(info)) == (await self.log.head(info.id)).hash

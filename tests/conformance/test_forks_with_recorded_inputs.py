@@ -22,7 +22,7 @@ from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.ports import EventLog, RuntimePorts
 from app.service import diffing, importing
 from app.service.diffing import By, Comparison
-from app.service.forking import Forker, ForkSwitches, NewFork
+from app.service.forking import Forker, ForkRequest, ForkSwitches
 from app.service.importing import ImportOptions
 from app.service.replays.replaying import silent
 from app.service.runtime import RuntimeBounds
@@ -75,7 +75,7 @@ class Recording:
         bounds = RuntimeBounds(poll_seconds=60.0)
         forker = Forker(ports, rules_of, bounds, ForkPlanes(settings))
         last = Revision(until or (await self.log.head(self.info.id)).revision)
-        wanted = NewFork(switches=switches, edits=edits, until=last)
+        wanted = ForkRequest(switches=switches, edits=edits, until=last)
         made = await forker.fork(self.info, f"fork-{at}-{until}", str(at), wanted, ME)
         comparison = Comparison(by=By.DECISIONS, schemas=rules_of(self.info).schemas)
         report = await diffing.report_of_fork(self.log, self.info, made, comparison)

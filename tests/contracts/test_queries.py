@@ -21,7 +21,7 @@ QUICK = DatabaseBounds(statement_seconds=0.3)
 
 async def ask(
     url: str, text: str, *, rows_max: int = 100, bounds: DatabaseBounds = DatabaseBounds()
-) -> queries.Found:
+) -> queries.QueryRows:
     async with queries.open_reader(reader_url(url), bounds) as database:
         return await queries.ask(database, text, rows_max=rows_max)
 

@@ -11,7 +11,7 @@ import random
 import zipfile
 from functools import lru_cache
 
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import Rejected
 from app.domain.log import ObjectKey
 from app.domain.log.chain import event_json
@@ -39,7 +39,7 @@ def events():
     """The events of the story."""
     cluster = Cluster(
         Profile(gates=dict.fromkeys(GATES, True)),
-        Options(),
+        ControllerOptions(),
         seed=7,
         kubelet=True,
         namespaces=("default", "kube-system"),

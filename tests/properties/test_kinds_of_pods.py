@@ -22,7 +22,7 @@ from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import ObjectKey
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
-from tests.cluster import Cluster, Options
+from tests.cluster import Cluster, ControllerOptions
 from tests.properties.test_republished_slices import alterations
 
 DRIVER = "gpu.example.com"
@@ -155,7 +155,7 @@ class World:
     """Four nodes that differ in all properties that pods depend on, and a pod on one of them."""
 
     def __init__(self) -> None:
-        made = Cluster(profile=Profile(), options=Options(off=frozenset({"scheduling"})))
+        made = Cluster(profile=Profile(), options=ControllerOptions(off=frozenset({"scheduling"})))
         made.device_class()
         self.nodes = NodeIndex()
         for number, (zone, disk) in enumerate(

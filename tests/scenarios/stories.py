@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.domain.controllers import releases
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
@@ -277,7 +277,7 @@ def _cluster(
     imitated = Profile(version=profile, gates=enabled)
     chosen = replace(releases.quirks_of(imitated), **switches)
     life = int(ttl) * SECOND or None
-    options = Options(quirks=chosen, off=stopped, bind_delay=delay, event_ttl=life)
+    options = ControllerOptions(quirks=chosen, off=stopped, bind_delay=delay, event_ttl=life)
     story.begin(
         Cluster(
             profile=imitated,

@@ -8,7 +8,7 @@ checks the whole world.
 import random
 from collections.abc import Callable, Mapping
 
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
@@ -59,7 +59,9 @@ class FleetWorld:
         )
         bounds = ReconcileBounds(steps_max=PLANS_MAX, jumps_max=JUMPS_MAX)
         delay = random.Random(f"delay {seed}").choice(DELAYS)
-        options = Options(bind_delay=FixedBindDelay(int(delay * SECOND)) if delay else None)
+        options = ControllerOptions(
+            bind_delay=FixedBindDelay(int(delay * SECOND)) if delay else None
+        )
         self.cluster = Cluster(
             profile=profile, options=options, seed=seed, kubelet=True, bounds=bounds
         )

@@ -1,7 +1,7 @@
 """Runs the scripts of `expected_differences` on redra's control plane."""
 
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from tests.cluster import DRIVER, Cluster, claim_spec
 from tests.simulation.expected_differences import PLAIN, STEADFAST, TOLERANT, Act, Script, number_of
 from tests.simulation.world import OFF
@@ -20,7 +20,7 @@ _TOLERATIONS = {
 
 def run(script: Script) -> Cluster:
     """Runs a script; returns the cluster five epochs after the last act."""
-    options = Options(off=OFF, quirks=ControllerQuirks(c2=script.c2))
+    options = ControllerOptions(off=OFF, quirks=ControllerQuirks(c2=script.c2))
     cluster = Cluster(options=options)
     for part, devices in enumerate(script.devices):
         cluster.node(f"n{part}")

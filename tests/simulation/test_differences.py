@@ -10,7 +10,7 @@ from app.analysis.diff.compare import compare
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import Side
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.log import Event
 from tests import draws
 from tests.cluster import Cluster
@@ -34,7 +34,7 @@ def side(name: str, cluster: Cluster, script: Script) -> Side:
     return Side(
         name=name,
         profile=cluster.profile,
-        options=Options(quirks=ControllerQuirks(c2=script.c2)),
+        options=ControllerOptions(quirks=ControllerQuirks(c2=script.c2)),
         events=events,
         revision=events[-1].revision,
         until=events[-1].stamp.time,

@@ -24,7 +24,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
 from app.service import diffing
 from app.service.diffing import By, Comparison, Ending
-from app.service.forking import Forker, MadeFork, NewFork
+from app.service.forking import Forker, ForkRequest, MadeFork
 from app.service.runtime import RuntimeBounds
 from app.settings import Settings
 from tests import draws
@@ -129,7 +129,7 @@ async def fork(
     ports = RuntimePorts(log=log, wake_up=MemoryWakeUp(), clock=SystemClock(), uids=DerivedUids(7))
     forker = Forker(ports, rules_of, RuntimeBounds(poll_seconds=60.0), ForkPlanes(Settings()))
     until = (await log.head(info.id)).revision
-    made = await forker.fork(info, f"f{at}", str(at), NewFork(edits=edits, until=until), ME)
+    made = await forker.fork(info, f"f{at}", str(at), ForkRequest(edits=edits, until=until), ME)
     return made, await log.read(made.info.id, after=Revision(0), limit=1_000_000)
 
 

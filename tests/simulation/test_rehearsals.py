@@ -27,7 +27,7 @@ from app.domain.objects.profile import RELEASE_RULES, Profile
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.rehearsing import worlds
-from app.service.rehearsing.worlds import Wanted
+from app.service.rehearsing.worlds import RehearsalRequest
 from app.settings import Settings
 from tests import draws
 from tests.cluster import DRIVER, Cluster, claim_spec
@@ -368,7 +368,7 @@ async def rehearsed(
     gates: dict[str, bool] | None = None,
     quirks: dict[str, bool] | None = None,
 ) -> Rehearsal:
-    wanted = Wanted(
+    wanted = RehearsalRequest(
         release=target,
         until=(await log.head(info.id)).revision,
         gates=gates or {},

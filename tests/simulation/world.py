@@ -7,7 +7,7 @@ and the rules must hold.
 import random
 from collections.abc import Callable
 
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import AlreadyExists, Conflict, NotFound
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -24,7 +24,7 @@ class World:
         self.seed = seed
         self.random = random.Random(seed)
         self.fate = random.Random(-seed)
-        self.cluster = Cluster(options=Options(off=OFF), seed=seed)
+        self.cluster = Cluster(options=ControllerOptions(off=OFF), seed=seed)
         self.names = 0
         self.crashes = 0
         self.refusals = 0

@@ -36,7 +36,7 @@ _PR_SET_PDEATHSIG = 1
 _POLL_SECONDS = 1.0
 
 
-class Options:
+class GuardianOptions:
     """The command and how to run it, from the JSON argument."""
 
     def __init__(self, text: str) -> None:
@@ -55,7 +55,7 @@ class Options:
 
 def main(arguments: Sequence[str]) -> int:
     """Become the identity, then run the command once, or guard it until the owner stops it."""
-    options = Options(arguments[1])
+    options = GuardianOptions(arguments[1])
     libc = ctypes.CDLL(None, use_errno=True)
     try:
         become(options, libc)
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
     return Guard(options, libc).run()
 
 
-def become(options: Options, libc: ctypes.CDLL) -> None:
+def become(options: GuardianOptions, libc: ctypes.CDLL) -> None:
     """Take on the identity permanently. Raises OSError when the system refuses."""
     if options.identity == "user":
         os.setgroups([])
@@ -96,7 +96,7 @@ def _write(path: str, text: str) -> None:
         os.close(descriptor)
 
 
-def spawn(options: Options, libc: ctypes.CDLL) -> int:
+def spawn(options: GuardianOptions, libc: ctypes.CDLL) -> int:
     """Start the command as a child that gets a signal when this process dies; returns its pid."""
     guardian = os.getpid()
     child = os.fork()
@@ -105,7 +105,7 @@ def spawn(options: Options, libc: ctypes.CDLL) -> int:
     return child
 
 
-def _exec(options: Options, libc: ctypes.CDLL, guardian: int) -> NoReturn:
+def _exec(options: GuardianOptions, libc: ctypes.CDLL, guardian: int) -> NoReturn:
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
@@ -134,7 +134,7 @@ def exit_code(status: int) -> int:
 class Guard:
     """The loop: waits for a message or the end of the owner, the end of the child, or a second."""
 
-    def __init__(self, options: Options, libc: ctypes.CDLL) -> None:
+    def __init__(self, options: GuardianOptions, libc: ctypes.CDLL) -> None:
         self._options = options
         self._libc = libc
         self._child = 0

@@ -36,7 +36,7 @@ _MISTAKES = ("22", "25001", "25006", "42", "0A", "21")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class QueryRows:
     """The rows of a query; `cut` is set when there were more rows than the limit.
 
     Instants are text as elsewhere (`2026-01-02T03:04:05.000006Z`), JSON is decoded, decimals are
@@ -106,7 +106,7 @@ async def open_reader(url: str, bounds: DatabaseBounds) -> AsyncIterator[Databas
 
 async def ask(
     database: Database, text: str, *, rows_max: int, info: HistoryInfo | None = None
-) -> Found:
+) -> QueryRows:
     """Run the query and return its first `rows_max` rows, from one history or from all.
 
     Raises InputError with PostgreSQL's message when the query is wrong.
@@ -128,7 +128,7 @@ async def ask(
             ) from problem
 
 
-async def _ask(connection: PoolConnectionProxy, text: str, rows_max: int) -> Found:
+async def _ask(connection: PoolConnectionProxy, text: str, rows_max: int) -> QueryRows:
     async with connection.transaction(readonly=True):
         statement = await connection.prepare(text)
         columns = statement.get_attributes()
@@ -141,7 +141,7 @@ async def _ask(connection: PoolConnectionProxy, text: str, rows_max: int) -> Fou
         cursor = await statement.cursor()
         records = await cursor.fetch(rows_max + 1)
     is_json = [column.type.name in ("json", "jsonb") for column in columns]
-    return Found(
+    return QueryRows(
         columns=tuple(column.name for column in columns),
         rows=tuple(_row(record, is_json) for record in records[:rows_max]),
         cut=len(records) > rows_max,

@@ -98,7 +98,7 @@ def make_claims(world: World, pod: PodFacts) -> MadeClaims:
     is_made = False
     while True:
         step = pod_sync.next_step(world.objects, pod, world.profile, quirks)
-        if not isinstance(step, pod_sync.Write):
+        if not isinstance(step, pod_sync.PodWrite):
             return MadeClaims(is_complete=is_made and step is None and not pod.node)
         try:
             world.apply(step.command, "create")

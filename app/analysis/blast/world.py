@@ -154,7 +154,7 @@ def freeze(
     )
 
 
-def _scheduling(views: LiveViews, options: controllers.Options) -> SchedulingRules:
+def _scheduling(views: LiveViews, options: controllers.ControllerOptions) -> SchedulingRules:
     return SchedulingRules(
         gates=views.profile,
         features=views.features,

@@ -25,7 +25,7 @@ from app.analysis.edits import Apply
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import pods
 from app.domain.controllers.claims import pod_sync
-from app.domain.controllers.claims.pod_sync import Failure, Write
+from app.domain.controllers.claims.pod_sync import PodWrite, SyncFailure
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling import summaries
 from app.domain.controllers.scheduling.binding_cycle import writes
@@ -339,9 +339,9 @@ class _Placing:
             tree = world.objects.get(key)
             assert tree is not None, "nobody deletes it"
             match pod_sync.next_step(world.objects, pods.facts(tree), gates, quirks):
-                case Write(command=command):
+                case PodWrite(command=command):
                     world.apply(command, "create")
-                case Failure(text=text):
+                case SyncFailure(text=text):
                     raise InputError(text)
                 case None:
                     return

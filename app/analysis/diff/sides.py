@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 from app.analysis.views import compiler_of, features_of
 from app.domain.controllers import registry
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import Event, Revision
 from app.domain.objects.profile import GATES, RELEASE_RULES, Profile
@@ -24,7 +24,7 @@ class Side:
 
     name: str
     profile: Profile
-    options: Options
+    options: ControllerOptions
     start: Sequence[Event] = ()
     common: Revision = Revision(0)
     events: Sequence[Event] = ()

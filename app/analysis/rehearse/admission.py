@@ -12,7 +12,7 @@ import msgspec
 from app.analysis.rehearse import versions
 from app.analysis.rehearse.attribution import Finding
 from app.analysis.replay.inputs import Input
-from app.domain.errors import Cause, Invalid, Rejected
+from app.domain.errors import Invalid, Rejected, StatusCause
 from app.domain.log import ObjectKey, Revision
 from app.domain.objects import field_errors, registry, rejections
 from app.domain.objects.field_errors import FieldError, FieldErrorType
@@ -188,7 +188,7 @@ _LIMITS = frozenset((slices.APART_TEXT, *slices.TOTALS))
 """Limits that the API reports as invalid values."""
 
 
-def _is_over_limit(cause: Cause) -> bool:
+def _is_over_limit(cause: StatusCause) -> bool:
     """Whether a value is refused because of its size or number."""
     kinds = (FieldErrorType.TOO_MANY.value[1], FieldErrorType.TOO_LONG.value[1])
     return cause.reason in kinds or cause.message.rpartition(": ")[2] in _LIMITS

@@ -33,7 +33,7 @@ class Push(Protocol):
     def push(self, framed: bytes) -> bool: ...
 
 
-class View(NamedTuple):
+class LineView(NamedTuple):
     """The facts that make the lines of two watches equal."""
 
     group: str
@@ -52,7 +52,7 @@ class Member:
         channel: "Channel",
         *,
         push: Push,
-        view: View,
+        view: LineView,
         lines: Callable[[Sequence[Event]], bytes],
         after: Revision,
     ) -> None:
@@ -95,13 +95,13 @@ class Channel:
         self._is_scheduled = False
         self._batch: list[Event] = []
         self._untold: list[Member] = []
-        self._chunks: dict[View, bytes] = {}
+        self._chunks: dict[LineView, bytes] = {}
 
     def join(
         self,
         *,
         push: Push,
-        view: View,
+        view: LineView,
         lines: Callable[[Sequence[Event]], bytes],
     ) -> Member:
         """Add a watch to which all changes up to the present revision were sent."""

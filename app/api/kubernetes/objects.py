@@ -21,7 +21,7 @@ from app.api.kubernetes.timelines import Timeline
 from app.api.kubernetes.watching import Watching
 from app.api.kubernetes.writes import Writes, with_warnings
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import PUSH, Request, Response, Stream, Subject, warning
+from app.api.server.messages import PUSH, Request, RequestLabels, Response, Stream, warning
 from app.api.server.metrics import METRIC_VERBS
 from app.domain.errors import RedraError
 from app.domain.log import Event
@@ -71,7 +71,7 @@ class Objects:
             requester=_requester(identity),
         )
         verb = calls.verb_of(request, path)
-        request.subject = Subject(
+        request.subject = RequestLabels(
             history=timeline.runtime.info.name,
             verb=METRIC_VERBS[verb],
             group=path.group,

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, replace
 
 from app.api.server.messages import Request
-from app.domain.errors import BadRequest, Cause, Invalid
+from app.domain.errors import BadRequest, Invalid, StatusCause
 from app.domain.objects.write.commands import FieldValidation, PatchType, Propagation, WriteOptions
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
@@ -97,7 +97,7 @@ def write_options(request: Request, *, patch: PatchType | None, action: str) -> 
     is_apply = patch is PatchType.APPLY
     if not query and not is_apply:
         return _PLAIN
-    causes: list[Cause] = []
+    causes: list[StatusCause] = []
     dry_run = query.get("dryRun", [])
     causes.extend(_dry_run_causes(dry_run))
     validation = request.parameter("fieldValidation")
@@ -110,10 +110,10 @@ def write_options(request: Request, *, patch: PatchType | None, action: str) -> 
     force = request.flag("force")
     if is_apply and not manager:
         text = "Required value: is required for apply patch"
-        causes.append(Cause(reason="FieldValueRequired", message=text, field="fieldManager"))
+        causes.append(StatusCause(reason="FieldValueRequired", message=text, field="fieldManager"))
     if "force" in query and action == "Patch" and not is_apply:
         text = "Forbidden: may not be specified for non-apply patch"
-        causes.append(Cause(reason="FieldValueForbidden", message=text, field="force"))
+        causes.append(StatusCause(reason="FieldValueForbidden", message=text, field="force"))
     if causes or mode is None:
         raise _invalid(f"{action}Options", causes)
     return WriteOptions(
@@ -146,7 +146,9 @@ def delete_options(request: Request, body: JsonObject | None) -> tuple[DeleteOpt
             f'Invalid value: "{policy}": orphanDependents and deletionPropagation cannot be both '
             "set"
         )
-        causes.append(Cause(reason="FieldValueInvalid", message=text, field="propagationPolicy"))
+        causes.append(
+            StatusCause(reason="FieldValueInvalid", message=text, field="propagationPolicy")
+        )
     if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
         raise BadRequest("gracePeriodSeconds must be an integer")
     if causes:
@@ -184,7 +186,7 @@ def _number(request: Request, name: str, *, signed: bool = False) -> int | None:
 def _check_match(options: ListOptions) -> None:
     """The rules for resourceVersionMatch and sendInitialEvents."""
     match = options.resource_version_match
-    causes: list[Cause] = []
+    causes: list[StatusCause] = []
     if options.watch:
         if options.send_initial_events is None:
             causes.append(
@@ -230,44 +232,46 @@ def _check_match(options: ListOptions) -> None:
         raise _invalid("ListOptions", causes)
 
 
-def _manager_causes(manager: str) -> list[Cause]:
+def _manager_causes(manager: str) -> list[StatusCause]:
     causes = []
     if len(manager) > MANAGER_LENGTH_MAX:
         text = f"Too long: may not be more than {MANAGER_LENGTH_MAX} bytes"
-        causes.append(Cause(reason="FieldValueTooLong", message=text, field="fieldManager"))
+        causes.append(StatusCause(reason="FieldValueTooLong", message=text, field="fieldManager"))
     for position, character in enumerate(manager):
         if not character.isprintable():
             shown = json.dumps(manager[:64], ensure_ascii=False)
             where = f"invalid character U+{ord(character):04X} (at position {position})"
             text = f"Invalid value: {shown}: {where}"
-            causes.append(Cause(reason="FieldValueInvalid", message=text, field="fieldManager"))
+            causes.append(
+                StatusCause(reason="FieldValueInvalid", message=text, field="fieldManager")
+            )
             break
     return causes
 
 
-def _dry_run_causes(values: list[str]) -> list[Cause]:
+def _dry_run_causes(values: list[str]) -> list[StatusCause]:
     """The errors of `dryRun`. Parity: api.md 5; the message prints the value as a list."""
     if all(value == "All" for value in values):
         return []
     shown = json.dumps([value[:64] for value in values], ensure_ascii=False)
     text = f'Unsupported value: {shown}: supported values: "All"'
-    return [Cause(reason="FieldValueNotSupported", message=text, field="dryRun")]
+    return [StatusCause(reason="FieldValueNotSupported", message=text, field="dryRun")]
 
 
-def _unsupported(field: str, value: str, allowed: list[str]) -> Cause:
+def _unsupported(field: str, value: str, allowed: list[str]) -> StatusCause:
     listed = ", ".join(f'"{item}"' for item in allowed)
-    return Cause(
+    return StatusCause(
         reason="FieldValueNotSupported",
         message=f'Unsupported value: "{value[:64]}": supported values: {listed}',
         field=field,
     )
 
 
-def _forbidden(field: str, text: str) -> Cause:
-    return Cause(reason="FieldValueForbidden", message=f"Forbidden: {text}", field=field)
+def _forbidden(field: str, text: str) -> StatusCause:
+    return StatusCause(reason="FieldValueForbidden", message=f"Forbidden: {text}", field=field)
 
 
-def _invalid(kind: str, causes: list[Cause]) -> Invalid:
+def _invalid(kind: str, causes: list[StatusCause]) -> Invalid:
     texts = [f"{cause.field}: {cause.message}" for cause in causes]
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     return Invalid(

@@ -10,11 +10,11 @@ from app.analysis.views import LiveViews
 from app.api.kubernetes.paths import Place
 from app.domain.errors import (
     BadRequest,
-    Cause,
     InputError,
     MethodNotAllowed,
     NotFound,
     RevisionTooLarge,
+    StatusCause,
 )
 from app.domain.log import Revision
 from app.domain.values.bounded import Bounded
@@ -89,7 +89,9 @@ class Timeline:
             return
         raise RevisionTooLarge(
             f"Timeout: Too large resource version: {revision}, current: {self.revision}",
-            causes=(Cause(reason="ResourceVersionTooLarge", message="Too large resource version"),),
+            causes=(
+                StatusCause(reason="ResourceVersionTooLarge", message="Too large resource version"),
+            ),
             retry_after_seconds=1,
         )
 

@@ -15,7 +15,7 @@ import anyio
 import anyio.lowlevel
 
 from app.api.kubernetes import status
-from app.api.kubernetes.fanout import Fanout, Member, Push, View
+from app.api.kubernetes.fanout import Fanout, LineView, Member, Push
 from app.api.kubernetes.negotiation import Shape
 from app.api.kubernetes.parameters import ListOptions
 from app.api.kubernetes.representations import Representations, Target, encode
@@ -333,7 +333,9 @@ class _Watch:
         channel = self._fanout.channel(self._timeline.runtime, (kind.group, kind.plural))
         member = self._member = channel.join(
             push=self._push,
-            view=View(target.group, target.version, target.definition, self._selection.namespace),
+            view=LineView(
+                target.group, target.version, target.definition, self._selection.namespace
+            ),
             lines=lambda events: self._changes(events)[0],
         )
         subscription.close()

@@ -13,7 +13,7 @@ from app.domain.errors import BadRequest, Conflict, Forbidden, NotFound, Revisio
 from app.domain.log import Actor, HistoryInfo, Tombstone
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
-from app.service.forking import ForkSwitches, MadeFork, NewFork
+from app.service.forking import ForkRequest, ForkSwitches, MadeFork
 from app.service.histories import DEFAULT_HISTORY, Histories
 
 _Body = TypeVar("_Body", bound=BaseModel)
@@ -77,7 +77,7 @@ class ManagingApi:
         except RevisionTooLarge as problem:
             raise NotFound(str(problem)) from problem
 
-    async def _wanted(self, wanted: models.NewFork, name: str) -> NewFork:
+    async def _wanted(self, wanted: models.NewFork, name: str) -> ForkRequest:
         """The fork that the body describes. Raises NotFound, RevisionTooLarge, InputError."""
         if wanted.until and wanted.inputs == "none":
             raise BadRequest("until applies to recorded inputs, and the fork has none")
@@ -96,7 +96,7 @@ class ManagingApi:
             gates=wanted.gates,
             quirks={quirk.lower(): is_on for quirk, is_on in wanted.quirks.items()},
         )
-        return NewFork(switches=switches, edits=made, until=until)
+        return ForkRequest(switches=switches, edits=made, until=until)
 
     async def delete(self, name: str, actor: Actor) -> models.DeletedHistory:
         """Delete a history on behalf of a user. Raises Rejected."""

@@ -9,7 +9,7 @@ from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
 from app.service import moments
 from app.service.histories import Histories
 from app.service.rehearsing import worlds
-from app.service.rehearsing.worlds import Wanted
+from app.service.rehearsing.worlds import RehearsalRequest
 from app.service.runtime import HistoryRuntime
 
 _STATES = {"true": True, "on": True, "false": False, "off": False}
@@ -42,7 +42,7 @@ class RehearsalApi:
                 until = await self._histories.revision(runtime.info, moment)
         except RevisionTooLarge as problem:
             raise NotFound(str(problem)) from problem
-        wanted = Wanted(
+        wanted = RehearsalRequest(
             release=release,
             until=until,
             gates=gates,

@@ -15,7 +15,7 @@ from app.domain.log import Event, replays
 from app.domain.values import timestamps
 from app.service.pacing import pace
 from app.service.pacing.player import Player
-from app.service.pacing.script import Step
+from app.service.pacing.script import StopRule
 from app.service.runtime import HistoryRuntime
 
 
@@ -86,9 +86,9 @@ class ReplayApi:
             raise BadRequest(str(problem)) from problem
 
 
-def _step(wanted: replay_models.ReplayStep, runtime: HistoryRuntime) -> Step:
+def _step(wanted: replay_models.ReplayStep, runtime: HistoryRuntime) -> StopRule:
     key = edits.key_of(wanted.object, runtime.views.objects) if wanted.object else None
-    return Step(object=key, is_decision=wanted.decision)
+    return StopRule(object=key, is_decision=wanted.decision)
 
 
 def _next(event: Event, reader: Reader) -> ReplayEvent:

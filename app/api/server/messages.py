@@ -56,7 +56,7 @@ class Direct(Protocol):
         ...
 
 
-class Subject(NamedTuple):
+class RequestLabels(NamedTuple):
     """The labels of a request in the metrics of API servers. Empty for other pages."""
 
     history: str = ""
@@ -68,7 +68,7 @@ class Subject(NamedTuple):
     scope: str = ""
 
 
-NO_SUBJECT = Subject()
+NO_SUBJECT = RequestLabels()
 
 
 class ClientGone(Exception):
@@ -90,7 +90,7 @@ class Request:
         self.path: str = scope["path"]
         self._headers: dict[bytes, bytes] | None = None
         self._query: dict[str, list[str]] | None = None
-        self.subject: Subject = NO_SUBJECT
+        self.subject: RequestLabels = NO_SUBJECT
 
     def header(self, name: bytes) -> str:
         """The value of a header (lower-case name); empty when it is absent."""

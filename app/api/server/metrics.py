@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from app.api.server.messages import Request, Response, Subject
+from app.api.server.messages import Request, RequestLabels, Response
 from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import SECOND
 from app.ports import Meter
@@ -41,15 +41,15 @@ class RequestMeter:
         self._meter = meter
         self._histories = histories
         self._render = render
-        self._known: Bounded[tuple[Subject, int], _Series] = Bounded(_KNOWN_MAX)
-        self._running: dict[Subject, int] = {}
+        self._known: Bounded[tuple[RequestLabels, int], _Series] = Bounded(_KNOWN_MAX)
+        self._running: dict[RequestLabels, int] = {}
 
     def answered(self, request: Request, status: int, seconds: float) -> None:
         """Record a response."""
         subject = request.subject
         if not subject.verb:
             method = request.method if request.method in _OTHER_VERBS else "OTHER"
-            subject = Subject(verb=method)
+            subject = RequestLabels(verb=method)
         known = self._known.get((subject, status))
         if known is None:
             known = self._known[subject, status] = self._series_of(subject, status)
@@ -57,7 +57,7 @@ class RequestMeter:
         count()
         observe(seconds)
 
-    def _series_of(self, subject: Subject, status: int) -> _Series:
+    def _series_of(self, subject: RequestLabels, status: int) -> _Series:
         labels = subject._asdict()
         return (
             self._meter.counter("apiserver_request_total", code=str(status), **labels),

@@ -7,7 +7,7 @@ from app.bootstrap.gallery import exhibits
 from app.bootstrap.history_settings import switches
 from app.bootstrap.stores import Store, find_history, find_inside
 from app.service.rehearsing import worlds
-from app.service.rehearsing.worlds import Wanted
+from app.service.rehearsing.worlds import RehearsalRequest
 from app.service.replays.replaying import Progress, silent
 from app.settings import Settings
 
@@ -22,7 +22,7 @@ async def rehearse(
 ) -> Rehearsal:
     """Rehearse a history under another release, with the settings' switches. Raises InputError."""
     history = await find_history(store, name)
-    wanted = Wanted(
+    wanted = RehearsalRequest(
         release=release,
         until=await find_inside(store, history, moment, option=f"{name}@{moment}"),
         gates=switches(settings.gates, place="--gate"),

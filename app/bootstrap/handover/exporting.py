@@ -57,7 +57,7 @@ class Expectation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ExportRequest:
     """The request for an export.
 
     `never` are predicates that the test asserts not to be shown. `pod` is the pod whose allocation
@@ -85,7 +85,7 @@ class Exported:
     asserts: Sequence[str] = ()
 
 
-def export(source: Source, wanted: Wanted, path: Path, name: str) -> Exported:
+def export(source: Source, wanted: ExportRequest, path: Path, name: str) -> Exported:
     """Write the history in another form, as a whole or not at all. Raises InputError."""
     ran, material, names, left_out = _ran(source, wanted)
     if wanted.redact:
@@ -121,7 +121,7 @@ async def export_redacted(
     It contains the outside inputs, and the decisions of the controllers here about them. Returns
     the counts of what was written.
     """
-    ran, material, names, left_out = _ran(source, Wanted(redact=True))
+    ran, material, names, left_out = _ran(source, ExportRequest(redact=True))
     store = await ran_histories.stored(ran, WITHOUT_NAME)
     info = await store.log.find_history(WITHOUT_NAME)
     assert info is not None, "it was stored just now"
@@ -138,7 +138,7 @@ async def export_redacted(
     return done, written
 
 
-def _ran(source: Source, wanted: Wanted) -> tuple[Ran, Material, int, Mapping[str, int]]:
+def _ran(source: Source, wanted: ExportRequest) -> tuple[Ran, Material, int, Mapping[str, int]]:
     """Decide the history again, redacted on request, with the same decisions.
 
     Returns also the number of replaced names, and the writes left out, by resource.
@@ -244,7 +244,7 @@ and passes with `@pytest.mark.redra({marker})`."""
 
 
 def _pytest(
-    ran: Ran, material: Material, name: str, wanted: Wanted, end: Instant
+    ran: Ran, material: Material, name: str, wanted: ExportRequest, end: Instant
 ) -> tuple[str, list[str]]:
     run = StoryRun(ran)
     parts: Mapping[str, Mapping[str, str]] = {}

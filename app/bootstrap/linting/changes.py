@@ -35,7 +35,7 @@ PAGE = 5_000
 
 
 @dataclass(kw_only=True, frozen=True, slots=True)
-class Change:
+class ObjectChange:
     """An object after a change, or before its deletion."""
 
     key: ObjectKey
@@ -60,7 +60,7 @@ def is_recording(path: Path, options: ReadOptions) -> bool:
     return path.is_file() and path.suffix not in MANIFESTS
 
 
-def of_recording(path: Path, options: ReadOptions) -> Iterator[Change]:
+def of_recording(path: Path, options: ReadOptions) -> Iterator[ObjectChange]:
     """The changes in a recording. Raises InputError."""
     with opening.open_history([path], options) as history:
         for record in history.records():
@@ -69,7 +69,7 @@ def of_recording(path: Path, options: ReadOptions) -> Iterator[Change]:
             line = int(record.position) if record.position.isdigit() else 0
             subject = Subject(kind=record.kind, tree=record.object, source=record.source, line=line)
             time = record.settled_at or record.observed_at or Instant(0)
-            yield Change(
+            yield ObjectChange(
                 key=record.key,
                 subject=subject,
                 time=time,
@@ -77,7 +77,7 @@ def of_recording(path: Path, options: ReadOptions) -> Iterator[Change]:
             )
 
 
-def of_bundle(path: Path, limits: ImportLimits) -> Iterator[Change]:
+def of_bundle(path: Path, limits: ImportLimits) -> Iterator[ObjectChange]:
     """The changes of a native bundle. Raises InputError, ChainBroken."""
     reader = BundleReader(path, limits)
     reader.check()
@@ -85,11 +85,11 @@ def of_bundle(path: Path, limits: ImportLimits) -> Iterator[Change]:
         yield from _of_events(events, path.name)
 
 
-async def of_history(store: Store, name: str, moment: str) -> list[Change]:
+async def of_history(store: Store, name: str, moment: str) -> list[ObjectChange]:
     """The changes of a stored history up to `moment` (empty: its end)."""
     info = await find_history(store, name)
     until = await find_revision(store, info, moment, option="--at")
-    changes: list[Change] = []
+    changes: list[ObjectChange] = []
     after = Revision(0)
     while after < until:
         events = await store.log.read(info.id, after=after, limit=PAGE, until=until)
@@ -100,7 +100,7 @@ async def of_history(store: Store, name: str, moment: str) -> list[Change]:
     return changes
 
 
-def _of_events(events: Iterable[Event], name: str) -> Iterator[Change]:
+def _of_events(events: Iterable[Event], name: str) -> Iterator[ObjectChange]:
     for event in events:
         if not event.is_about_object or event.key.group not in (api_groups.RESOURCE, ""):
             continue
@@ -112,7 +112,7 @@ def _of_events(events: Iterable[Event], name: str) -> Iterator[Change]:
             "apiVersion": event.object.get("apiVersion", kind.storage_api_version),
             "kind": kind.kind,
         }
-        yield Change(
+        yield ObjectChange(
             key=event.key,
             subject=Subject(kind=kind.kind, tree=tree, source=name, revision=int(event.revision)),
             time=event.stamp.time,

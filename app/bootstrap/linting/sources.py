@@ -17,7 +17,7 @@ from app.analysis.lint.subjects import TOLD, Subject, Subjects
 from app.bootstrap import manifests
 from app.bootstrap.history_settings import history_settings
 from app.bootstrap.linting import changes
-from app.bootstrap.linting.changes import Change
+from app.bootstrap.linting.changes import ObjectChange
 from app.bootstrap.recordings import import_limits
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store
@@ -64,7 +64,7 @@ class _Sources:
                 self.prefixes[(source, int(line), subject.text)] = prefix
                 self.written.append(subject)
 
-    def read_changes(self, told: Iterable[Change]) -> None:
+    def read_changes(self, told: Iterable[ObjectChange]) -> None:
         """Read the last state of each object, and the findings on the way."""
         states: dict[ObjectKey, Subject] = {}
         over_time = PoolsOverTime()

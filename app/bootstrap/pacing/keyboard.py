@@ -15,7 +15,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.service.pacing import pace
 from app.service.pacing.pace import MAX, SPEED_MAX, SPEED_MIN
 from app.service.pacing.player import Player, State
-from app.service.pacing.script import Step
+from app.service.pacing.script import StopRule
 
 HELP = (
     "keys: space pause or continue, + and - ten times as fast or slow, 1 recorded pace, m "
@@ -81,7 +81,7 @@ class Keyboard:
             case "m":
                 await player.set_pace(speed=MAX)
             case "n" | "d":
-                if await player.step(Step(is_decision=key == "d")) is None:
+                if await player.step(StopRule(is_decision=key == "d")) is None:
                     self._note("there is no other one before the end")
             case "\x1b[D" | "\x1b[C":
                 await self._skip(SKIP if key == _RIGHT else -SKIP)

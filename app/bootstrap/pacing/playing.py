@@ -25,8 +25,8 @@ from app.service import moments
 from app.service.histories import Histories
 from app.service.pacing import stage
 from app.service.pacing.player import Player, PlayerBounds, State
-from app.service.pacing.script import Span
-from app.service.pacing.stage import Target
+from app.service.pacing.script import PlayedSpan
+from app.service.pacing.stage import StageTarget
 from app.settings import Settings
 
 _LEASE = "replay"
@@ -133,22 +133,22 @@ class PacedReplay:
         if problem is not None:
             raise problem
 
-    async def _span(self, parent: HistoryInfo) -> Span:
+    async def _span(self, parent: HistoryInfo) -> PlayedSpan:
         """The span to play. Raises InputError for moments that are not in the history."""
         wanted, log = self._wanted, self._store.log
         head = await log.head(parent.id)
         first = await stage.first_state(log, parent)
         begin = await self._target(parent, wanted.begin, "--from") if wanted.begin else first
-        end = Target(revision=head.revision, time=head.time)
+        end = StageTarget(revision=head.revision, time=head.time)
         if wanted.end:
             end = await self._target(parent, wanted.end, "--to")
         if end.revision < begin.revision or end.time < begin.time:
             if not wanted.end:
                 raise InputError("the history ends before it", place="--from")
             raise InputError("the end is before the beginning", place="--to")
-        return Span(begin=begin, end=end)
+        return PlayedSpan(begin=begin, end=end)
 
-    async def _target(self, parent: HistoryInfo, moment: str, option: str) -> Target:
+    async def _target(self, parent: HistoryInfo, moment: str, option: str) -> StageTarget:
         log = self._store.log
         try:
             revision = await moments.find_revision(log, parent, moment)
@@ -164,7 +164,7 @@ class PacedReplay:
                 cure=f"its first state is at revision {first.revision}",
             )
         time = await moments.find_time(log, parent, moment, revision)
-        return Target(revision=Revision(revision), time=time)
+        return StageTarget(revision=Revision(revision), time=time)
 
     async def _acquire(self, info: HistoryInfo) -> LeaseToken:
         """Acquire the lease of the replay; waits for the lease of a dead process to expire."""

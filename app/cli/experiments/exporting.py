@@ -15,13 +15,13 @@ from app.domain.errors import InputError
 from app.domain.values import counts
 
 if TYPE_CHECKING:
-    from app.bootstrap.handover.exporting import Exported, Wanted
+    from app.bootstrap.handover.exporting import Exported, ExportRequest
     from app.bootstrap.minimising.sources import Source
     from app.domain.values.json_tree import JsonObject
     from app.settings import Settings
 
 
-class Form(StrEnum):
+class ExportFormat(StrEnum):
     """The format of an export."""
 
     BUNDLE = "bundle"
@@ -34,7 +34,7 @@ class Form(StrEnum):
     K8SHARK = "k8shark"
 
 
-_FOR_TOOLS = (Form.AUDIT, Form.WATCH, Form.OBJECTS, Form.K8SHARK)
+_FOR_TOOLS = (ExportFormat.AUDIT, ExportFormat.WATCH, ExportFormat.OBJECTS, ExportFormat.K8SHARK)
 
 
 class Expect(StrEnum):
@@ -62,7 +62,7 @@ SecretsOption = Annotated[
 ]
 
 FormOption = Annotated[
-    Form,
+    ExportFormat,
     typer.Option(
         "--as",
         help="bundle: all events with their hashes; pytest: a test that decides the outside inputs "
@@ -118,7 +118,7 @@ def export(
     file: Annotated[
         Path, console.file_option("--output-file", "-o", help="The file or folder to write.")
     ],
-    form: FormOption = Form.BUNDLE,
+    form: FormOption = ExportFormat.BUNDLE,
     redact: RedactOption = False,
     never: NeverOption = None,
     expect: ExpectOption = Expect.RECORDED,
@@ -148,20 +148,20 @@ def export(
         "--expect": expect is not Expect.RECORDED,
     }
     _check(form, flags, never, pod)
-    if form not in (Form.MANIFESTS, Form.WATCH):
+    if form not in (ExportFormat.MANIFESTS, ExportFormat.WATCH):
         console.check_free(file, force=force)
     elif file.exists():
         raise InputError("it already exists", place=str(file), cure="name a new folder")
-    if redact and form in (Form.BUNDLE, *_FOR_TOOLS):
+    if redact and form in (ExportFormat.BUNDLE, *_FOR_TOOLS):
         _redacted(history, file, settings, form)
-    elif form is Form.BUNDLE:
+    elif form is ExportFormat.BUNDLE:
         _bundle(history, file, settings, with_secrets=with_secrets)
     elif form in _FOR_TOOLS:
         _for_tools(history, file, settings, form)
     else:
         from app.bootstrap.handover import exporting
 
-        wanted = exporting.Wanted(
+        wanted = exporting.ExportRequest(
             form=exporting.Form(form.value),
             redact=redact,
             never=tuple(never or ()),
@@ -171,16 +171,16 @@ def export(
         _hand_over(history, file, settings, wanted)
 
 
-def _check(form: Form, flags: dict[str, bool], never: list[str] | None, pod: str) -> None:
+def _check(form: ExportFormat, flags: dict[str, bool], never: list[str] | None, pod: str) -> None:
     """Raise InputError for options that do not apply to the format."""
     wrong = {
-        "--with-secrets": flags["--with-secrets"] and form is not Form.BUNDLE,
-        "--never": bool(never) and form is not Form.PYTEST,
-        "--pod": bool(pod) and form is not Form.CASE,
-        "--expect": flags["--expect"] and form is not Form.PYTEST,
+        "--with-secrets": flags["--with-secrets"] and form is not ExportFormat.BUNDLE,
+        "--never": bool(never) and form is not ExportFormat.PYTEST,
+        "--pod": bool(pod) and form is not ExportFormat.CASE,
+        "--expect": flags["--expect"] and form is not ExportFormat.PYTEST,
     }
     for option, is_wrong in wrong.items():
-        if is_wrong and form is Form.BUNDLE:
+        if is_wrong and form is ExportFormat.BUNDLE:
             raise InputError(
                 "it does not apply to bundles", place=option, cure=f"add --as {_FORMS[option]}"
             )
@@ -204,7 +204,7 @@ def _bundle(history: str, file: Path, settings: "Settings", *, with_secrets: boo
     console.say(f"{file}: {counts.of(events, 'event')} of history {name}")
 
 
-def _for_tools(history: str, file: Path, settings: "Settings", form: Form) -> None:
+def _for_tools(history: str, file: Path, settings: "Settings", form: ExportFormat) -> None:
     from app.bootstrap import recordings, stores
 
     name, moment = moments.split(history)
@@ -220,7 +220,7 @@ def _for_tools(history: str, file: Path, settings: "Settings", form: Form) -> No
     _say_written(console.run(run), file, form, name)
 
 
-def _say_written(written: "JsonObject", file: Path, form: Form, name: str) -> None:
+def _say_written(written: "JsonObject", file: Path, form: ExportFormat, name: str) -> None:
     left_out = written.pop("leftOut", 0)
     amounts = ", ".join(counts.of(count, noun.removesuffix("s")) for noun, count in written.items())
     console.say(f"{file}: {amounts} of history {name}")
@@ -231,7 +231,7 @@ def _say_written(written: "JsonObject", file: Path, form: Form, name: str) -> No
         )
 
 
-def _hand_over(history: str, file: Path, settings: "Settings", wanted: "Wanted") -> None:
+def _hand_over(history: str, file: Path, settings: "Settings", wanted: "ExportRequest") -> None:
     from app.bootstrap.handover import exporting
 
     source, name = _source(history, settings)
@@ -241,16 +241,16 @@ def _hand_over(history: str, file: Path, settings: "Settings", wanted: "Wanted")
         console.say(f"the test asserts {text}")
 
 
-def _redacted(history: str, file: Path, settings: "Settings", form: Form) -> None:
+def _redacted(history: str, file: Path, settings: "Settings", form: ExportFormat) -> None:
     """Export a bundle, or a format of other tools, with names replaced."""
     from app.bootstrap import recordings
     from app.bootstrap.handover import exporting
 
     source, _ = _source(history, settings)
-    wanted = None if form is Form.BUNDLE else recordings.ToolForm(form.value)
+    wanted = None if form is ExportFormat.BUNDLE else recordings.ToolForm(form.value)
     done, written = console.run(lambda: exporting.export_redacted(source, file, wanted))
     _say_handed_over(done, file, is_redacted=True)
-    if form is Form.BUNDLE:
+    if form is ExportFormat.BUNDLE:
         console.say(f"{file}: {counts.of(written['events'], 'event')}")
     else:
         _say_written(written, file, form, exporting.WITHOUT_NAME)

@@ -117,7 +117,7 @@ def minimise(
                 name=file.stem,
                 seconds=seconds,
                 judges_of=lambda judge: SharedJudges(judge, there),
-                tell=_Said(history.events).tell,
+                tell=_ProgressLines(history.events).tell,
             )
     except KeyboardInterrupt:
         console.note("interrupted: nothing is written; the same command continues from here")
@@ -128,7 +128,7 @@ def minimise(
         _print(done, file)
 
 
-class _Said:
+class _ProgressLines:
     """The progress on standard error: a line for each change of the state."""
 
     def __init__(self, events: int) -> None:

@@ -15,7 +15,7 @@ from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
 
-class Format(StrEnum):
+class ReportFormat(StrEnum):
     """The target of the file: a browser, or Perfetto's trace viewer."""
 
     HTML = "html"
@@ -38,9 +38,9 @@ def report(
         ),
     ] = None,
     format: Annotated[
-        Format,
+        ReportFormat,
         typer.Option(help="html: pages for a browser; perfetto: tracks for ui.perfetto.dev."),
-    ] = Format.HTML,
+    ] = ReportFormat.HTML,
     history: Annotated[str, typer.Option(help="The same as an option.")] = "",
     at: Annotated[str, moments.option(help=moments.AT)] = "",
     force: ForceOption = False,
@@ -59,10 +59,10 @@ def report(
     named, at = moments.placed(named, history, at)
     source = AnswerSource(data)
     place = source.history(named)
-    suffix = "html" if format is Format.HTML else "json"
+    suffix = "html" if format is ReportFormat.HTML else "json"
     target = file or Path(f"{place}.{suffix}")
     console.check_free(target, force=force)
-    if format is Format.HTML:
+    if format is ReportFormat.HTML:
         answer = source.ask("report", history=named, at=at, is_page=True)
     else:
         answer = source.ask("trace", history=named, at=at)

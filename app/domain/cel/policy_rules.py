@@ -95,7 +95,7 @@ class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
-class Scope(msgspec.Struct, frozen=True, kw_only=True):
+class VariableScope(msgspec.Struct, frozen=True, kw_only=True):
     """The variables that expressions can use.
 
     `variables` are the names and expressions of a policy's variables in order, or None for
@@ -113,7 +113,7 @@ class _Program(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=PROGRAMS_KEPT_MAX)
-def _compiled(expression: str, scope: Scope) -> _Program | str:
+def _compiled(expression: str, scope: VariableScope) -> _Program | str:
     """Returns the program of an expression, or the error if it cannot be compiled."""
     names: dict[str, Type] = {
         "object": types.DYN,
@@ -141,7 +141,7 @@ def _compiled(expression: str, scope: Scope) -> _Program | str:
     return _Program(code, compiler.slots, checked.types[checked.root.id])
 
 
-def _variable_types(scope: Scope) -> dict[str, Type]:
+def _variable_types(scope: VariableScope) -> dict[str, Type]:
     """The types of the variables; `dyn` for one that cannot be compiled."""
     kinds: dict[str, Type] = {}
     for index, (name, expression) in enumerate(scope.variables or ()):
@@ -150,25 +150,25 @@ def _variable_types(scope: Scope) -> dict[str, Type]:
     return kinds
 
 
-def _before(scope: Scope, index: int) -> Scope:
+def _before(scope: VariableScope, index: int) -> VariableScope:
     """The scope of a variable, which has the variables before it."""
     variables = (scope.variables or ())[:index]
-    return Scope(has_params=scope.has_params, variables=variables)
+    return VariableScope(has_params=scope.has_params, variables=variables)
 
 
-def scope(*, has_params: bool, variables: tuple[tuple[str, str], ...] | None) -> Scope:
+def scope(*, has_params: bool, variables: tuple[tuple[str, str], ...] | None) -> VariableScope:
     """Returns the scope of a policy's expressions."""
-    return Scope(has_params=has_params, variables=variables)
+    return VariableScope(has_params=has_params, variables=variables)
 
 
 def session(
-    scope: Scope, values: Mapping[str, Value], *, is_about_conditions: bool = False
+    scope: VariableScope, values: Mapping[str, Value], *, is_about_conditions: bool = False
 ) -> "Session":
     """Begins an evaluation with values that `value_of` made; an absent value is null."""
     return Session(scope, values, CONDITIONS_BUDGET if is_about_conditions else BUDGET)
 
 
-def problem_of(expression: str, scope: Scope, *results: str) -> str:
+def problem_of(expression: str, scope: VariableScope, *results: str) -> str:
     """The error of a refused expression; empty if it is accepted.
 
     `results` are the names of allowed result types; without them every type is allowed.
@@ -199,7 +199,7 @@ class Session:
 
     __slots__ = ("_left", "_scope", "_values")
 
-    def __init__(self, scope: Scope, values: Mapping[str, Value], budget: int) -> None:
+    def __init__(self, scope: VariableScope, values: Mapping[str, Value], budget: int) -> None:
         """`values` are made by `value_of`; an absent value is null."""
         self._scope = scope
         self._left = budget
@@ -217,7 +217,7 @@ class Session:
             return Evaluated(error=f"expression '{expression}' resulted in error: {value.message}")
         return Evaluated(value=value)
 
-    def run(self, expression: str, scope: Scope) -> Value:
+    def run(self, expression: str, scope: VariableScope) -> Value:
         """Returns the value of an expression, which may be an error."""
         program = _compiled(expression, scope)
         if isinstance(program, str):

@@ -27,12 +27,12 @@ from app.domain.cel.syntax.tree import (
     children,
 )
 from app.domain.cel.values.value import (
-    Budget,
     CelError,
     CostExceeded,
     OptionalValue,
     QuantityValue,
     Value,
+    VisitBudget,
     key_value,
     plain_text,
     type_name,
@@ -295,13 +295,13 @@ _DEVICE = "device"
 def shown(value: Value) -> str:
     """The text of a value for users, shortened to a bounded length."""
     try:
-        text = _shown(value, Budget(_PARTS_SHOWN_MAX))
+        text = _shown(value, VisitBudget(_PARTS_SHOWN_MAX))
     except CostExceeded:
         text = f"{type_name(value)} of many parts"
     return text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 1] + "…"
 
 
-def _shown(value: Value, budget: Budget) -> str:
+def _shown(value: Value, budget: VisitBudget) -> str:
     budget.spend(1)
     match value:
         case str():

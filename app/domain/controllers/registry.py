@@ -74,7 +74,7 @@ from app.domain.values.timestamps import SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ControllerOptions:
     """The options of the controllers of one history. `off` names controllers that do not run.
 
     Quirks that are None default to those of the release (`quirks_of`, `allocator_quirks_of`).
@@ -105,7 +105,7 @@ class _Setting:
     profile: Profile
     features: Features
     compiler: SelectorCompiler
-    options: Options
+    options: ControllerOptions
     quirks: ControllerQuirks
 
 
@@ -197,8 +197,8 @@ PACED = frozenset(
         "jobs",
     }
 )
-"""The controllers that process their keys at the pace of a replay (`Options.pace`); the others
-process them as soon as they are ready."""
+"""The controllers that process their keys at the pace of a replay (`ControllerOptions.pace`); the
+others process them as soon as they are ready."""
 
 CLUSTER_OBJECTS = frozenset({"service-accounts", "root-ca", "cluster-roles", "api-services"})
 """The controllers that run only in histories with the setting `controllers.clusterObjects`."""
@@ -248,7 +248,7 @@ API_SERVER = Actor(
 _GROUPS = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
 
 
-def running(profile: Profile, options: Options = Options()) -> tuple[str, ...]:
+def running(profile: Profile, options: ControllerOptions = ControllerOptions()) -> tuple[str, ...]:
     """The names of the controllers that run, in order; a controller whose gate is off does not."""
     return tuple(
         name
@@ -265,7 +265,7 @@ def controller(
     profile: Profile,
     features: Features,
     compiler: SelectorCompiler,
-    options: Options = Options(),
+    options: ControllerOptions = ControllerOptions(),
 ) -> Reconciler:
     """A new reconciler with that name, which has not folded any event."""
     setting = _Setting(
@@ -282,7 +282,7 @@ def controllers(
     profile: Profile,
     features: Features,
     compiler: SelectorCompiler,
-    options: Options = Options(),
+    options: ControllerOptions = ControllerOptions(),
 ) -> tuple[Reconciler, ...]:
     """All controllers that run, in order."""
     return tuple(
@@ -290,23 +290,23 @@ def controllers(
     )
 
 
-def restarts_count(name: str, profile: Profile, options: Options) -> bool:
+def restarts_count(name: str, profile: Profile, options: ControllerOptions) -> bool:
     """True for a controller whose terms begin with ControllerRestarted in the log (quirk C7)."""
     return name == rule_status.NAME and quirks_of(profile, options).c7
 
 
-def quirks_of(profile: Profile, options: Options) -> ControllerQuirks:
+def quirks_of(profile: Profile, options: ControllerOptions) -> ControllerQuirks:
     """The controllers' quirks from the options, otherwise those of the release."""
     return releases.quirks_of(profile) if options.quirks is None else options.quirks
 
 
-def allocator_quirks_of(profile: Profile, options: Options) -> Quirks:
+def allocator_quirks_of(profile: Profile, options: ControllerOptions) -> Quirks:
     """The allocator's quirks from the options, otherwise those of the release."""
     chosen = options.allocator_quirks
     return releases.allocator_quirks_of(profile) if chosen is None else chosen
 
 
-def options_from(settings: JsonView) -> Options:
+def options_from(settings: JsonView) -> ControllerOptions:
     """The options in the settings of a history.
 
     `controllers.off` lists names; `quirks` maps numbers (`c8`, `q3`) to true or false where they
@@ -337,7 +337,7 @@ def options_from(settings: JsonView) -> Options:
                 cure="docs/reference/behaviours.md has them",
             )
     event_ttl = _number(settings, "eventTtlSeconds", "seconds", EVENT_TTL_MAX_SECONDS)
-    return Options(
+    return ControllerOptions(
         quirks=quirks,
         allocator_quirks=allocator,
         off=off,
@@ -404,7 +404,7 @@ def _tie_break(setting: _Setting) -> TieBreak | None:
     return setting.options.tie_break
 
 
-def _acts_apart(options: Options) -> int | None:
+def _acts_apart(options: ControllerOptions) -> int | None:
     """The microseconds between writes about one claim; 0 with a recorded pace."""
     if options.bind_delay is None:
         return None

@@ -14,7 +14,7 @@ CONFLICTS = ObjectKey("redra", "conflicts", "", "")
 """The key of conflicts in the log; they have the namespace and name of the object."""
 
 
-class Conflict(StrEnum):
+class ConflictReason(StrEnum):
     """The reason why a recorded event is not shown as it was recorded."""
 
     OTHER_OBJECT = "other-object"

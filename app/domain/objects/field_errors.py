@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from app.domain.errors import Cause, Invalid
+from app.domain.errors import Invalid, StatusCause
 from app.domain.values import go_text
 
 
@@ -60,9 +60,9 @@ class FieldError:
     def __str__(self) -> str:
         return f"{self.path}: {self.text}"
 
-    def cause(self) -> Cause:
+    def cause(self) -> StatusCause:
         """The error as a cause of a Status."""
-        return Cause(reason=self.type.value[1], message=self.text, field=self.path)
+        return StatusCause(reason=self.type.value[1], message=self.text, field=self.path)
 
 
 def printed(value: Any) -> str:

@@ -29,7 +29,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(JsonObject).decode
 
 
-class Form(NamedTuple):
+class PreparedObject(NamedTuple):
     """The prepared result of a create, without metadata.
 
     `body` is the admitted object as JSON with its fields in their order. `owned` is the `fieldsV1`
@@ -57,7 +57,7 @@ class Forms:
     """The forms that one history remembers, each found by its key."""
 
     def __init__(self, forms_max: int = FORMS_MAX, bytes_max: int = FORM_BYTES_MAX) -> None:
-        self._known: Bounded[FormKey, Form] = Bounded(forms_max)
+        self._known: Bounded[FormKey, PreparedObject] = Bounded(forms_max)
         self._bytes_max = bytes_max
         self._rules: tuple[Profile, Schemas] | None = None
 
@@ -92,7 +92,7 @@ class Forms:
             return None
         return FormKey(kind.kind, validation, text)
 
-    def find(self, key: FormKey) -> Form | None:
+    def find(self, key: FormKey) -> PreparedObject | None:
         """The form of a key, if it is known."""
         return self._known.get(key)
 
@@ -102,7 +102,7 @@ class Forms:
         """Remembers the prepared `tree`; its only warnings must be those of closed gates."""
         text = _text_of({part: tree[part] for part in tree if part != "metadata"})
         if text is not None:
-            self._known[key] = Form(text, owned, warnings)
+            self._known[key] = PreparedObject(text, owned, warnings)
 
 
 def _text_of(tree: JsonView) -> bytes | None:

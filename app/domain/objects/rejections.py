@@ -3,11 +3,11 @@
 from app.domain.errors import (
     AlreadyExists,
     BadRequest,
-    Cause,
     Conflict,
     Forbidden,
     MethodNotAllowed,
     NotFound,
+    StatusCause,
 )
 from app.domain.log import ObjectKey
 from app.domain.objects.registry import Kind
@@ -103,7 +103,7 @@ def uid_without_object(kind: Kind, name: str, wanted: str) -> Conflict:
     return conflict(kind, name, detail)
 
 
-def forbidden(kind: Kind, name: str, detail: str, *causes: Cause) -> Forbidden:
+def forbidden(kind: Kind, name: str, detail: str, *causes: StatusCause) -> Forbidden:
     """Admission refuses the object."""
     return Forbidden(
         f'{kind.qualified_plural} "{name}" is forbidden: {detail}',

@@ -92,7 +92,10 @@ def _possible(variant: _Variant, in_flight: list[Event], refused: int) -> Reason
             "in flight"
         )
     if not parts:
-        text = f"tried again as of revision {refused}, the nodes give the same answer; now they give another"
+        text = (
+            f"tried again as of revision {refused}, the nodes give the same answer; "
+            "now they give another"
+        )
         return Reason(text=text, is_kept=True)
     text = f"a possible cause, with which the nodes give the same answer: {', and '.join(parts)}"
     revision = in_flight[-1].revision if in_flight else 0

@@ -22,10 +22,10 @@ from app.service import moments
 from app.service.pacing import pace as paces
 from app.service.pacing import stage
 from app.service.pacing.pace import MAX, Pace
-from app.service.pacing.script import Script, Span, Step
+from app.service.pacing.script import PlayedSpan, Script, StopRule
 from app.service.pacing.shifting import TimeMap
 from app.service.pacing.showing import Showing
-from app.service.pacing.stage import PLAYER, Target
+from app.service.pacing.stage import PLAYER, StageTarget
 from app.service.runtime import HistoryRuntime
 
 
@@ -84,7 +84,7 @@ class Player:
         parent: HistoryInfo,
         info: HistoryInfo,
         open_runtime: Callable[[], Awaitable[HistoryRuntime]],
-        span: Span,
+        span: PlayedSpan,
         speed: float,
         shifts: bool = False,
         bounds: PlayerBounds = PlayerBounds(),
@@ -220,10 +220,10 @@ class Player:
                 self._pace.move(time, self._clock.steady())
                 self._keep_time(runtime)
             else:
-                await self._turn(runtime, Target(revision=revision, time=time))
+                await self._turn(runtime, StageTarget(revision=revision, time=time))
             self._wake()
 
-    async def step(self, step: Step) -> Event | None:
+    async def step(self, step: StopRule) -> Event | None:
         """Show all events up to the next one that the step asks for, and pause there.
 
         None, with nothing shown, when there is no such event before the end.
@@ -319,7 +319,7 @@ class Player:
             self._showing.shown.remember(unsure.recorded)
             self._script.drop(unsure.count)
 
-    async def _turn(self, runtime: HistoryRuntime, target: Target) -> None:
+    async def _turn(self, runtime: HistoryRuntime, target: StageTarget) -> None:
         """Restore the objects to a state of the recording, and continue from there."""
         showing = self._showing
         before, showing.times = showing.times, self._begun_times(runtime, target)
@@ -347,7 +347,7 @@ class Player:
         self._set_clock(runtime)
         self._turn_times(runtime, self._rate)
 
-    def _begun_times(self, runtime: HistoryRuntime, target: Target) -> TimeMap:
+    def _begun_times(self, runtime: HistoryRuntime, target: StageTarget) -> TimeMap:
         """A time map for a recording that continues at the target now."""
         times = TimeMap()
         times.begin(target.time, runtime.clock.now(), self._rate)

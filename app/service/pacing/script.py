@@ -5,19 +5,19 @@ from dataclasses import dataclass
 
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
 from app.ports import EventLog
-from app.service.pacing.stage import Target
+from app.service.pacing.stage import StageTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class PlayedSpan:
     """The part of the recording that is played: from where to where."""
 
-    begin: Target
-    end: Target
+    begin: StageTarget
+    end: StageTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class StopRule:
     """The event after which to pause: the next one, the next of an object, or a decision."""
 
     object: ObjectKey | None = None
@@ -35,7 +35,9 @@ class Step:
 class Script:
     """The recorded events after `revision`, up to the end of the span."""
 
-    def __init__(self, log: EventLog, parent: HistoryInfo, span: Span, *, page_max: int) -> None:
+    def __init__(
+        self, log: EventLog, parent: HistoryInfo, span: PlayedSpan, *, page_max: int
+    ) -> None:
         self.parent = parent
         self.span = span
         self.revision = span.begin.revision
@@ -64,7 +66,7 @@ class Script:
         self.revision = revision
         self.ahead.clear()
 
-    async def find(self, step: Step) -> Event | None:
+    async def find(self, step: StopRule) -> Event | None:
         """The next event that a step asks for; None when there is none before the end."""
         after = self.revision
         while events := await self._page(after):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision, replays
-from app.domain.log.replays import Conflict
+from app.domain.log.replays import ConflictReason
 from app.domain.objects import history_kinds
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.schema import corrections, structural
@@ -19,7 +19,7 @@ from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
 from app.service.pacing import stage
 from app.service.pacing.shifting import TimeMap, shifted
-from app.service.pacing.stage import Target
+from app.service.pacing.stage import StageTarget
 from app.service.runtime import HistoryRuntime
 
 _SHOWN = frozenset(
@@ -109,7 +109,7 @@ class Showing:
             shown.listed.append(event)
             if len(shown.listed) > self._conflicts_max:
                 shown.listed.popleft()
-            if replays.conflict_of(event).conflict == Conflict.OTHER_OBJECT:
+            if replays.conflict_of(event).conflict == ConflictReason.OTHER_OBJECT:
                 shown.held[command.key] = by_revision[Revision(command.origin.replayed)]
 
     def take_free(self, runtime: HistoryRuntime) -> list[ReplayEvent]:
@@ -136,7 +136,7 @@ class Showing:
         node = loose if kind is None else structural.storage_node(schemas, kind)
         return shifted(node, tree, self.times)
 
-    async def turn(self, runtime: HistoryRuntime, target: Target) -> None:
+    async def turn(self, runtime: HistoryRuntime, target: StageTarget) -> None:
         """Take in a turn: the objects are those of another moment, and counts start again."""
         self.shown = Shown()
         if not self.shifts:

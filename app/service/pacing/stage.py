@@ -34,7 +34,7 @@ _PAGE = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class StageTarget:
     """A state of the recording: the objects at `revision`, whose time is `time`."""
 
     revision: Revision
@@ -46,7 +46,9 @@ def name_of(history: str) -> str:
     return f"{history}{SUFFIX}"
 
 
-async def make(log: EventLog, parent: HistoryInfo, begin: Target, created: Instant) -> HistoryInfo:
+async def make(
+    log: EventLog, parent: HistoryInfo, begin: StageTarget, created: Instant
+) -> HistoryInfo:
     """Make the history of a replay that begins at a revision of the recording."""
     end = await forking.end_at(log, parent, begin.revision)
     settings = await forking.settings_of(log, parent, end, ForkSwitches())
@@ -64,7 +66,7 @@ async def make(log: EventLog, parent: HistoryInfo, begin: Target, created: Insta
         return info
 
 
-async def first_state(log: EventLog, parent: HistoryInfo) -> Target:
+async def first_state(log: EventLog, parent: HistoryInfo) -> StageTarget:
     """The default beginning of a replay: the objects when the recording began.
 
     Those are the objects of the events at its first instant, or of all events of the first list.
@@ -77,18 +79,18 @@ async def first_state(log: EventLog, parent: HistoryInfo) -> Target:
             first = first or event
             is_listed = event.stamp.verb == "baseline"
             if last is not None and event.stamp.time > first.stamp.time and not is_listed:
-                return Target(revision=last.revision, time=last.stamp.time)
+                return StageTarget(revision=last.revision, time=last.stamp.time)
             last = event
         after = events[-1].revision
     if last is None:
         raise InputError(f"history {parent.name} has no events to replay")
-    return Target(revision=last.revision, time=last.stamp.time)
+    return StageTarget(revision=last.revision, time=last.stamp.time)
 
 
 async def turn(
     log: EventLog,
     parent: HistoryInfo,
-    target: Target,
+    target: StageTarget,
     present: ObjectsProjection,
     shown: Callable[[ObjectKey, JsonObject], JsonObject],
     *,

@@ -17,7 +17,7 @@ _SELF = Actor(user="redra:rehearsal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class World:
+class RehearsedWorld:
     """The results of the inputs; `admission` is its API's judgement of them, if it was asked."""
 
     info: HistoryInfo
@@ -35,7 +35,7 @@ class Worlds:
     planes: Planes
     seed: int
 
-    async def world(self, info: HistoryInfo, source: Rules | None = None) -> World:
+    async def world(self, info: HistoryInfo, source: Rules | None = None) -> RehearsedWorld:
         """Run the recorded inputs under the settings of `info`.
 
         With `source`, the rules under which they were written, the API of this world judges each
@@ -56,7 +56,7 @@ class Worlds:
         side = replace(
             diffing.side_of(info, run.timeline.events, release_of(info)), until=control.runs.last
         )
-        return World(info=info, rules=rules, run=run, side=side, admission=admission)
+        return RehearsedWorld(info=info, rules=rules, run=run, side=side, admission=admission)
 
 
 def release_of(info: HistoryInfo) -> str:

@@ -20,7 +20,7 @@ from app.analysis.rehearse.contents import Contents, Following
 from app.domain.log import HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.service import diffing
-from app.service.rehearsing.runs import World, Worlds
+from app.service.rehearsing.runs import RehearsedWorld, Worlds
 from app.service.replays.replaying import Progress
 
 
@@ -33,8 +33,8 @@ class Trials:
     """
 
     worlds: Worlds
-    before: World
-    after: World
+    before: RehearsedWorld
+    after: RehearsedWorld
     unlike: frozenset[str]
     bounds: DiffBounds
     runs_max: int
@@ -95,7 +95,9 @@ class Trials:
         return switches_of(self.before.side), switches_of(self.after.side)
 
 
-def changes(before: World, after: World, fared: Iterable[Pair], unlike: frozenset[str]) -> Contents:
+def changes(
+    before: RehearsedWorld, after: RehearsedWorld, fared: Iterable[Pair], unlike: frozenset[str]
+) -> Contents:
     """The changed writes of controllers, without those that follow from changed pods."""
     pods = frozenset(
         course.uid for pair in fared for course in (pair.a, pair.b) if course is not None

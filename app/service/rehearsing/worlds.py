@@ -36,7 +36,7 @@ from app.domain.objects import profile as profiles
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
 from app.service import diffing, recorded_doubts
-from app.service.rehearsing.runs import World, Worlds
+from app.service.rehearsing.runs import RehearsedWorld, Worlds
 from app.service.rehearsing.trials import Trials, changes, findings_of, pod_finding
 from app.service.replays.deciding import continuing
 from app.service.replays.deciding.continuing import Control, Planes
@@ -46,7 +46,7 @@ from app.service.replays.verifying import switches_of as rule_switches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RehearsalRequest:
     """The request for a rehearsal: the release, changed gates and quirks, up to `until`.
 
     Gates and quirks stay if the settings of the history name them or its recording shows them.
@@ -67,7 +67,7 @@ class Wanted:
 async def rehearse(
     log: EventLog,
     history: HistoryInfo,
-    wanted: Wanted,
+    wanted: RehearsalRequest,
     planes: Planes,
     progress: Progress = silent,
 ) -> Rehearsal:
@@ -105,13 +105,13 @@ async def rehearse(
     return await _report(log, history, wanted, trials, progress)
 
 
-def _unlike(before: World, control: Control, compared: Compared) -> dict[str, ObjectKey]:
+def _unlike(before: RehearsedWorld, control: Control, compared: Compared) -> dict[str, ObjectKey]:
     """The pods and claims that the unchanged world decides otherwise than recorded."""
     keys = {**before.run.trace.keys, **control.runs.recording.trace.keys}
     return {uid: keys[uid] for aspect, uid, _ in compared.different if aspect in PLACEMENTS}
 
 
-def _unapplied(before: World, after: World) -> list[Unapplied]:
+def _unapplied(before: RehearsedWorld, after: RehearsedWorld) -> list[Unapplied]:
     """The inputs that only the second world leaves out, without those that it refuses."""
     assert after.admission is not None, "its API judges the recording"
     known = {each.revision for each in before.run.unapplied}
@@ -120,7 +120,11 @@ def _unapplied(before: World, after: World) -> list[Unapplied]:
 
 
 async def _report(
-    log: EventLog, history: HistoryInfo, wanted: Wanted, trials: Trials, progress: Progress
+    log: EventLog,
+    history: HistoryInfo,
+    wanted: RehearsalRequest,
+    trials: Trials,
+    progress: Progress,
 ) -> Rehearsal:
     """The report of the differences between the worlds, with the settings that cause them."""
     before, after, control = trials.before, trials.after, trials.worlds.control

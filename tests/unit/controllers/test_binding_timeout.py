@@ -7,7 +7,7 @@ import pytest
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import history_settings, process_settings
 from app.domain.controllers import registry
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import InputError
 from app.domain.values.timestamps import SECOND
 from tests.cluster import Cluster, check_decisions
@@ -15,7 +15,7 @@ from tests.cluster import Cluster, check_decisions
 TIMED_OUT = "device binding timeout: claim=claim"
 
 
-def waiting(options: Options) -> Cluster:
+def waiting(options: ControllerOptions) -> Cluster:
     """A pod whose device is never made ready."""
     cluster = Cluster(options=options)
     cluster.device_class()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster, claim_spec
 
@@ -298,7 +298,7 @@ def test_pod_of_a_node_that_is_gone_is_marked_and_removed():
 
 
 def test_scheduler_error_is_a_reason_of_its_own():
-    made = ready(options=Options(off=frozenset({"claims"})))
+    made = ready(options=ControllerOptions(off=frozenset({"claims"})))
     made.claim(selectors=[{"cel": {"expression": "device.attributes['a.b'].c == 1"}}])
     made.pod(claim="claim")
     condition = made.settle().pod_condition("pod")

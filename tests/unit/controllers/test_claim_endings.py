@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
@@ -13,7 +13,7 @@ APART = 0.01
 
 def cluster_with_bound_pod(*, template: bool, off=()):
     delay = FixedBindDelay(40_000)
-    cluster = Cluster(options=Options(bind_delay=delay, off=frozenset(off)))
+    cluster = Cluster(options=ControllerOptions(bind_delay=delay, off=frozenset(off)))
     cluster.device_class()
     cluster.node()
     cluster.slice(devices=1)

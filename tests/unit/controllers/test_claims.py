@@ -5,7 +5,7 @@ import pytest
 from app.domain.controllers import registry
 from app.domain.controllers.claims import templates
 from app.domain.controllers.quirks import NO_SWITCH, ControllerQuirks
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import InputError
 from app.domain.values import json_tree
 from tests.cluster import Cluster, claim_spec
@@ -25,7 +25,9 @@ def ready_cluster(**options) -> Cluster:
 
 def only_claims(**options) -> Cluster:
     """Nothing is scheduled: the claim controller is alone."""
-    return ready_cluster(options=Options(off=frozenset({"scheduling", "garbage"})), **options)
+    return ready_cluster(
+        options=ControllerOptions(off=frozenset({"scheduling", "garbage"})), **options
+    )
 
 
 @pytest.mark.parametrize(
@@ -334,7 +336,7 @@ def test_finished_pod_gets_no_second_claim_unless_asked_for():
 
 
 def test_with_quirk_c22_a_finished_pod_gets_one_second_claim_that_is_deleted_at_once():
-    quirky = Options(quirks=ControllerQuirks(c22=True))
+    quirky = ControllerOptions(quirks=ControllerQuirks(c22=True))
     cluster = ready_cluster(options=quirky)
     cluster.pod(template="gpu")
     cluster.settle()
@@ -357,7 +359,7 @@ def test_claim_is_not_touched_twice_for_one_release():
 
 
 def test_with_quirk_c8_a_finished_pod_of_a_shared_claim_is_reserved_again_and_comes_to_rest():
-    cluster = ready_cluster(options=Options(quirks=ControllerQuirks(c8=True)))
+    cluster = ready_cluster(options=ControllerOptions(quirks=ControllerQuirks(c8=True)))
     cluster.claim()
     cluster.pod("a", claim="claim")
     cluster.pod("b", claim="claim")
@@ -374,7 +376,7 @@ def test_with_quirk_c8_a_finished_pod_of_a_shared_claim_is_reserved_again_and_co
 
 
 def test_with_quirk_c8_only_new_reservations_of_a_finished_pod_count():
-    cluster = ready_cluster(options=Options(quirks=ControllerQuirks(c8=True)))
+    cluster = ready_cluster(options=ControllerOptions(quirks=ControllerQuirks(c8=True)))
     cluster.claim()
     cluster.pod("a", claim="claim")
     cluster.pod("b", claim="claim")
@@ -393,7 +395,9 @@ def test_with_quirk_c8_only_new_reservations_of_a_finished_pod_count():
 
 
 def test_with_quirk_c9_a_replaced_name_drops_the_other_which_is_put_back():
-    options = Options(quirks=ControllerQuirks(c9=True), off=frozenset({"scheduling", "garbage"}))
+    options = ControllerOptions(
+        quirks=ControllerQuirks(c9=True), off=frozenset({"scheduling", "garbage"})
+    )
     cluster = ready_cluster(options=options)
     entries = [{"name": name, "resourceClaimTemplateName": "gpu"} for name in ("a", "b")]
     cluster.pod(resourceClaims=entries)

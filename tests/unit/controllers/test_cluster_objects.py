@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.controllers import registry
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.log import ObjectKey
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import (
@@ -18,13 +18,13 @@ from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import T0, USER, Cluster
 
 RBAC = "rbac.authorization.k8s.io"
-KEPT = Options(cluster_objects=True)
+KEPT = ControllerOptions(cluster_objects=True)
 ACCOUNT = ("", "serviceaccounts", "default")
 CERTIFICATE = ("", "configmaps", "kube-root-ca.crt")
 
 
 def cluster(**options) -> Cluster:
-    made = Cluster(options=Options(cluster_objects=True, **options))
+    made = Cluster(options=ControllerOptions(cluster_objects=True, **options))
     made.settle()
     return made
 

@@ -7,7 +7,7 @@ import pytest
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import history_settings, process_settings
 from app.domain.controllers import registry
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
@@ -20,7 +20,7 @@ IN_FLIGHT = "resource claim default/claim is in the process of being allocated"
 
 
 def delayed(devices=1, nodes=1):
-    cluster = Cluster(options=Options(bind_delay=FixedBindDelay(int(DELAY * 1_000_000))))
+    cluster = Cluster(options=ControllerOptions(bind_delay=FixedBindDelay(int(DELAY * 1_000_000))))
     cluster.device_class()
     for number in range(nodes):
         cluster.node(f"node-{number}")
@@ -126,7 +126,7 @@ def test_pod_without_claims_is_bound_at_the_end():
 
 
 def test_binding_conditions_are_looked_at_from_the_write_on():
-    cluster = Cluster(options=Options(bind_delay=FixedBindDelay(40_000)))
+    cluster = Cluster(options=ControllerOptions(bind_delay=FixedBindDelay(40_000)))
     cluster.device_class()
     cluster.node()
     device = {
@@ -205,7 +205,7 @@ def test_pods_that_are_replaced_for_ever_are_no_faster_than_their_bindings():
 
     Recorded with a replacement every 60 to 70 ms; nothing but writes slows it.
     """
-    cluster = Cluster(kubelet=True, options=Options(bind_delay=FixedBindDelay(60_000)))
+    cluster = Cluster(kubelet=True, options=ControllerOptions(bind_delay=FixedBindDelay(60_000)))
     cluster.device_class()
     cluster.node()
     cluster.slice(devices=1)
@@ -288,7 +288,9 @@ def full(cluster, name, device):
 
 
 def cluster_with_a_full_claim(*names):
-    cluster = Cluster(options=Options(bind_delay=FixedBindDelay(40_000), off=frozenset({"claims"})))
+    cluster = Cluster(
+        options=ControllerOptions(bind_delay=FixedBindDelay(40_000), off=frozenset({"claims"}))
+    )
     cluster.device_class()
     cluster.node("node-0")
     cluster.slice("node-0", devices=[{"name": "d0"}, {"name": "d1"}])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.log import ObjectKey
 from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.write import eviction
@@ -94,7 +94,7 @@ def test_numbers_of_a_budget(kind, spec, told):
 
 
 def test_scale_counts_even_where_pods_are_missing():
-    cluster = cluster_with_node(options=Options(off=frozenset({"scheduling"})))
+    cluster = cluster_with_node(options=ControllerOptions(off=frozenset({"scheduling"})))
     workload(cluster, "Deployment", 10)
     cluster.line.controllers = [c for c in cluster.line.controllers if c.name == "disruption"]
     for name in cluster.names("pods")[1:]:
@@ -187,7 +187,7 @@ def test_budget_without_pods_allows_nothing_and_says_so():
 )
 def test_share_of_pods_whose_scale_nobody_knows_allows_nothing(owner, problem):
     # The collector would take a pod whose owner is not there.
-    cluster = cluster_with_node(options=Options(off=frozenset({"garbage"})))
+    cluster = cluster_with_node(options=ControllerOptions(off=frozenset({"garbage"})))
     version, kind = owner
     pods(
         cluster,
@@ -312,7 +312,7 @@ def test_restarted_controller_knows_what_it_knew():
 
 
 def test_without_the_controller_nobody_writes():
-    cluster = cluster_with_node(options=Options(off=frozenset({"disruption"})))
+    cluster = cluster_with_node(options=ControllerOptions(off=frozenset({"disruption"})))
     pods(cluster, "a")
     budget(cluster, minAvailable=1)
     cluster.wait(60)

@@ -7,7 +7,7 @@ import pytest
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import history_settings, process_settings
 from app.domain.controllers import registry
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject
@@ -19,7 +19,7 @@ HOUR = 3_600
 
 def cluster(ttl: int | None = HOUR, **options) -> Cluster:
     told = None if ttl is None else ttl * SECOND
-    return Cluster(options=Options(event_ttl=told, **options))
+    return Cluster(options=ControllerOptions(event_ttl=told, **options))
 
 
 def events(made: Cluster) -> list[str]:

@@ -6,7 +6,7 @@ from app.domain.controllers.eviction import taints
 from app.domain.controllers.eviction.reconciler import is_marked
 from app.domain.controllers.eviction.taints import Taint
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
@@ -374,14 +374,14 @@ def test_quirk_c2_empty_effect_is_scheduled_and_evicted():
     assert cluster.must("pods", "pod-0")["spec"]["nodeName"] == "n1"
     assert is_terminating(cluster)
     repaired = running(
-        {"operator": "Exists"}, pods=1, options=Options(quirks=ControllerQuirks(c2=False))
+        {"operator": "Exists"}, pods=1, options=ControllerOptions(quirks=ControllerQuirks(c2=False))
     )
     taint_slice(repaired, [TAINT])
     assert not is_terminating(repaired)
 
 
 def test_quirk_c4_finished_pod_with_a_reservation_is_evicted():
-    cluster = running(options=Options(off=frozenset({"claims"})), pods=0)
+    cluster = running(options=ControllerOptions(off=frozenset({"claims"})), pods=0)
     cluster.claim()
     cluster.pod("pod-0", claim="claim")
     cluster.settle()
@@ -538,7 +538,7 @@ def test_preview_with_nothing_selected():
 
 def test_repaired_c1_and_c4_hold_for_previews_too():
     quirks = ControllerQuirks(c1=False, c4=False)
-    cluster = Cluster(options=Options(quirks=quirks, off=frozenset({"claims"})))
+    cluster = Cluster(options=ControllerOptions(quirks=quirks, off=frozenset({"claims"})))
     cluster.node()
     cluster.device_class()
     cluster.slice(devices=4)

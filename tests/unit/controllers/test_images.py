@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.framework import image_locality
 from app.domain.controllers.scheduling.framework.image_locality import ImageIndex, WantedImages
 from app.domain.values.json_tree import JsonObject
@@ -106,7 +106,7 @@ def with_image_on(node: str, **options) -> Cluster:
 
 @pytest.mark.parametrize("quirk", [True, False])
 def test_pod_goes_where_its_image_is(quirk):
-    made = with_image_on("n3", options=Options(quirks=ControllerQuirks(r4=quirk)))
+    made = with_image_on("n3", options=ControllerOptions(quirks=ControllerQuirks(r4=quirk)))
     made.pod()
     made.settle()
     assert made.must("pods", "pod")["spec"]["nodeName"] == "n3"

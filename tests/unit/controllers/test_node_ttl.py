@@ -1,11 +1,11 @@
 """How long kubelets may keep what they have read, by the size of the cluster."""
 
 from app.domain.controllers.nodes.ttl import ANNOTATION
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.values import json_tree
 from tests.cluster import Cluster
 
-QUIET = Options(off=frozenset({"node-lifecycle", "scheduling"}))
+QUIET = ControllerOptions(off=frozenset({"node-lifecycle", "scheduling"}))
 
 
 def told(cluster: Cluster, name: str) -> str:

@@ -1,7 +1,7 @@
 """A replay's pace: pods are held back and put off, and stay what they would be without it."""
 
 from app.domain.controllers.pacing import Tried
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import T0, Cluster
 
@@ -27,7 +27,7 @@ class OneInstant:
 
 
 def paced(pace):
-    cluster = Cluster(options=Options(pace=pace))
+    cluster = Cluster(options=ControllerOptions(pace=pace))
     cluster.device_class()
     cluster.node("node")
     cluster.slice("node", devices=[{"name": "d"}])
@@ -80,7 +80,7 @@ def test_claim_that_went_away_while_the_pod_was_held_back_gates_it():
 
 def reports(pace):
     """Message and count of each report about a pod that two attempts found no place for."""
-    cluster = Cluster(options=Options(pace=pace))
+    cluster = Cluster(options=ControllerOptions(pace=pace))
     cluster.device_class()
     cluster.claim()
     cluster.pod("pod", claim="claim")

@@ -7,7 +7,7 @@ import pytest
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import history_settings, process_settings
 from app.domain.controllers import registry
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import InputError
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -209,7 +209,7 @@ def test_terminating_pod_without_a_node_is_failed_once_and_kept_by_its_finalizer
 
 def finished(most: int, *names: str, evicted: tuple[str, ...] = ()) -> Cluster:
     """Pods that finish one after the other, a second apart."""
-    cluster = Cluster(options=Options(terminated_pods_max=most))
+    cluster = Cluster(options=ControllerOptions(terminated_pods_max=most))
     cluster.node()
     for name in names:
         cluster.pod(name)

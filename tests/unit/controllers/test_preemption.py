@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
 from app.domain.objects.profile import Profile
@@ -55,7 +55,7 @@ def pod(
         cluster.patch("pods", name, {"status": {"startTime": started}}, subresource="status")
 
 
-UNCOUNTED = Options(off=frozenset({"disruption"}))
+UNCOUNTED = ControllerOptions(off=frozenset({"disruption"}))
 """Nobody counts for budgets: a test says what their status says."""
 
 
@@ -403,7 +403,7 @@ def test_disruptions_that_a_budget_allows_violate_nothing():
     assert victims(cluster) == ["guarded"]
 
 
-@pytest.mark.parametrize("options", [Options(), UNCOUNTED], ids=["counted", "uncounted"])
+@pytest.mark.parametrize("options", [ControllerOptions(), UNCOUNTED], ids=["counted", "uncounted"])
 @pytest.mark.parametrize(("least", "gone"), [(1, "guarded-1"), (2, "free")])
 def test_budget_lets_go_as_many_pods_as_it_can_spare(options, least, gone):
     cluster = fleet("2", "1", kubelet=True, options=options)

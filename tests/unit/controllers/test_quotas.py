@@ -241,7 +241,7 @@ def test_running_sums_are_what_counting_anew_gives(seed):
     objects.tally("default", scopes)
     for _ in range(40):
         world.step()
-        anew = usage.Tally()
+        anew = usage.RunningUsage()
         anew.keep_within(scopes, ())
         for group, resource in objects.resources():
             for event in objects.events(group, resource, "default"):

@@ -9,7 +9,7 @@ from app.domain.allocation import Allocator, Quirks
 from app.domain.allocation.allocator import Bounds
 from app.domain.controllers import registry, releases
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
@@ -155,7 +155,10 @@ def test_refused_device_gives_its_counters_back_since_1_37():
 def test_refused_device_keeps_its_counters_up_to_1_36_and_where_q1_is_on():
     for more in (
         {"profile": Profile(version="1.36")},
-        {"profile": Profile(version="1.37"), "options": Options(allocator_quirks=Quirks())},
+        {
+            "profile": Profile(version="1.37"),
+            "options": ControllerOptions(allocator_quirks=Quirks()),
+        },
     ):
         condition = partitioned(**more).pod_condition("pod")
         assert "1 cannot allocate all claims" in condition["message"]
@@ -231,7 +234,9 @@ def test_better_alternative_decides_since_1_35(version, node):
 
 def given_up(version: str) -> tuple[cycle.Cycle, NodeIndex]:
     """An attempt whose search may take no step."""
-    made = Cluster(profile=Profile(version=version), options=Options(off=frozenset({"scheduling"})))
+    made = Cluster(
+        profile=Profile(version=version), options=ControllerOptions(off=frozenset({"scheduling"}))
+    )
     made.node()
     made.device_class()
     made.slice()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.framework import scoring
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import nodes_to_find
@@ -472,7 +472,7 @@ def test_status_of_a_rule_wakes_nobody():
 
 
 def test_the_257th_consumer_fails_at_the_write_c14():
-    cluster = fleet(options=Options(off=frozenset({"claims"})))
+    cluster = fleet(options=ControllerOptions(off=frozenset({"claims"})))
     cluster.patch(
         "nodes", "n1", {"status": {"allocatable": {"pods": "1000"}}}, subresource="status"
     )
@@ -491,7 +491,7 @@ def test_the_257th_consumer_fails_at_the_write_c14():
 
 def test_failed_write_names_the_claim_that_was_refused():
     """controllers.md 3.7: the prefix is that of the claim being written, not of the first one."""
-    cluster = fleet(options=Options(off=frozenset({"claims"})))
+    cluster = fleet(options=ControllerOptions(off=frozenset({"claims"})))
     cluster.patch(
         "nodes", "n1", {"status": {"allocatable": {"pods": "1000"}}}, subresource="status"
     )

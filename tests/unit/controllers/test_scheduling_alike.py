@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
@@ -70,7 +70,7 @@ def test_pod_is_told_of_its_own_claim_by_a_pool_that_cannot_be_used():
 
 @pytest.mark.parametrize("delay", [None, FixedBindDelay(1_000_000)])
 def test_extended_resources_of_pods_of_one_step_are_counted_for_each(delay):
-    cluster = Cluster(options=Options(bind_delay=delay))
+    cluster = Cluster(options=ControllerOptions(bind_delay=delay))
     cluster.create("resource.k8s.io/v1", "DeviceClass", "gpu", spec={"extendedResourceName": GPU})
     for node in ("n1", "n2", "n3"):
         cluster.node(node)

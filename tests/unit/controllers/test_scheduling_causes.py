@@ -8,14 +8,16 @@ import pytest
 
 from app.analysis.verify.compare import ComparisonResult
 from app.domain.allocation.reasons.summary import SummaryBounds
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.log import Event
 from tests.cluster import Cluster, check_decisions
 
 RED = 'device.attributes["gpu.example.com"].colour == "red"'
 
 
-def crowded(options: Options = Options(), nodes: int = 3, waiting: int = 3) -> Cluster:
+def crowded(
+    options: ControllerOptions = ControllerOptions(), nodes: int = 3, waiting: int = 3
+) -> Cluster:
     """Nodes with a red device in use, a tainted one and a blue one; pods that want a red one."""
     cluster = Cluster(options=options)
     for number in range(nodes):
@@ -88,7 +90,7 @@ def test_causes_follow_what_changes_and_are_decided_again_alike() -> None:
 
 
 def test_nodes_beyond_the_bound_are_counted_and_not_asked() -> None:
-    options = replace(Options(), summary=SummaryBounds(nodes_max=2))
+    options = replace(ControllerOptions(), summary=SummaryBounds(nodes_max=2))
     cluster = crowded(options)
     found = refusals(cluster)[0].object["summary"]
     assert (found["causesNodes"], found["causesNodesCut"]) == (2, 1)
@@ -97,7 +99,7 @@ def test_nodes_beyond_the_bound_are_counted_and_not_asked() -> None:
 
 @pytest.mark.parametrize("bound", [500, 700, 1_500])
 def test_summary_is_bounded_in_bytes_and_counts_what_is_cut(bound: int) -> None:
-    options = replace(Options(), summary=SummaryBounds(bytes_max=bound))
+    options = replace(ControllerOptions(), summary=SummaryBounds(bytes_max=bound))
     cluster = crowded(options)
     for decision in refusals(cluster):
         found = decision.object["summary"]
@@ -108,8 +110,8 @@ def test_summary_is_bounded_in_bytes_and_counts_what_is_cut(bound: int) -> None:
 
 
 def test_decision_is_made_again_under_the_bounds_it_keeps() -> None:
-    told = crowded(replace(Options(), summary=SummaryBounds(bytes_max=700, nodes_max=2)))
-    told._options = Options()
+    told = crowded(replace(ControllerOptions(), summary=SummaryBounds(bytes_max=700, nodes_max=2)))
+    told._options = ControllerOptions()
     same(told)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.controllers import pods
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
@@ -25,7 +25,7 @@ TAINT = {"key": "bad", "effect": "NoSchedule"}
 
 
 def cluster() -> Cluster:
-    made = Cluster(options=Options(off=frozenset({"claims", "garbage"})))
+    made = Cluster(options=ControllerOptions(off=frozenset({"claims", "garbage"})))
     made.node()
     made.device_class()
     return made
@@ -200,7 +200,7 @@ def crowd() -> list[dict[str, str]]:
 
 def test_quirk_c17_ties_go_to_the_first_node_or_are_drawn():
     def nodes_used(*, c17: bool) -> set[str]:
-        made = Cluster(options=Options(quirks=ControllerQuirks(c17=c17)))
+        made = Cluster(options=ControllerOptions(quirks=ControllerQuirks(c17=c17)))
         for number in range(4):
             made.node(f"n{number}")
         found = set()
@@ -257,7 +257,7 @@ def test_mode_all_passes_over_the_node_of_an_incomplete_pool_since_1_37():
 
 def test_write_refused_after_a_delay_is_told_and_tried_again():
     """The 257th consumer with bindings that take time (controllers.md 3.7, C14)."""
-    options = Options(off=frozenset({"claims"}), bind_delay=FixedBindDelay(100_000))
+    options = ControllerOptions(off=frozenset({"claims"}), bind_delay=FixedBindDelay(100_000))
     made = Cluster(options=options)
     made.node()
     made.device_class()

@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.controllers.batching import Batcher
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling import SchedulingReconciler
 from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
@@ -177,7 +177,7 @@ def test_last_reservations_of_a_claim_are_given_in_one_step(free):
 
 
 def test_binding_that_takes_time_leaves_the_claim_to_the_first_pod():
-    cluster = Cluster(options=Options(bind_delay=FixedBindDelay(1_000_000)))
+    cluster = Cluster(options=ControllerOptions(bind_delay=FixedBindDelay(1_000_000)))
     cluster.device_class()
     cluster.node()
     cluster.slice(devices=1)

@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
 from app.domain.controllers.scheduling.plugins import pod_topology_spread
@@ -180,7 +180,7 @@ def test_constraint_without_a_selector_counts_nobody():
 
 @pytest.mark.parametrize(("r6", "node"), [(True, "n1"), (False, "")])
 def test_empty_selector_counts_nobody_unless_repaired(r6, node):
-    cluster = zones("a", "b", options=Options(quirks=ControllerQuirks(r6=r6)))
+    cluster = zones("a", "b", options=ControllerOptions(quirks=ControllerQuirks(r6=r6)))
     constraint = {**hard()[0], "labelSelector": {}, "nodeAffinityPolicy": "Ignore"}
     for name in ("first", "second"):
         web(
@@ -214,7 +214,7 @@ def test_label_keys_tell_pods_of_one_version_apart():
 
 def spread_scores(constraints: list[JsonObject], counts: list[int]) -> list[int]:
     """The scores of n1 to n3 in zones a, a, b on which so many pods run."""
-    cluster = zones("a", "a", "b", options=Options(off=frozenset({"scheduling"})))
+    cluster = zones("a", "a", "b", options=ControllerOptions(off=frozenset({"scheduling"})))
     index = NodeIndex()
     for name in ("n1", "n2", "n3"):
         index.put(cluster.must("nodes", name))
@@ -258,7 +258,7 @@ def test_default_constraints_are_three_over_nodes_and_five_over_zones():
     n1: 2 * 1.609 + 2 + 3 * 1.386 + 4 = 13.38 -> 13; n2: 1.609 + 2 + 4.159 + 4 = 11.77 -> 12;
     n3: 0 + 2 + 0 + 4 = 6. 100 * (13 + 6 - 13) / 13 = 46, 100 * (19 - 12) / 13 = 53, 100.
     """
-    cluster = zones("a", "a", "b", options=Options(off=frozenset({"scheduling"})))
+    cluster = zones("a", "a", "b", options=ControllerOptions(off=frozenset({"scheduling"})))
     replica_set(cluster, 1)
     name = next(name for name in cluster.names("pods") if name.startswith("web-"))
     tree = cluster.must("pods", name)

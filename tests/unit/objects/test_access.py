@@ -4,7 +4,7 @@ import pytest
 
 from app.domain.objects.access import defaults
 from app.domain.objects.access import rules as access
-from app.domain.objects.access.rules import Binding, Book, Question, Rule
+from app.domain.objects.access.rules import AccessRule, Binding, Book, Question
 from app.domain.objects.kinds import claim_rights
 from app.domain.objects.kinds.claim_rights import ClaimRights
 from app.domain.values import api_groups
@@ -16,7 +16,7 @@ CLAIMS = {"group": "resource.k8s.io", "resource": "resourceclaims"}
 
 def rule(verbs="get", groups="", resources="", names="", paths=""):
     """A rule from words; `-` is the core group."""
-    return Rule(
+    return AccessRule(
         verbs=frozenset(verbs.split()),
         groups=frozenset("" if group == "-" else group for group in groups.split()),
         resources=frozenset(resources.split()),

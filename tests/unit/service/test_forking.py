@@ -22,7 +22,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
 from app.service import copying, exporting
 from app.service.cluster_clock import ClusterClock
-from app.service.forking import ForkSwitches, NewFork
+from app.service.forking import ForkRequest, ForkSwitches
 from app.service.histories import Histories
 from app.service.replays import integrity
 from app.service.replays.integrity import IntegrityCheck
@@ -42,7 +42,7 @@ class World:
     async def fork(
         self, name: str, moment: str = "", *edits: Edit, source: str = "cluster", **switches: object
     ) -> HistoryInfo:
-        wanted = NewFork(switches=ForkSwitches(**switches), edits=edits)
+        wanted = ForkRequest(switches=ForkSwitches(**switches), edits=edits)
         made = await self.histories.fork(source, name, moment, wanted=wanted, actor=ALICE)
         return made.info
 

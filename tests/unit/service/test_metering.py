@@ -2,7 +2,7 @@
 
 from app.adapters.telemetry import Telemetry
 from app.domain.controllers import registry
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.objects.profile import Profile
 from app.service.metering import HistoryMeter
 from tests.cluster import Cluster
@@ -168,7 +168,7 @@ def test_queues_of_the_controllers_led_here_are_shown():
 
 def test_every_controller_can_be_led_and_counted():
     gates = {"DRADeviceTaintRules": True, "DRAResourcePoolStatus": True}
-    options = Options(cluster_objects=True, event_ttl=1)
+    options = ControllerOptions(cluster_objects=True, event_ttl=1)
     cluster = Cluster(Profile(gates=gates), options, kubelet=True, node_ttl=True)
     cluster.settle()
     leading = {found.name: found for found in cluster.line.controllers}

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from app.domain.cel.cost.amounts import PASSES_FACTOR, REGEX_FACTOR, STRING_FACTOR
 from app.domain.cel.library.named_formats import NamedFormat
 from app.domain.cel.library.network import Cidr, Ip, Url
-from app.domain.cel.values.value import Budget, QuantityValue, Value, size
+from app.domain.cel.values.value import QuantityValue, Value, VisitBudget, size
 from app.domain.values.semver import Semver
 
 Rule: TypeAlias = Callable[[Sequence[Value], Value], int]
@@ -82,7 +82,7 @@ def _contains_cidr(args: Sequence[Value], result: Value) -> int:
     return _contains_ip(args, result) + _share(size(args[0]), STRING_FACTOR) + 1
 
 
-def _walk(value: Value, budget: Budget) -> int:
+def _walk(value: Value, budget: VisitBudget) -> int:
     """The cost of visiting all parts of a value."""
     budget.spend(1)
     match value:
@@ -99,7 +99,7 @@ def _walk(value: Value, budget: Budget) -> int:
 
 
 def _walked(args: Sequence[Value], result: Value) -> int:
-    return _walk(args[0], Budget())
+    return _walk(args[0], VisitBudget())
 
 
 def _validate(args: Sequence[Value], result: Value) -> int:

@@ -10,12 +10,12 @@ from typing import Final
 
 from app.domain.cel.values import conversions
 from app.domain.cel.values.value import (
-    Budget,
     CelError,
     Duration,
     Timestamp,
     TypeValue,
     Value,
+    VisitBudget,
     check_text,
     key_value,
     type_name,
@@ -92,7 +92,7 @@ def format_text(text: str, arguments: tuple[Value, ...]) -> Value:
 def _written(clause: Clause, value: Value) -> str:
     match clause.verb:
         case "s":
-            return _string(value, Budget())
+            return _string(value, VisitBudget())
         case "d":
             return _decimal(value)
         case "f":
@@ -113,7 +113,7 @@ def _refuse(what: str, value: Value) -> FormatError:
     return FormatError(f"error during formatting: {what}, was given {type_name(value)}")
 
 
-def _string(value: Value, budget: Budget) -> str:
+def _string(value: Value, budget: VisitBudget) -> str:
     """The text of any value; nested strings are not quoted, map entries are sorted by key."""
     budget.spend(1)
     match value:

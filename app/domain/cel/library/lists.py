@@ -13,12 +13,12 @@ from app.domain.cel.values.equality import compare, equal
 from app.domain.cel.values.value import (
     NO_SUCH_OVERLOAD,
     NONE,
-    Budget,
     CelError,
     Duration,
     OptionalValue,
     Uint,
     Value,
+    VisitBudget,
     check_elements,
     map_key,
     plain_text,
@@ -157,7 +157,7 @@ def range_of(length: int) -> Value:
 def distinct(items: List) -> Value:
     """`items.distinct()`: each value once, at its first position."""
     kept: list[Value] = []
-    budget = Budget()
+    budget = VisitBudget()
     for item in items:
         budget.spend(len(kept))
         if not any(equal(item, other) is True for other in kept):
@@ -219,19 +219,19 @@ def _has(items: List, wanted: Value) -> bool:
 
 def set_contains(items: List, wanted: List) -> Value:
     """`sets.contains(items, wanted)`."""
-    Budget().spend(len(items) * len(wanted))
+    VisitBudget().spend(len(items) * len(wanted))
     return all(_has(items, value) for value in wanted)
 
 
 def set_intersects(left: List, right: List) -> Value:
     """`sets.intersects(left, right)`."""
-    Budget().spend(len(left) * len(right))
+    VisitBudget().spend(len(left) * len(right))
     return any(_has(right, value) for value in left)
 
 
 def set_equivalent(left: List, right: List) -> Value:
     """`sets.equivalent(left, right)`."""
-    Budget().spend(2 * len(left) * len(right))
+    VisitBudget().spend(2 * len(left) * len(right))
     return all(_has(right, v) for v in left) and all(_has(left, v) for v in right)
 
 

@@ -9,7 +9,6 @@ from typing import Final
 
 from app.domain.cel.values.value import (
     NO_SUCH_OVERLOAD,
-    Budget,
     CelError,
     DefaultingMap,
     Duration,
@@ -18,6 +17,7 @@ from app.domain.cel.values.value import (
     Timestamp,
     Uint,
     Value,
+    VisitBudget,
     map_key,
 )
 from app.domain.values.semver import Semver
@@ -27,7 +27,7 @@ _NUMBERS: Final = frozenset({int, Uint, float})
 _LARGE: Final = 2**53
 
 
-def equal(left: Value, right: Value, budget: Budget | None = None) -> bool | CelError:
+def equal(left: Value, right: Value, budget: VisitBudget | None = None) -> bool | CelError:
     """`left == right`, by the rules of the left value as upstream.
 
     Nested values may share parts, so a comparison is bounded; `budget` counts its parts.
@@ -44,10 +44,10 @@ def equal(left: Value, right: Value, budget: Budget | None = None) -> bool | Cel
     if isinstance(left, Semver):
         return left.key == right.key if isinstance(right, Semver) else NO_SUCH_OVERLOAD
     if kind is tuple:
-        return other is tuple and _equal_lists(left, right, budget or Budget())  # type: ignore[arg-type]  # tuples
+        return other is tuple and _equal_lists(left, right, budget or VisitBudget())  # type: ignore[arg-type]  # tuples
     if kind is dict or kind is DefaultingMap:
         is_map = other is dict or other is DefaultingMap
-        return is_map and _equal_maps(left, right, budget or Budget())  # type: ignore[arg-type]  # both are dicts
+        return is_map and _equal_maps(left, right, budget or VisitBudget())  # type: ignore[arg-type]  # both are dicts
     if kind is OptionalValue and other is OptionalValue:
         return _equal_optionals(left, right)  # type: ignore[arg-type]  # both are optional
     return kind is other and left == right
@@ -69,7 +69,7 @@ def _equal_quantities(left: Value, right: Value) -> bool | CelError:
     return left.quantity.nanos == right.quantity.nanos
 
 
-def _equal_lists(left: tuple[Value, ...], right: tuple[Value, ...], budget: Budget) -> bool:
+def _equal_lists(left: tuple[Value, ...], right: tuple[Value, ...], budget: VisitBudget) -> bool:
     if len(left) != len(right):
         return False
     budget.spend(len(left))
@@ -79,7 +79,7 @@ def _equal_lists(left: tuple[Value, ...], right: tuple[Value, ...], budget: Budg
     return True
 
 
-def _equal_maps(left: dict[Value, Value], right: dict[Value, Value], budget: Budget) -> bool:
+def _equal_maps(left: dict[Value, Value], right: dict[Value, Value], budget: VisitBudget) -> bool:
     if len(left) != len(right):
         return False
     budget.spend(len(left))

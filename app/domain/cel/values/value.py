@@ -37,7 +37,7 @@ class CostExceeded(Exception):
     so `||` cannot ignore it."""
 
 
-class Budget:
+class VisitBudget:
     """The number of parts of nested values that one operation may still visit."""
 
     __slots__ = ("left",)

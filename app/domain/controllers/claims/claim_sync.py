@@ -30,7 +30,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
 
 
-class Act(StrEnum):
+class ClaimWrites(StrEnum):
     """The writes of a look, when each write is made separately."""
 
     FIRST = "first"
@@ -46,7 +46,7 @@ class Release:
     outcome: str
     removed: tuple[JsonObject, ...] = ()
     kept: int = 0
-    follows: tuple[Act, ...] = ()
+    follows: tuple[ClaimWrites, ...] = ()
 
 
 def release(
@@ -95,21 +95,21 @@ _TOUCHED = frozenset({"deletionTimestamp", "finalizers", "ownerReferences"})
 
 
 def next_act(
-    objects: ObjectsReader, namespace: str, name: str, act: Act, gone: Collection[str] = ()
+    objects: ObjectsReader, namespace: str, name: str, act: ClaimWrites, gone: Collection[str] = ()
 ) -> Release | None:
     """The single write of this act; None when there is nothing to do or nothing left to do."""
     claim = objects.get(claim_key(namespace, name))
     if claim is None:
         return None
     match act:
-        case Act.FIRST:
+        case ClaimWrites.FIRST:
             return _first_of(claim, release(objects, namespace, name, gone))
-        case Act.FINALIZER:
+        case ClaimWrites.FINALIZER:
             if well_known.CLAIM_PROTECTION not in meta.finalizers(claim):
                 return None
             command = _finalizer_update(claim, is_first=True)
             return Release(commands=(command,), outcome="Unprotected")
-        case Act.DELETION:
+        case ClaimWrites.DELETION:
             if meta.is_deleting(claim):
                 return None
             delete = DeleteObject(key=_key_of(claim), version="v1", options=MANAGER)
@@ -126,7 +126,8 @@ def _first_of(claim: JsonObject, found: Release | None) -> Release | None:
         clears = "allocation" not in meta.status(first.tree)
         outcome = "Deallocated" if clears and pods.is_allocated(claim) else "Released"
     follows = tuple(
-        Act.DELETION if isinstance(command, DeleteObject) else Act.FINALIZER for command in more
+        ClaimWrites.DELETION if isinstance(command, DeleteObject) else ClaimWrites.FINALIZER
+        for command in more
     )
     return replace(found, commands=(first,), outcome=outcome, follows=follows)
 

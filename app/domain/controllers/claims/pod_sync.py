@@ -32,7 +32,7 @@ APPLIER = WriteOptions(field_manager="ResourceClaimController", force=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class PodWrite:
     """One write that the pod needs next."""
 
     command: Command
@@ -40,14 +40,14 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class SyncFailure:
     """A problem that prevents the sync of the pod; the text is reported in an Event."""
 
     entry: str
     text: str
 
 
-Step: TypeAlias = Write | Failure | None
+Step: TypeAlias = PodWrite | SyncFailure | None
 
 
 def needs_work(
@@ -92,7 +92,7 @@ def next_step(
             continue
         return _create(objects, pod, entry, gates)
     if fresh:
-        return Write(command=_apply_names(pod, fresh, quirks))
+        return PodWrite(command=_apply_names(pod, fresh, quirks))
     if pod.node:
         return next(_reservations(objects, pod), None)
     return None
@@ -100,9 +100,9 @@ def next_step(
 
 def enter_names(
     pod: PodFacts, fresh: Sequence[tuple[str, str]], quirks: ControllerQuirks
-) -> Write | None:
+) -> PodWrite | None:
     """The write that adds claims (pairs of entry and name) to the pod's status; None without."""
-    return Write(command=_apply_names(pod, fresh, quirks)) if fresh else None
+    return PodWrite(command=_apply_names(pod, fresh, quirks)) if fresh else None
 
 
 def claims_made_for(
@@ -148,16 +148,16 @@ def _create(objects: ObjectsReader, pod: PodFacts, entry: ClaimEntry, gates: Gat
             f'resource claim template "{entry.template}": '
             f'resourceclaimtemplate.resource.k8s.io "{entry.template}" not found'
         )
-        return Failure(entry=entry.name, text=text)
+        return SyncFailure(entry=entry.name, text=text)
     if disabled := templates.disabled_feature(template, gates):
-        return Failure(entry=entry.name, text=disabled)
+        return SyncFailure(entry=entry.name, text=disabled)
     command = CreateObject(
         key=claim_key(pod.namespace, ""),
         version="v1",
         tree=templates.claim_from(template, pod, entry),
         options=MANAGER,
     )
-    return Write(command=command, entry=entry.name)
+    return PodWrite(command=command, entry=entry.name)
 
 
 def _apply_names(
@@ -203,7 +203,7 @@ def _lacks_reservation(claim: JsonView, pod: PodFacts) -> bool:
     )
 
 
-def _reservations(objects: ObjectsReader, pod: PodFacts) -> Iterator[Write]:
+def _reservations(objects: ObjectsReader, pod: PodFacts) -> Iterator[PodWrite]:
     for named in pods.named_claims(pod):
         key = claim_key(pod.namespace, named.name or "")
         claim = objects.get(key)
@@ -216,4 +216,4 @@ def _reservations(objects: ObjectsReader, pod: PodFacts) -> Iterator[Write]:
         command = UpdateObject(
             key=key, version="v1", tree=tree, subresource="status", options=MANAGER
         )
-        yield Write(command=command, entry=named.entry.name)
+        yield PodWrite(command=command, entry=named.entry.name)

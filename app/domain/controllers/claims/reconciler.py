@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from app.domain.controllers import pods
 from app.domain.controllers.batching import Batcher
 from app.domain.controllers.claims import claim_sync, pod_sync
-from app.domain.controllers.claims.claim_sync import Act
+from app.domain.controllers.claims.claim_sync import ClaimWrites
 from app.domain.controllers.claims.users import ClaimUsers
 from app.domain.controllers.event_objects import Reporter, reference
 from app.domain.controllers.gates import EverythingOn, Gates
@@ -53,7 +53,7 @@ _Place = tuple[str, str]
 class _Going:
     """The remaining acts of a look; `own` is the revision of its last write."""
 
-    acts: tuple[Act, ...]
+    acts: tuple[ClaimWrites, ...]
     due: Instant
     own: int
 
@@ -96,7 +96,7 @@ class ClaimsReconciler:
         self._by_template: dict[_Place, set[str]] = {}
         self._claim_queue: WorkQueue[_Place] = WorkQueue("claims", pace)
         self._pod_queue: WorkQueue[_Place] = WorkQueue("claims/pods", pace)
-        self._broken: dict[_Place, pod_sync.Failure] = {}
+        self._broken: dict[_Place, pod_sync.SyncFailure] = {}
         self._made: dict[tuple[str, str], int] = {}
         self._made_last: dict[tuple[str, str], str] = {}
         self._reserved_again: dict[str, int] = {}
@@ -169,16 +169,16 @@ class ClaimsReconciler:
             return
         sent = self._sent.pop(place, None)
         match sent:
-            case pod_sync.Failure():
+            case pod_sync.SyncFailure():
                 self._broken.pop(place, None)
                 self._pod_queue.retry(place, now)
-            case pod_sync.Write(entry=entry, command=CreateObject()) if problem is not None:
+            case pod_sync.PodWrite(entry=entry, command=CreateObject()) if problem is not None:
                 text = f"create ResourceClaim : {problem}"
-                self._broken[place] = pod_sync.Failure(entry=entry, text=text)
+                self._broken[place] = pod_sync.SyncFailure(entry=entry, text=text)
                 self._pod_queue.add(place, plan.observed)
-            case pod_sync.Write() if problem is not None:
+            case pod_sync.PodWrite() if problem is not None:
                 self._pod_queue.retry(place, now)
-            case pod_sync.Write():
+            case pod_sync.PodWrite():
                 self._pod_queue.forget(place)
                 self._pod_queue.add_first(place, Revision(plan.cause))
             case None:
@@ -193,7 +193,7 @@ class ClaimsReconciler:
         """Makes the plan of a recorded decision again; only releases are recorded."""
         recorded = decision_body.read(decision.object)
         now = Instant(recorded.inputs.now or decision.stamp.time)
-        acts = tuple(Act(act) for act in recorded.inputs.acts)
+        acts = tuple(ClaimWrites(act) for act in recorded.inputs.acts)
         return self._plan_release(views, recorded.place, now, Revision(recorded.cause), acts)
 
     def _fold_decision(self, event: Event) -> None:
@@ -202,8 +202,8 @@ class ClaimsReconciler:
         decision = decision_body.read(event.object)
         place = decision.place
         self._going.pop(place, None)
-        known = {act.value for act in Act}
-        acts = tuple(Act(act) for act in decision.inputs.follows if act in known)
+        known = {act.value for act in ClaimWrites}
+        acts = tuple(ClaimWrites(act) for act in decision.inputs.follows if act in known)
         if not acts:
             return
         now = decision.inputs.now or event.stamp.time
@@ -245,7 +245,11 @@ class ClaimsReconciler:
         else:
             self._holders.pop(place, None)
         going = self._going.get(place)
-        if going is not None and event.revision != going.own and going.acts[0] is Act.FINALIZER:
+        if (
+            going is not None
+            and event.revision != going.own
+            and going.acts[0] is ClaimWrites.FINALIZER
+        ):
             # Another client wrote it: upstream's update meets a conflict, and it syncs again.
             del self._going[place]
         if event.type is EventType.OBJECT_CREATED and self._quirks.c22:
@@ -271,7 +275,7 @@ class ClaimsReconciler:
 
     def _plan_claim(self, views: Views, place: _Place, now: Instant, cause: Revision) -> Plan:
         """The plan of the next act about a claim; without time between writes, of all acts."""
-        acts = () if self._apart is None else (Act.FIRST,)
+        acts = () if self._apart is None else (ClaimWrites.FIRST,)
         going = self._going.get(place)
         if going is not None:
             if going.due > now:
@@ -287,7 +291,12 @@ class ClaimsReconciler:
         return plan
 
     def _plan_release(
-        self, views: Views, place: _Place, now: Instant, cause: Revision, acts: tuple[Act, ...]
+        self,
+        views: Views,
+        place: _Place,
+        now: Instant,
+        cause: Revision,
+        acts: tuple[ClaimWrites, ...],
     ) -> Plan:
         """The plan of the first of these acts; without acts, of all writes together."""
         namespace, name = place
@@ -345,9 +354,9 @@ class ClaimsReconciler:
                 step = pod_sync.enter_names(pod, self._second_names(pod), self._quirks)
         command: Command | None = None
         match step:
-            case pod_sync.Write():
+            case pod_sync.PodWrite():
                 command = step.command
-            case pod_sync.Failure():
+            case pod_sync.SyncFailure():
                 command = self._report(views.objects, place, step, now)
             case None:
                 pass
@@ -360,7 +369,7 @@ class ClaimsReconciler:
         return Plan(controller=NAME, key=key, commands=(command,), cause=cause, observed=observed)
 
     def _report(
-        self, objects: ObjectsReader, place: _Place, failure: pod_sync.Failure, now: Instant
+        self, objects: ObjectsReader, place: _Place, failure: pod_sync.SyncFailure, now: Instant
     ) -> Command | None:
         tree = objects.get(pod_key(*place))
         if tree is None:
@@ -430,7 +439,7 @@ class ClaimsReconciler:
 def _names_claims(step: pod_sync.Step) -> bool:
     """Whether the step writes the names of created claims to the pod's status."""
     # Parity: controllers.md C22, the second claim of a finished pod is in its status too.
-    return isinstance(step, pod_sync.Write) and isinstance(step.command, PatchObject)
+    return isinstance(step, pod_sync.PodWrite) and isinstance(step.command, PatchObject)
 
 
 def _asks_the_same(old: PodFacts, new: PodFacts) -> bool:

@@ -15,7 +15,7 @@ from app.domain.controllers.eviction.taints import (
     NO_EXECUTE,
     Eviction,
     EvictionReason,
-    Rule,
+    EvictionRule,
     Taint,
 )
 from app.domain.controllers.pods import PodFacts
@@ -105,7 +105,7 @@ class Changes:
     """The effects of an event: pods to process again, and a new or changed rule."""
 
     pods: dict[Place, None] = field(default_factory=dict)
-    rule: Rule | None = None
+    rule: EvictionRule | None = None
     gone_rule_uid: str = ""
 
 
@@ -120,7 +120,7 @@ class TaintState:
     ) -> None:
         self._quirks = quirks
         self._with_rules = with_rules
-        self.rules: dict[str, Rule] = {}
+        self.rules: dict[str, EvictionRule] = {}
         self.claims: dict[Place, TrackedClaim] = {}
         self.pods: dict[Place, PodFacts] = {}
         self._pools: dict[Place, PoolTaints] = {}
@@ -162,7 +162,7 @@ class TaintState:
         """True for a pod that has a node; its phase is not checked (C4)."""
         return bool(pod.node) and (self._quirks.c4 or not pod.is_done)
 
-    def selects(self, rule: Rule, driver: str, pool: str, device: str) -> bool:
+    def selects(self, rule: EvictionRule, driver: str, pool: str, device: str) -> bool:
         """True when the rule selects this device; a rule without a selector selects none (C1)."""
         if rule.selector is None:
             return not self._quirks.c1
@@ -181,7 +181,7 @@ class TaintState:
                 yield claim
 
     def claim_eviction(
-        self, results: tuple[DeviceResult, ...], rules: dict[str, Rule] | None = None
+        self, results: tuple[DeviceResult, ...], rules: dict[str, EvictionRule] | None = None
     ) -> Eviction | None:
         """The eviction that the taints on these devices require, or None."""
         evictions: list[Eviction] = []
@@ -200,7 +200,7 @@ class TaintState:
         return tuple(sorted(reasons))
 
     def _taints_of(
-        self, result: DeviceResult, rules: dict[str, Rule]
+        self, result: DeviceResult, rules: dict[str, EvictionRule]
     ) -> Iterator[tuple[EvictionReason, Taint]]:
         for name in sorted(rules):
             rule = rules[name]
@@ -219,7 +219,7 @@ class TaintState:
             )
             yield reason, taint
 
-    def _selects(self, rule: Rule, result: DeviceResult) -> bool:
+    def _selects(self, rule: EvictionRule, result: DeviceResult) -> bool:
         return self.selects(rule, result.driver, result.pool, result.device)
 
     def _fold_pod(self, event: Event, changes: Changes, *, is_gone: bool) -> None:
@@ -344,7 +344,9 @@ class TaintState:
         changes.rule = rule
         self._recompute_all(old, rule, changes)
 
-    def _recompute_all(self, old: Rule | None, new: Rule | None, changes: Changes) -> None:
+    def _recompute_all(
+        self, old: EvictionRule | None, new: EvictionRule | None, changes: Changes
+    ) -> None:
         concerned = [rule for rule in (old, new) if rule and rule.effect == NO_EXECUTE]
         if not concerned:
             return

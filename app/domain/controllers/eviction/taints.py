@@ -61,7 +61,7 @@ class Eviction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selector:
+class RuleSelector:
     """The `deviceSelector` of a rule; None matches any value."""
 
     driver: str | None = None
@@ -78,7 +78,7 @@ class Selector:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class EvictionRule:
     """A DeviceTaintRule. `selector` is None when the rule has none, and then it selects nothing."""
 
     name: str
@@ -86,7 +86,7 @@ class Rule:
     generation: int
     effect: str
     taint: Taint
-    selector: Selector | None
+    selector: RuleSelector | None
     spec: JsonView
 
     def selects(self, driver: str, pool: str, device: str) -> bool:
@@ -103,11 +103,11 @@ def read_taint(tree: JsonView, default: Instant = Instant(0)) -> Taint:
     )
 
 
-def read_rule(tree: JsonObject) -> Rule:
+def read_rule(tree: JsonObject) -> EvictionRule:
     """A DeviceTaintRule in the storage version."""
     spec = meta.spec(tree)
     selector = spec.get("deviceSelector")
-    return Rule(
+    return EvictionRule(
         name=meta.name(tree),
         uid=meta.uid(tree),
         generation=meta.generation(tree) or 0,
@@ -162,12 +162,12 @@ def earliest(evictions: Iterable[Eviction]) -> Eviction | None:
     return None if time is None else Eviction(time=time, reasons=tuple(sorted(reasons)))
 
 
-def _read_selector(tree: JsonView) -> Selector:
+def _read_selector(tree: JsonView) -> RuleSelector:
     def field(name: str) -> str | None:
         value = tree.get(name)
         return value if isinstance(value, str) else None
 
-    return Selector(driver=field("driver"), pool=field("pool"), device=field("device"))
+    return RuleSelector(driver=field("driver"), pool=field("pool"), device=field("device"))
 
 
 def _instant(text: str, default: Instant) -> Instant:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from app.domain.controllers.eviction.state import Place, TaintState
-from app.domain.controllers.eviction.taints import NO_EXECUTE, Rule
+from app.domain.controllers.eviction.taints import NO_EXECUTE, EvictionRule
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, condition_types, json_tree
 from app.domain.values.fields import dra, meta
@@ -33,7 +33,7 @@ class EvictionCondition:
 
 
 def compute(
-    objects: ObjectsReader, state: TaintState, rule: Rule, evicted: int
+    objects: ObjectsReader, state: TaintState, rule: EvictionRule, evicted: int
 ) -> EvictionCondition:
     """The condition for the current state."""
     if rule.effect == NO_EXECUTE:
@@ -65,7 +65,7 @@ def compute(
     return EvictionCondition(status=verdict.status, reason=verdict.reason, message=message)
 
 
-def preview(objects: ObjectsReader, state: TaintState, rule: Rule) -> str:
+def preview(objects: ObjectsReader, state: TaintState, rule: EvictionRule) -> str:
     """The text of what a rule with effect None would do with effect NoExecute."""
     published = published_devices(objects, state, rule)
     allocated = sum(
@@ -83,7 +83,7 @@ def preview(objects: ObjectsReader, state: TaintState, rule: Rule) -> str:
     )
 
 
-def published_devices(objects: ObjectsReader, state: TaintState, rule: Rule) -> int:
+def published_devices(objects: ObjectsReader, state: TaintState, rule: EvictionRule) -> int:
     """The number of devices that the rule selects in the newest generation of each pool."""
     pools: dict[Place, tuple[int, int]] = {}
     for key in objects.keys(*api_resources.RESOURCE_SLICES):
@@ -101,7 +101,7 @@ def published_devices(objects: ObjectsReader, state: TaintState, rule: Rule) -> 
     return sum(count for _, count in pools.values())
 
 
-def pending_pods(state: TaintState, rule: Rule) -> Pending:
+def pending_pods(state: TaintState, rule: EvictionRule) -> Pending:
     """The pods, not yet terminating, whose eviction has this rule as a reason, due or not."""
     places: set[Place] = set()
     for claim in state.claims.values():
@@ -119,10 +119,10 @@ def pending_pods(state: TaintState, rule: Rule) -> Pending:
     return Pending(pods=len(places), namespaces=len({namespace for namespace, _ in places}))
 
 
-def would_evict(state: TaintState, rule: Rule) -> Pending:
+def would_evict(state: TaintState, rule: EvictionRule) -> Pending:
     """The pods that this rule would evict if it were the only taint, with effect NoExecute."""
     alone = {
-        rule.name: Rule(
+        rule.name: EvictionRule(
             name=rule.name,
             uid=rule.uid,
             generation=rule.generation,

@@ -20,7 +20,7 @@ NAME_ATTEMPTS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class PodCounts:
     """The counts of pods that are not being deleted. `due` is when one more becomes available."""
 
     all: int
@@ -51,8 +51,8 @@ def available_at(pod: JsonView, min_ready_seconds: int) -> Instant | None:
     return None if since is None else Instant(since + min_ready_seconds * SECOND)
 
 
-def count(pods: Iterable[JsonView], min_ready_seconds: int, now: Instant) -> Counts:
-    """Counts a set of pods."""
+def count(pods: Iterable[JsonView], min_ready_seconds: int, now: Instant) -> PodCounts:
+    """PodCounts a set of pods."""
     total = ready = available = 0
     due: list[Instant] = []
     for pod in pods:
@@ -65,7 +65,7 @@ def count(pods: Iterable[JsonView], min_ready_seconds: int, now: Instant) -> Cou
             available += 1
         else:
             due.append(at)
-    return Counts(all=total, ready=ready, available=available, due=min(due, default=None))
+    return PodCounts(all=total, ready=ready, available=available, due=min(due, default=None))
 
 
 def owner_reference(situation: Situation, api_version: str, kind: str) -> JsonObject:

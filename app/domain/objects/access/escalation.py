@@ -12,7 +12,7 @@ from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
 from app.domain.objects.access import defaults
 from app.domain.objects.access import rules as access
-from app.domain.objects.access.rules import EVERYTHING, Grants, Question, Rule
+from app.domain.objects.access.rules import EVERYTHING, AccessRule, Grants, Question
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonView
@@ -72,7 +72,7 @@ def _check_binding(
     _check_held(key, list(rules), rights)
 
 
-def _check_held(key: ObjectKey, rules: list[Rule], rights: GiverRights) -> None:
+def _check_held(key: ObjectKey, rules: list[AccessRule], rights: GiverRights) -> None:
     questions = 0
     for rule in rules:
         for question in _questions(rule, key.namespace):
@@ -88,7 +88,7 @@ def _check_held(key: ObjectKey, rules: list[Rule], rights: GiverRights) -> None:
                 )
 
 
-def _questions(rule: Rule, namespace: str) -> Iterator[Question]:
+def _questions(rule: AccessRule, namespace: str) -> Iterator[Question]:
     """Yields the single rights of a rule as questions."""
     for verb in sorted(rule.verbs):
         for path in rule.paths:

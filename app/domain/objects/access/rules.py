@@ -61,7 +61,7 @@ class AccessDecision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class AccessRule:
     """The verbs that are allowed on resources or on paths; `*` stands for all.
 
     A resource may be `pods/log`, or `*/status` for this subresource of all resources. `names`
@@ -104,7 +104,7 @@ class Rule:
 class Grant:
     """A rule that a user holds, in all namespaces or in one, and its source."""
 
-    rule: Rule
+    rule: AccessRule
     namespace: str = ""
     source: str = ""
 
@@ -129,14 +129,16 @@ class Grants:
                 return AccessDecision(allowed=True, reason=grant.source)
         return AccessDecision(allowed=False, reason=_told(self.problems))
 
-    def rules(self, namespace: str) -> list[Rule]:
+    def rules(self, namespace: str) -> list[AccessRule]:
         """The rules that apply in a namespace, each once."""
         held = [grant.rule for grant in self.grants if grant.namespace in ("", namespace)]
         return list(dict.fromkeys(held))
 
 
-EVERYTHING = Rule(verbs=frozenset((_ANY,)), groups=frozenset((_ANY,)), resources=frozenset((_ANY,)))
-EVERY_PATH = Rule(verbs=frozenset((_ANY,)), paths=(_ANY,))
+EVERYTHING = AccessRule(
+    verbs=frozenset((_ANY,)), groups=frozenset((_ANY,)), resources=frozenset((_ANY,))
+)
+EVERY_PATH = AccessRule(verbs=frozenset((_ANY,)), paths=(_ANY,))
 
 
 def all_rights(source: str) -> Grants:
@@ -155,7 +157,7 @@ class Binding:
 
     users: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[AccessRule, ...] = ()
     namespace: str = ""
     label: str = ""
     role: str = ""
@@ -216,9 +218,9 @@ class Book:
         return Book((*self.bindings, *other.bindings))
 
 
-def rule_of(tree: JsonView) -> Rule:
+def rule_of(tree: JsonView) -> AccessRule:
     """Reads a rule of a role."""
-    return Rule(
+    return AccessRule(
         verbs=frozenset(json_tree.texts(tree, "verbs")),
         groups=frozenset(json_tree.texts(tree, "apiGroups")),
         resources=frozenset(json_tree.texts(tree, "resources")),
@@ -255,7 +257,7 @@ def read_book(reader: ObjectsReader, built_in: "Roles") -> Book:
 class Roles:
     """Roles by namespace (empty for cluster roles) and name, and bindings that always apply."""
 
-    rules: Mapping[tuple[str, str], tuple[Rule, ...]]
+    rules: Mapping[tuple[str, str], tuple[AccessRule, ...]]
     bindings: tuple[Binding, ...] = ()
 
     def with_objects(self, reader: ObjectsReader) -> "Roles":
@@ -324,11 +326,11 @@ def _trees(reader: ObjectsReader, resource: str) -> Iterator[JsonObject]:
             yield tree
 
 
-def _own_rules(tree: JsonView) -> tuple[Rule, ...]:
+def _own_rules(tree: JsonView) -> tuple[AccessRule, ...]:
     return tuple(rule_of(rule) for rule in json_tree.objects(tree, "rules"))
 
 
-def _aggregated(tree: JsonView, trees: list[JsonObject]) -> tuple[Rule, ...]:
+def _aggregated(tree: JsonView, trees: list[JsonObject]) -> tuple[AccessRule, ...]:
     """A cluster role's own rules and those of the roles that its aggregation rule selects."""
     rules = list(_own_rules(tree))
     for wanted in json_tree.objects(tree, "aggregationRule", "clusterRoleSelectors"):

@@ -30,7 +30,7 @@ _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class RuleViolation:
     """A broken rule and the path of the value that breaks it."""
 
     steps: Steps
@@ -54,7 +54,7 @@ def check(schema: JsonView, tree: JsonView, old: JsonView | None = None) -> list
     return errors
 
 
-def _is_as_before(problem: Found, tree: JsonView, old: JsonView) -> bool:
+def _is_as_before(problem: RuleViolation, tree: JsonView, old: JsonView) -> bool:
     before = _follow(old, problem.steps)
     now = _follow(tree, problem.steps)
     return before is not _MISSING and now is not _MISSING and semantic_equal(now, before)
@@ -73,7 +73,7 @@ def _follow(value: Any, steps: Steps) -> Any:
     return value
 
 
-def _check(schema: JsonView, value: Any, steps: Steps) -> Iterator[Found]:
+def _check(schema: JsonView, value: Any, steps: Steps) -> Iterator[RuleViolation]:
     if value is None and schema.get("nullable") is True:
         return
     wrong = _wrong_type(schema, value)
@@ -89,13 +89,15 @@ def _check(schema: JsonView, value: Any, steps: Steps) -> Iterator[Found]:
         yield from _check_list(schema, value, steps)
 
 
-def _check_value(schema: JsonView, value: Any, steps: Steps) -> Iterator[Found]:
+def _check_value(schema: JsonView, value: Any, steps: Steps) -> Iterator[RuleViolation]:
     """Checks rules of any single value: enum, limits, formats, allOf, anyOf, oneOf and not."""
     allowed = schema.get("enum")
     if isinstance(allowed, list) and value not in allowed:
         listed = [item if isinstance(item, str) else str(item) for item in allowed]
         shown = value if isinstance(value, str) else str(value)
-        yield Found(steps=steps, error=field_errors.not_supported(_path(steps), shown, listed))
+        yield RuleViolation(
+            steps=steps, error=field_errors.not_supported(_path(steps), shown, listed)
+        )
     if isinstance(value, str):
         yield from _check_text(schema, value, steps)
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -125,10 +127,10 @@ def _fits(schema: JsonView, value: Any, steps: Steps) -> bool:
     return next(_check(schema, value, steps), None) is None
 
 
-def _check_text(schema: JsonView, value: str, steps: Steps) -> Iterator[Found]:
+def _check_text(schema: JsonView, value: str, steps: Steps) -> Iterator[RuleViolation]:
     least, most = schema.get("minLength"), schema.get("maxLength")
     if isinstance(most, int) and len(value) > most:
-        yield Found(steps=steps, error=field_errors.too_long(_path(steps), most))
+        yield RuleViolation(steps=steps, error=field_errors.too_long(_path(steps), most))
     if isinstance(least, int) and len(value) < least:
         text = f"{_body(steps)} should be at least {least} chars long"
         yield _error(steps, FieldErrorType.INVALID, value, text)
@@ -142,7 +144,7 @@ def _check_text(schema: JsonView, value: str, steps: Steps) -> Iterator[Found]:
         yield _error(steps, FieldErrorType.TYPE_INVALID, value, text)
 
 
-def _check_number(schema: JsonView, value: float, steps: Steps) -> Iterator[Found]:
+def _check_number(schema: JsonView, value: float, steps: Steps) -> Iterator[RuleViolation]:
     least, most = schema.get("minimum"), schema.get("maximum")
     if isinstance(most, int | float):
         is_open = schema.get("exclusiveMaximum") is True
@@ -167,11 +169,11 @@ def _check_number(schema: JsonView, value: float, steps: Steps) -> Iterator[Foun
         yield _error(steps, FieldErrorType.TYPE_INVALID, value, text)
 
 
-def _check_object(schema: JsonView, value: JsonObject, steps: Steps) -> Iterator[Found]:
+def _check_object(schema: JsonView, value: JsonObject, steps: Steps) -> Iterator[RuleViolation]:
     for name in schema.get("required") or ():
         if name not in value:
             place = (*steps, str(name))
-            yield Found(steps=place, error=field_errors.required(_path(place)))
+            yield RuleViolation(steps=place, error=field_errors.required(_path(place)))
     yield from _check_size(schema, "Properties", len(value), value, steps)
     if schema.get(EMBEDDED) is True:
         yield from _check_embedded(value, steps)
@@ -183,14 +185,16 @@ def _check_object(schema: JsonView, value: JsonObject, steps: Steps) -> Iterator
             yield from _check(child, item, (*steps, key))
 
 
-def _check_embedded(value: JsonObject, steps: Steps) -> Iterator[Found]:
+def _check_embedded(value: JsonObject, steps: Steps) -> Iterator[RuleViolation]:
     for key in ("apiVersion", "kind"):
         if not value.get(key):
             place = (*steps, key)
-            yield Found(steps=place, error=field_errors.required(_path(place), "must not be empty"))
+            yield RuleViolation(
+                steps=place, error=field_errors.required(_path(place), "must not be empty")
+            )
 
 
-def _check_list(schema: JsonView, value: list[Any], steps: Steps) -> Iterator[Found]:
+def _check_list(schema: JsonView, value: list[Any], steps: Steps) -> Iterator[RuleViolation]:
     yield from _check_size(schema, "Items", len(value), value, steps)
     if schema.get("uniqueItems") is True and len({_identity(item) for item in value}) < len(value):
         text = f"{_body(steps)} shouldn't contain duplicates"
@@ -204,16 +208,16 @@ def _check_list(schema: JsonView, value: list[Any], steps: Steps) -> Iterator[Fo
 
 def _check_size(
     schema: JsonView, word: str, size: int, value: Any, steps: Steps
-) -> Iterator[Found]:
+) -> Iterator[RuleViolation]:
     least, most = schema.get(f"min{word}"), schema.get(f"max{word}")
     if isinstance(most, int) and size > most:
-        yield Found(steps=steps, error=field_errors.too_many(_path(steps), size, most))
+        yield RuleViolation(steps=steps, error=field_errors.too_many(_path(steps), size, most))
     if isinstance(least, int) and size < least:
         text = f"{_body(steps)} should have at least {least} {word.lower()}"
         yield _error(steps, FieldErrorType.INVALID, value, text)
 
 
-def _check_keys(schema: JsonView, value: list[Any], steps: Steps) -> Iterator[Found]:
+def _check_keys(schema: JsonView, value: list[Any], steps: Steps) -> Iterator[RuleViolation]:
     """Checks that each item of a set, and each key of a list with keys, occurs once."""
     kind = schema.get("x-kubernetes-list-type")
     keys = json_tree.texts(schema, "x-kubernetes-list-map-keys")
@@ -227,7 +231,7 @@ def _check_keys(schema: JsonView, value: list[Any], steps: Steps) -> Iterator[Fo
         identity = _identity(shown)
         if identity in seen:
             place = (*steps, index)
-            yield Found(steps=place, error=field_errors.duplicate(_path(place), shown))
+            yield RuleViolation(steps=place, error=field_errors.duplicate(_path(place), shown))
         seen.add(identity)
 
 
@@ -288,9 +292,9 @@ def _matches(pattern: str, value: str) -> bool:
     return compiled is None or compiled.search(value) is not None
 
 
-def _error(steps: Steps, kind: FieldErrorType, value: Any, text: str) -> Found:
+def _error(steps: Steps, kind: FieldErrorType, value: Any, text: str) -> RuleViolation:
     error = FieldError(path=_path(steps) or "<nil>", type=kind, value=value, detail=text)
-    return Found(steps=steps, error=error)
+    return RuleViolation(steps=steps, error=error)
 
 
 def _path(steps: Steps) -> str:

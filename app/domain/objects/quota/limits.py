@@ -16,7 +16,7 @@ from app.domain.objects.kinds import extended_resources, pod_resources
 from app.domain.objects.kinds.extended_resources import IMPLICIT
 from app.domain.objects.quota import scopes as quota_scopes
 from app.domain.objects.quota import usage
-from app.domain.objects.quota.usage import DEVICES_SUFFIX, REQUESTS, Scopes, Tally
+from app.domain.objects.quota.usage import DEVICES_SUFFIX, REQUESTS, RunningUsage, Scopes
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.values import api_groups, api_resources, json_tree, quantity
@@ -31,7 +31,7 @@ Place = tuple[str, str]
 class Tallies(Protocol):
     """A reader that keeps the sums of the namespaces that were requested before."""
 
-    def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
+    def tally(self, namespace: str, scopes: Scopes | None = None) -> RunningUsage:
         """Returns the sums of the namespace; they are shared and must not be changed.
 
         With `scopes`, the tally also keeps the sums of the pods within the scopes.
@@ -85,14 +85,14 @@ def used(
     return {name: tally.amount(name, aliases.get(name, ())) for name in names}
 
 
-def tally_of(reader: ObjectsReader, namespace: str, scopes: Scopes | None = None) -> Tally:
+def tally_of(reader: ObjectsReader, namespace: str, scopes: Scopes | None = None) -> RunningUsage:
     """Returns the sums of a namespace, kept by the reader or computed now.
 
     With `scopes`, the tally also has the sums of the pods within the scopes.
     """
     if isinstance(reader, Tallies):
         return reader.tally(namespace, scopes)
-    made = Tally()
+    made = RunningUsage()
     if scopes:
         made.keep_within(scopes, ())
     for kind in history_kinds.all_kinds(reader):
@@ -145,7 +145,7 @@ def amounts_of(reader: ObjectsReader, place: Place, tree: JsonView) -> dict[str,
     amounts = usage.of_object(*place, tree)
     if place != api_resources.RESOURCE_CLAIMS:
         return amounts
-    alone = Tally()
+    alone = RunningUsage()
     alone.add(*place, tree)
     names: set[str] = set()
     for name in amounts:

@@ -83,7 +83,7 @@ def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
     return amounts
 
 
-class Tally:
+class RunningUsage:
     """The running sums of one namespace. A change takes time in proportion to the object's amounts.
 
     Beside the sums of all objects, it keeps a separate tally of the pods within each set of scopes
@@ -93,25 +93,25 @@ class Tally:
     def __init__(self) -> None:
         self._nanos: dict[str, int] = {}
         self._formats: dict[str, Format] = {}
-        self._within: Bounded[bytes, tuple[Scopes, Tally]] = Bounded(SCOPES_MAX)
+        self._within: Bounded[bytes, tuple[Scopes, RunningUsage]] = Bounded(SCOPES_MAX)
 
-    def copy(self) -> "Tally":
+    def copy(self) -> "RunningUsage":
         """Returns an independent copy of the sums."""
-        made = Tally()
+        made = RunningUsage()
         made._nanos = dict(self._nanos)
         made._formats = dict(self._formats)
         for name, (scopes, tally) in self._within.items():
             made._within[name] = (scopes, tally.copy())
         return made
 
-    def within(self, scopes: Scopes) -> "Tally | None":
+    def within(self, scopes: Scopes) -> "RunningUsage | None":
         """The sums of the pods within all scopes; None if they are not kept."""
         usage = self._within.get(_name_of(scopes))
         return usage[1] if usage is not None else None
 
-    def keep_within(self, scopes: Scopes, pods: Iterable[JsonView]) -> "Tally":
+    def keep_within(self, scopes: Scopes, pods: Iterable[JsonView]) -> "RunningUsage":
         """Starts to keep the sums of the pods within all scopes, beginning with these pods."""
-        made = Tally()
+        made = RunningUsage()
         for pod in pods:
             if quota_scopes.match(scopes, pod):
                 made.add(*api_resources.PODS, pod)

@@ -8,7 +8,7 @@ upstream calls mutating webhooks: before validation, after managed fields are up
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from app.domain.errors import BadRequest, Cause, Rejected, ReviewOutdated
+from app.domain.errors import BadRequest, Rejected, ReviewOutdated, StatusCause
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.review.attributes import Attributes
@@ -80,7 +80,9 @@ def failed(text: str) -> Rejected:
 
     Parity: objects.md 15.4; upstream's text.
     """
-    return Rejected(f"Internal error occurred: {text}", causes=(Cause(reason="", message=text),))
+    return Rejected(
+        f"Internal error occurred: {text}", causes=(StatusCause(reason="", message=text),)
+    )
 
 
 def cannot_be_changed(name: str = "") -> Rejected:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from app.domain.errors import Cause, Denied, RedraError, Rejected
+from app.domain.errors import Denied, RedraError, Rejected, StatusCause
 from app.domain.objects import rejections
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.review import matching, policies
@@ -280,7 +280,7 @@ def _refusal(hook: Hook, response: JsonView) -> Rejected:
         resource=details.kind,
         name=details.name,
         causes=tuple(
-            Cause(reason=cause.reason, message=cause.message, field=cause.field)
+            StatusCause(reason=cause.reason, message=cause.message, field=cause.field)
             for cause in details.causes
         ),
     )

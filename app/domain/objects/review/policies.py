@@ -9,8 +9,7 @@ messages.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from app.domain.errors import Cause as StatusCause
-from app.domain.errors import Forbidden, Invalid, Rejected, TooLarge, Unauthorized
+from app.domain.errors import Forbidden, Invalid, Rejected, StatusCause, TooLarge, Unauthorized
 from app.domain.log import ObjectKey
 from app.domain.objects.expressions import PolicyRules, PolicyScope, PolicySession
 from app.domain.objects.reader import ObjectsReader
@@ -49,7 +48,7 @@ class _Validation(Record, frozen=True):
 _validations = records.of_list(_Validation, paths.get("validations"))
 
 
-class Failure(NamedTuple):
+class PolicyFailure(NamedTuple):
     """A failed validation or evaluation: its message, and the reason of the refusal."""
 
     message: str
@@ -103,7 +102,7 @@ def _failures(
     attributes: Attributes,
     reader: ObjectsReader,
     rules: PolicyRules,
-) -> list[Failure]:
+) -> list[PolicyFailure]:
     """The failures of the policy for the write under one binding."""
     constraints = json_tree.mapping(policy, "spec", "matchConstraints")
     matched = matching.of_resources(constraints, attributes, reader)
@@ -117,9 +116,9 @@ def _failures(
     try:
         parameter_objects = parameters.of_binding(spec, binding, attributes, reader)
     except parameters.Misconfigured as problem:
-        return [Failure(str(problem))] if fails else []
+        return [PolicyFailure(str(problem))] if fails else []
     seen = given(attributes, matched, reader, rules)
-    failures: list[Failure] = []
+    failures: list[PolicyFailure] = []
     for params in parameter_objects:
         values = {**seen, "params": rules.value_of(params)}
         failures += _Evaluation(spec, values, rules, fails=fails).failures()
@@ -169,26 +168,26 @@ class _Evaluation:
         self._rules = rules
         self._fails = fails
 
-    def failures(self) -> list[Failure]:
+    def failures(self) -> list[PolicyFailure]:
         """Returns failed validations, and errors unless failurePolicy is Ignore."""
         is_met, error = self._conditions()
         if error:
-            return [Failure(error)] if self._fails else []
+            return [PolicyFailure(error)] if self._fails else []
         if not is_met:
             return []
         session = self._rules.session(policy_scope(self._spec, self._rules), self._values)
-        failures: list[Failure] = []
+        failures: list[PolicyFailure] = []
         for validation in _validations(self._spec):
             answer = session.ask(validation.expression)
             if answer.error:
-                failures += [Failure(answer.error)] if self._fails else []
+                failures += [PolicyFailure(answer.error)] if self._fails else []
             elif answer.value is not True:
                 message = self._message(validation, session)
-                failures.append(Failure(message, validation.reason or "Invalid"))
+                failures.append(PolicyFailure(message, validation.reason or "Invalid"))
         for annotation in json_tree.objects(self._spec, "auditAnnotations"):
             answer = session.ask(json_tree.text(annotation, "valueExpression"))
             if answer.error and self._fails:
-                failures.append(Failure(answer.error))
+                failures.append(PolicyFailure(answer.error))
         return failures
 
     def _conditions(self) -> tuple[bool, str]:
@@ -242,7 +241,7 @@ def condition_scope(spec: JsonView, rules: PolicyRules) -> PolicyScope:
     return rules.scope(has_params="paramKind" in spec, variables=None)
 
 
-def _denial(attributes: Attributes, names: str, failure: Failure) -> Rejected:
+def _denial(attributes: Attributes, names: str, failure: PolicyFailure) -> Rejected:
     message = f"ValidatingAdmissionPolicy {names} denied request: {failure.message}"
     kind = attributes.kind
     place = f"{kind.plural}.{attributes.group}" if attributes.group else kind.plural

@@ -10,7 +10,7 @@ import dataclasses
 import msgspec
 from msgspec.structs import replace
 
-from app.domain.errors import BadRequest, Cause, Conflict, Invalid
+from app.domain.errors import BadRequest, Conflict, Invalid, StatusCause
 from app.domain.log import Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.objects import defaulting, field_errors, registry, rejections
@@ -297,7 +297,7 @@ def _conflict(conflicts: list[tuple[Manager, FieldSet]]) -> Conflict:
     """The conflict with one cause for each field; the message lists the fields by manager."""
     by_manager = {_manager_text(row): sorted(field_sets.paths(fields)) for row, fields in conflicts}
     causes = [
-        Cause(reason="FieldManagerConflict", message=f"conflict with {name}", field=path)
+        StatusCause(reason="FieldManagerConflict", message=f"conflict with {name}", field=path)
         for name, paths in by_manager.items()
         for path in paths
     ]

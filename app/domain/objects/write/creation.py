@@ -2,11 +2,11 @@
 
 import msgspec
 
-from app.domain.errors import BadRequest, Cause
+from app.domain.errors import BadRequest, StatusCause
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import field_errors, registry, rejections
 from app.domain.objects.custom import checking, naming
-from app.domain.objects.forms import Form, FormKey
+from app.domain.objects.forms import FormKey, PreparedObject
 from app.domain.objects.kinds import (
     api_services,
     ignored_fields,
@@ -67,7 +67,7 @@ def decide_create(
 
 def _admitted(
     kind: Kind, command: CreateObject, stamp: Stamp, rules: Rules
-) -> tuple[JsonObject, tuple[str, ...], Form | FormKey | None]:
+) -> tuple[JsonObject, tuple[str, ...], PreparedObject | FormKey | None]:
     """Returns the admitted tree, warnings, and the form it was made from or a new form's key."""
     group, version, tree = command.key.group, command.version, command.tree
     options = command.options
@@ -95,7 +95,7 @@ def create(
     *,
     warnings: tuple[str, ...] = (),
     managers: list[Manager] | None = None,
-    form: Form | FormKey | None = None,
+    form: PreparedObject | FormKey | None = None,
 ) -> Decided:
     """Creates an object from an admitted tree, which becomes part of the draft.
 
@@ -105,7 +105,7 @@ def create(
     reader, kind, stamp = write.reader, write.kind, write.stamp
     rules, options = write.rules, write.options
     key = _identified(reader, kind, write.key, tree, stamp)
-    known = form if isinstance(form, Form) else None
+    known = form if isinstance(form, PreparedObject) else None
     dropped = gates.drop_disabled(kind, tree, None, rules.profile) if known is None else ()
     warnings += dropped if known is None else known.warnings
     if managers is not None:
@@ -209,7 +209,7 @@ def check_namespace(reader: ObjectsReader, kind: Kind, key: ObjectKey) -> None:
             kind,
             key.name,
             f"unable to create new content in namespace {name} because it is being terminated",
-            Cause(
+            StatusCause(
                 reason="NamespaceTerminating",
                 message=f"namespace {name} is being terminated",
                 field="metadata.namespace",

@@ -8,7 +8,7 @@ eviction subresource.
 
 from dataclasses import dataclass
 
-from app.domain.errors import Cause, Forbidden, NotFound, Rejected, TooManyRequests
+from app.domain.errors import Forbidden, NotFound, Rejected, StatusCause, TooManyRequests
 from app.domain.log import ObjectKey
 from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.kinds.disruption_budgets import is_leaving, is_ready
@@ -155,7 +155,7 @@ def _numbers(status: JsonView) -> tuple[int, int]:
 
 
 def _too_many(message: str, retry_seconds: int) -> TooManyRequests:
-    cause = Cause(reason="DisruptionBudget", message=message)
+    cause = StatusCause(reason="DisruptionBudget", message=message)
     return TooManyRequests(_VIOLATION, causes=(cause,), retry_after_seconds=retry_seconds)
 
 

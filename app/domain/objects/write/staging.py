@@ -13,7 +13,7 @@ from app.domain.log.event import GENESIS
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.quota import limits
-from app.domain.objects.quota.usage import Scopes, Tally
+from app.domain.objects.quota.usage import RunningUsage, Scopes
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -45,7 +45,7 @@ class StagedObjects:
         self._by_place: dict[tuple[str, str], set[ObjectKey]] = {}
         self._uids: dict[str, ObjectKey] = {}
         self._undo: list[tuple[ObjectKey, object]] = []
-        self._tallies: dict[str, tuple[int, Tally]] = {}
+        self._tallies: dict[str, tuple[int, RunningUsage]] = {}
         self._revision = base.revision
         self._hash = hash
         self.time = time
@@ -124,7 +124,7 @@ class StagedObjects:
         stored = set(self._base.keys(group, resource, namespace)) - touched
         return sorted(stored | {key for key in touched if self._events[key] is not None})
 
-    def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
+    def tally(self, namespace: str, scopes: Scopes | None = None) -> RunningUsage:
         """The amounts that the objects of a namespace use in quotas, after the staged changes.
 
         The tally is kept with the length of the undo list that it covers, so each staged event is

@@ -58,7 +58,7 @@ class Terminated(Record, frozen=True):
     finished_at: str = ""
 
 
-class Waiting(Record, frozen=True):
+class WaitingState(Record, frozen=True):
     """The waiting state of a container: why it does not run yet."""
 
     reason: str = ""
@@ -73,7 +73,7 @@ class Running(Record, frozen=True):
 class ContainerState(Record, frozen=True):
     """The state of a container; at most one of the three fields is set."""
 
-    waiting: Waiting = Waiting()
+    waiting: WaitingState = WaitingState()
     running: Running | None = None
     terminated: Terminated | None = None
 
@@ -115,7 +115,7 @@ class Series(Record, frozen=True):
     last_observed_time: str = ""
 
 
-class Source(Record, frozen=True):
+class EventSource(Record, frozen=True):
     """The reporter of a Kubernetes Event, in the older API group."""
 
     component: str = ""
@@ -136,7 +136,7 @@ class EventObject(Record, frozen=True):
     event_time: str | None = None
     reporting_component: str = ""
     reporting_controller: str = ""
-    source: Source = Source()
+    source: EventSource = EventSource()
     series: Series | None = None
     involved_object: meta.Reference = meta.Reference()
     regarding: meta.Reference = meta.Reference()

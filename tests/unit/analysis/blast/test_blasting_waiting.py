@@ -3,7 +3,7 @@
 from app.analysis.blast import compare, text, world
 from app.analysis.blast.compare import ProposedDeletion
 from app.analysis.blast.radius import BlastRadius
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.log import HistoryInfo
 from app.domain.values import json_tree
 from tests.cluster import Cluster, claim_spec
@@ -255,7 +255,7 @@ def test_question_leaves_the_state_as_it_was():
 
 
 def test_extended_resources_count_as_devices():
-    cluster = Cluster(options=Options())
+    cluster = Cluster(options=ControllerOptions())
     spec = {"extendedResourceName": "example.com/gpu"}
     cluster.create("resource.k8s.io/v1", "DeviceClass", "gpu", spec=spec)
     cluster.node()

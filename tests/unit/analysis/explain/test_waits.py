@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
@@ -70,7 +70,7 @@ async def test_pod_whose_device_failed_tells_so_until_the_claim_is_given_back():
 
 
 async def test_pod_whose_claims_are_written_is_only_to_be_bound():
-    cluster = Cluster(options=Options(bind_delay=FixedBindDelay(40_000)))
+    cluster = Cluster(options=ControllerOptions(bind_delay=FixedBindDelay(40_000)))
     cluster.device_class()
     cluster.node()
     cluster.slice()

@@ -9,7 +9,7 @@ from app.analysis.views import LiveViews
 from app.domain.allocation import Features
 from app.domain.controllers import registry
 from app.domain.controllers.pacing import Tried
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event, Revision
 from app.domain.log.chain import canonical_json
@@ -106,7 +106,7 @@ class _Pace:
 
 def test_controllers_with_a_pace_are_those_that_take_one() -> None:
     pace, profile = _Pace(), Profile()
-    options = Options(pace=pace, event_ttl=SECOND)
+    options = ControllerOptions(pace=pace, event_ttl=SECOND)
     holders = {
         name
         for name in registry.NAMES

@@ -12,7 +12,7 @@ from app.domain.errors import Expired, Rejected
 from app.domain.log import EventType, Revision
 from app.domain.values.json_tree import JsonObject
 from app.service.pacing.player import Player
-from app.service.pacing.script import Step
+from app.service.pacing.script import StopRule
 from app.service.runtime import HistoryRuntime
 from tests.unit.service.pacing.world import World, create, delete, patch, world
 
@@ -97,7 +97,7 @@ async def do_something(draw: random.Random, here: World, player: Player) -> bool
             first = player.span.begin.revision
             await player.seek(str(draw.randrange(first, last + 1)))
         case 6:
-            await player.step(Step())
+            await player.step(StopRule())
         case _:
             name = draw.choice((*NAMES, "mine"))
             command = draw.choice(
@@ -177,7 +177,7 @@ async def test_every_recorded_event_is_shown_or_told_as_a_conflict(seed: int) ->
                 touched.add(name)
             except Rejected:
                 pass
-            await player.step(Step())
+            await player.step(StopRule())
         await player.seek(str(player.span.end.revision))
         replayed: set[int] = set()
         for event in await here.events(player.info):

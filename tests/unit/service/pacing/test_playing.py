@@ -5,9 +5,9 @@ import pytest
 from app.domain.errors import Expired, InputError
 from app.domain.log import EventType
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.forking import NewFork
+from app.service.forking import ForkRequest
 from app.service.pacing.player import State
-from app.service.pacing.script import Step
+from app.service.pacing.script import StopRule
 from app.service.pacing.showing import Shown
 from tests.unit.service.builders import ALICE, START
 from tests.unit.service.pacing.world import (
@@ -115,15 +115,15 @@ async def test_step_stops_after_the_next_event_of_an_object() -> None:
         player = await here.play(await here.record(*RECORDED), speed=0)
         await here.wait(1_000)
         assert await here.data(player.info) == {"a": {"at": "0"}}
-        event = await player.step(Step(object=key("a")))
+        event = await player.step(StopRule(object=key("a")))
         assert event is not None
         assert event.stamp.time == START + 20 * SECOND
         assert await here.data(player.info) == {"a": {"at": "20"}, "b": {"at": "10"}}
         assert player.moment == START + 20 * SECOND
-        await player.step(Step())
+        await player.step(StopRule())
         assert await here.data(player.info) == {"a": {"at": "20"}}
-        assert await player.step(Step(object=key("a"))) is None
-        assert await player.step(Step(is_decision=True)) is None
+        assert await player.step(StopRule(object=key("a"))) is None
+        assert await player.step(StopRule(is_decision=True)) is None
         assert await here.data(player.info) == {"a": {"at": "20"}}
 
 
@@ -333,7 +333,7 @@ async def test_shifted_times_do_not_move_once_they_were_shown() -> None:
 async def test_fork_of_a_replay_is_a_cluster_that_goes_on() -> None:
     async with world() as here:
         player = await here.play(await here.record(*RECORDED), speed=0)
-        wanted = NewFork()
+        wanted = ForkRequest()
         made = await here.histories.fork(player.info.name, "on", "", wanted=wanted, actor=ALICE)
         assert player.info.is_paced
         assert not made.info.is_paced

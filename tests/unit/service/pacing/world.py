@@ -26,8 +26,8 @@ from app.ports import RuntimePorts
 from app.service.histories import Histories
 from app.service.pacing import stage
 from app.service.pacing.player import Player, PlayerBounds
-from app.service.pacing.script import Span
-from app.service.pacing.stage import Target
+from app.service.pacing.script import PlayedSpan
+from app.service.pacing.stage import StageTarget
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from tests.unit.service.builders import ALICE, START, namespace
 
@@ -82,7 +82,7 @@ class World:
         """A player from the beginning of the recording to its end, which has begun."""
         begin = await stage.first_state(self.log, parent)
         head = await self.log.head(parent.id)
-        span = Span(begin=begin, end=Target(revision=head.revision, time=head.time))
+        span = PlayedSpan(begin=begin, end=StageTarget(revision=head.revision, time=head.time))
         info = await self.histories.find(stage.name_of(parent.name))
         is_new = info is None
         if info is None:

@@ -19,7 +19,7 @@ from app.domain.values.selectors import LabelSelector, SelectorError
 
 
 @dataclass(slots=True, kw_only=True)
-class Budget:
+class DisruptionBudget:
     """A disruption budget; `counted` are the names of pods in its `disruptedPods`.
 
     `count` computes the number of allowed disruptions. It is called once, when `allowed` is first
@@ -40,9 +40,9 @@ class Budget:
         return self._allowed
 
 
-def read(objects: ObjectsReader) -> tuple[Budget, ...]:
+def read(objects: ObjectsReader) -> tuple[DisruptionBudget, ...]:
     """Reads all budgets that can protect pods from pre-emption."""
-    budgets: list[Budget] = []
+    budgets: list[DisruptionBudget] = []
     for key in objects.keys(api_groups.POLICY, "poddisruptionbudgets"):
         tree = objects.get(key)
         wanted = None if tree is None else json_tree.get(tree, "spec", "selector")
@@ -58,7 +58,7 @@ def read(objects: ObjectsReader) -> tuple[Budget, ...]:
         status = meta.status(tree)
         is_filled = "observedGeneration" in status
         budgets.append(
-            Budget(
+            DisruptionBudget(
                 namespace=key.namespace,
                 selector=selector,
                 counted=frozenset(json_tree.mapping(status, "disruptedPods")),
@@ -71,7 +71,7 @@ def read(objects: ObjectsReader) -> tuple[Budget, ...]:
 
 
 def split(
-    pods: Iterable[BoundPod], protected: Sequence[Budget]
+    pods: Iterable[BoundPod], protected: Sequence[DisruptionBudget]
 ) -> tuple[list[BoundPod], list[BoundPod]]:
     """Splits pods into those whose eviction would violate a budget and the others, in given order.
 

@@ -20,7 +20,7 @@ from app.domain.controllers.scheduling.framework.filters import NodeRejection
 from app.domain.controllers.scheduling.framework.nodes import NodeInfo, drop, take
 from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod, PodPlace
 from app.domain.controllers.scheduling.plugins import disruption_budgets
-from app.domain.controllers.scheduling.plugins.disruption_budgets import Budget
+from app.domain.controllers.scheduling.plugins.disruption_budgets import DisruptionBudget
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted, Cycle
 from app.domain.objects.reader import ObjectsReader
@@ -248,7 +248,7 @@ class _Trial:
 
 
 def _try_node(
-    cycle: Cycle, info: NodeInfo, protected: Sequence[Budget]
+    cycle: Cycle, info: NodeInfo, protected: Sequence[DisruptionBudget]
 ) -> Candidate | NodeRejection:
     """The victims on one node, or its rejection. Raises Aborted for an error of the allocator."""
     lower = [pod for pod in info.pods.values() if pod.priority < cycle.pod.priority]

@@ -20,7 +20,7 @@ from typing import cast
 import msgspec
 
 from app.domain.log import Draft, EventType, Stamp
-from app.domain.log.replays import CONFLICTS, Conflict, ConflictBody, Recorded
+from app.domain.log.replays import CONFLICTS, ConflictBody, ConflictReason, Recorded
 from app.domain.objects import history_kinds
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rules import Rules
@@ -34,10 +34,10 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _TEXTS = {
-    Conflict.OTHER_OBJECT: "another object of that name is here, and stays",
-    Conflict.DELETED_HERE: "clients deleted the object, which stays deleted",
-    Conflict.FIELDS: "clients changed the same fields, and their values stay",
-    Conflict.HELD: "clients hold the object by finalizers, until they remove them",
+    ConflictReason.OTHER_OBJECT: "another object of that name is here, and stays",
+    ConflictReason.DELETED_HERE: "clients deleted the object, which stays deleted",
+    ConflictReason.FIELDS: "clients changed the same fields, and their values stay",
+    ConflictReason.HELD: "clients hold the object by finalizers, until they remove them",
 }
 
 
@@ -59,7 +59,7 @@ def decide_replay(
         return _decide_deletion(present, command, stamp)
     if present is None:
         if command.before is not None and _is_one(meta.uid(command.before), command.uid):
-            return _conflict(Conflict.DELETED_HERE, command, stamp)
+            return _conflict(ConflictReason.DELETED_HERE, command, stamp)
         return _decided(EventType.OBJECT_CREATED, command.tree, command, stamp)
     if not _is_one(meta.uid(present), command.uid):
         return _decide_replacement(present, command, stamp)
@@ -84,7 +84,7 @@ def _decide_joined(
     if not rebasing.is_same(rebased.tree, present):
         drafts.append(_draft(EventType.OBJECT_UPDATED, rebased.tree, command, stamp))
     if rebased.conflicts:
-        drafts.append(_conflict_draft(Conflict.FIELDS, command, stamp, rebased.conflicts))
+        drafts.append(_conflict_draft(ConflictReason.FIELDS, command, stamp, rebased.conflicts))
     return Decided(drafts=tuple(drafts), tree=rebased.tree)
 
 
@@ -95,7 +95,7 @@ def _decide_replacement(present: JsonObject, command: ReplayEvent, stamp: Stamp)
     """
     before = command.before
     if before is None or not _is_one(meta.uid(before), meta.uid(present)):
-        return _conflict(Conflict.OTHER_OBJECT, command, stamp)
+        return _conflict(ConflictReason.OTHER_OBJECT, command, stamp)
     deletion = Draft(
         type=EventType.OBJECT_DELETED,
         key=command.key,
@@ -123,7 +123,7 @@ def _decide_deletion(present: JsonObject | None, command: ReplayEvent, stamp: St
     tree_metadata.setdefault("deletionTimestamp", timestamps.seconds_text(stamp.time))
     tree_metadata["deletionGracePeriodSeconds"] = 0
     update = _draft(EventType.OBJECT_UPDATED, tree, command, stamp)
-    conflict = _conflict_draft(Conflict.HELD, command, stamp, own)
+    conflict = _conflict_draft(ConflictReason.HELD, command, stamp, own)
     return Decided(drafts=(update, conflict), tree=update.tree)
 
 
@@ -148,12 +148,15 @@ def _decided(type: EventType, tree: JsonView, command: ReplayEvent, stamp: Stamp
     return Decided(drafts=(draft,), tree=draft.tree, created=is_new)
 
 
-def _conflict(conflict: Conflict, command: ReplayEvent, stamp: Stamp) -> Decided:
+def _conflict(conflict: ConflictReason, command: ReplayEvent, stamp: Stamp) -> Decided:
     return Decided(drafts=(_conflict_draft(conflict, command, stamp),), tree=None)
 
 
 def _conflict_draft(
-    conflict: Conflict, command: ReplayEvent, stamp: Stamp, places: tuple[str, ...] | list[str] = ()
+    conflict: ConflictReason,
+    command: ReplayEvent,
+    stamp: Stamp,
+    places: tuple[str, ...] | list[str] = (),
 ) -> Draft:
     key = command.key
     named = f": {', '.join(places)}" if places else ""
