@@ -295,14 +295,14 @@ def _requests(requests: Sequence[_Asked], results: Sequence[dra.DeviceResult]) -
     """Each request with its devices; `chosen` is the alternative that was allocated."""
     rows: list[JsonObject] = []
     for name, asks in requests:
-        given = [result for result in results if result.request.split("/")[0] == name]
-        chosen = {result.request.partition("/")[2] for result in given}
+        received = [result for result in results if result.request.split("/")[0] == name]
+        chosen = {result.request.partition("/")[2] for result in received}
         rows.append(
             {
                 "name": name,
                 "asks": asks,
                 "chosen": max(chosen, default=""),
-                "devices": [result.text for result in given],
+                "devices": [result.text for result in received],
             }
         )
     return rows

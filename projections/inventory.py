@@ -219,14 +219,14 @@ def _differs(old: Slice, new: Slice) -> bool:
     )
 
 
-def _device_row(found: Slice, device: Device) -> Row:
-    chosen = device.node if found.per_device else found.node
+def _device_row(resource_slice: Slice, device: Device) -> Row:
+    chosen = device.node if resource_slice.per_device else resource_slice.node
     return {
         "driver": device.id[0],
         "pool": device.id[1],
         "device": device.id[2],
-        "slice": found.name,
-        "generation": min(found.generation, INTEGER_MAX),
+        "slice": resource_slice.name,
+        "generation": min(resource_slice.generation, INTEGER_MAX),
         "node": chosen.name,
         "attributes": {name: _value(held) for name, held in device.attributes.items()},
         "capacity": {
@@ -257,7 +257,7 @@ def _device_row(found: Slice, device: Device) -> Row:
         ],
         "patch_problems": [
             {"patch": failed.patch, "problem": failed.problem}
-            for failed in found.patch_problems
+            for failed in resource_slice.patch_problems
             if failed.device == device.id
         ],
     }
@@ -270,10 +270,10 @@ def _value(held: Any) -> Any:
     return held
 
 
-def _placement(found: Slice) -> str:
-    if found.per_device:
+def _placement(resource_slice: Slice) -> str:
+    if resource_slice.per_device:
         return "device"
-    choice: NodeChoice = found.node
+    choice: NodeChoice = resource_slice.node
     if choice.name:
         return "node"
     if choice.all_nodes:

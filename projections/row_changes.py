@@ -125,17 +125,17 @@ class AppendedRows:
         self._table = table
         self._key = key
         self._make = row
-        self._taken = 0
+        self._position = 0
         self._hashed = 0
         self._early: set[int] = set()
         self._sum = 0
 
     def take(self, count: int) -> dict[str, set[RowKey]]:
         """Keys of the rows appended since the last call; `count` is the present number of rows."""
-        if self._taken == count:
+        if self._position == count:
             return {}
-        keys = {self._key(number) for number in range(self._taken, count)}
-        self._taken = count
+        keys = {self._key(number) for number in range(self._position, count)}
+        self._position = count
         return {self._table: keys}
 
     def row(self, number: int) -> Row:

@@ -151,9 +151,9 @@ class TaintsProjection(LateRows, PagedView):
                 self._holders.setdefault(held.device, set()).add(name)
                 self._dirty_devices.add(held.device)
 
-    def _set_slice(self, name: str, found: _Slice | None) -> None:
+    def _set_slice(self, name: str, new: _Slice | None) -> None:
         old = self._slices.get(name)
-        if found == old:
+        if new == old:
             return
         if old is not None:
             del self._slices[name]
@@ -162,10 +162,10 @@ class TaintsProjection(LateRows, PagedView):
             if not members:
                 del self._by_pool[(old.driver, old.pool)]
             self._dirty_pools.add((old.driver, old.pool))
-        if found is not None:
-            self._slices[name] = found
-            self._by_pool.setdefault((found.driver, found.pool), set()).add(name)
-            self._dirty_pools.add((found.driver, found.pool))
+        if new is not None:
+            self._slices[name] = new
+            self._by_pool.setdefault((new.driver, new.pool), set()).add(name)
+            self._dirty_pools.add((new.driver, new.pool))
 
     def _set_rule(self, name: str, rule: TaintRule | None) -> None:
         """Replace a rule; its devices are touched unless only its status changed."""

@@ -174,14 +174,14 @@ class TimelineProjection(PagedView):
         return f"{entry.kind} {entry.subject}"
 
 
-def _entry(event: Event, subject: ObjectKey, told: Told) -> Entry:
+def _entry(event: Event, subject: ObjectKey, description: Told) -> Entry:
     stamp = event.stamp
     return Entry(
         event.revision,
         stamp.time,
-        told[0],
+        description[0],
         subject,
-        told[1],
+        description[1],
         stamp.actor.user,
         stamp.verb,
         stamp.cause,

@@ -447,7 +447,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as problem:
         listener.close()
-        raise _taken(host, port, problem) from problem
+        raise _unusable_address(host, port, problem) from problem
     return listener
 
 
@@ -460,10 +460,10 @@ def take_connections(listener: socket.socket) -> None:
         listener.listen(_BACKLOG)
     except OSError as problem:
         host, port = listener.getsockname()[:2]
-        raise _taken(host, port, problem) from problem
+        raise _unusable_address(host, port, problem) from problem
 
 
-def _taken(host: str, port: int, problem: OSError) -> InputError:
+def _unusable_address(host: str, port: int, problem: OSError) -> InputError:
     return InputError(
         f"{host}:{port} cannot be used as the address: {problem.strerror}",
         place="--listen",

@@ -215,15 +215,15 @@ def _cel_case(case: dict[str, Any], judge: _SecondOpinions | None) -> dict[str, 
         return answer | {"compileError": str(problem)}
     answer["maxCost"] = program.max_cost
     answers: list[dict[str, Any]] = []
-    for given in _case_devices(case):
-        outcome = program.evaluate(given)
+    for device in _case_devices(case):
+        outcome = program.evaluate(device)
         row: dict[str, Any] = {"cost": outcome.cost}
         if outcome.error is not None:
             row["error"] = outcome.error
         else:
             row["match"] = outcome.match
         if judge is not None:
-            row |= judge.row(expression, given, outcome)
+            row |= judge.row(expression, device, outcome)
         answers.append(row)
     return answer | {"devices": answers}
 
@@ -253,10 +253,10 @@ def _case_devices(case: dict[str, Any]) -> Iterator[Any]:
         )
 
 
-def _of_kind(found: Any, kind: type, place: str) -> Any:
-    if not isinstance(found, kind):
+def _of_kind(value: Any, kind: type, place: str) -> Any:
+    if not isinstance(value, kind):
         raise InputError("must be a list" if kind is list else "must be an object", place=place)
-    return found
+    return value
 
 
 def _trace_row(

@@ -153,13 +153,13 @@ class HistoryMeter:
             self._meter.count(metric, more, history=self._history, name=title)
         known[metric] = total
 
-    def _set_claim(self, key: ObjectKey, found: _ClaimLabels | None) -> None:
+    def _set_claim(self, key: ObjectKey, labels: _ClaimLabels | None) -> None:
         before = self._claims.pop(key, None)
         if before is not None:
             self._claim_counts[before] -= 1
-        if found is not None:
-            self._claims[key] = found
-            self._claim_counts[found] += 1
+        if labels is not None:
+            self._claims[key] = labels
+            self._claim_counts[labels] += 1
 
     def _count_creation(self, event: Event) -> None:
         actor = event.stamp.actor.user

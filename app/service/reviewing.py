@@ -167,7 +167,7 @@ class _Asking:
         again: set[tuple[str, str]] = set()
         for is_again in (False, True):
             for configuration, webhook in hooks.mutating(self._objects):
-                hook = self._asked(configuration, webhook, self._seen())
+                hook = self._hook_for(configuration, webhook, self._seen())
                 if hook is None or (is_again and hook.id not in again):
                     continue
                 if await self._apply(hook):
@@ -221,11 +221,11 @@ class _Asking:
 
     def _validating(self, attributes: Attributes) -> Iterator[Hook]:
         for configuration, webhook in hooks.validating(self._objects):
-            hook = self._asked(configuration, webhook, attributes)
+            hook = self._hook_for(configuration, webhook, attributes)
             if hook is not None:
                 yield hook
 
-    def _asked(
+    def _hook_for(
         self, configuration: str, webhook: dict[str, object], attributes: Attributes
     ) -> Hook | None:
         rules = self._setting.rules

@@ -69,10 +69,10 @@ def test_story_shows_both_sides_of_its_switch(name):
 
 
 def test_defects_of_some_releases_are_told_with_their_switch():
-    told = {
+    documented = {
         row[0].lower(): row[2].split(",")[0] for row in table() if re.fullmatch(r"R\d+", row[0])
     }
-    assert told == {name: name for name in ALL if name not in DEFAULTS}
+    assert documented == {name: name for name in ALL if name not in DEFAULTS}
 
 
 def test_every_defect_of_the_allocator_is_there():
@@ -81,8 +81,8 @@ def test_every_defect_of_the_allocator_is_there():
 
 
 def test_defects_of_the_allocator_are_switches_or_have_a_reason():
-    told = {number.lower(): switch for number, switch in defects().items()}
+    documented = {number.lower(): switch for number, switch in defects().items()}
     newest = releases.allocator_quirks_of(Profile(version="1.37"))
     gone = dict.fromkeys(newest.repaired(), " up to 1.36")
     switches = {name: f"{name}, on{gone.get(name, '')}" for name in NUMBERS}
-    assert told == switches | dict.fromkeys(NOT_SWITCHES, "–")
+    assert documented == switches | dict.fromkeys(NOT_SWITCHES, "–")

@@ -24,8 +24,8 @@ def functions(path: Path) -> frozenset[str]:
     if not path.is_file():
         return frozenset()
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return frozenset(node.name for node in tree.body if isinstance(node, found))
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return frozenset(node.name for node in tree.body if isinstance(node, definitions))
 
 
 @pytest.mark.parametrize(("file", "name"), sorted(set(TEST.findall(page()))))

@@ -53,15 +53,15 @@ def typed(page: Path) -> Iterator[str]:
 
 def words_of(text: str) -> list[str]:
     """The words of one command, up to what the shell takes."""
-    found: list[str] = []
+    words: list[str] = []
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     lexer.commenters = "#"
     for word in lexer:
         if _STOP.fullmatch(word):
             break
-        found.append(word)
-    return found
+        words.append(word)
+    return words
 
 
 COMMANDS = sorted({(page.name, text) for page in PAGES for text in typed(page)})
@@ -94,11 +94,11 @@ def test_settings_of_pages_exist() -> None:
     known = {f"REDRA_{name.upper()}" for name in Settings.described()}
     known |= {"REDRA_SHARED", "REDRA_CONFORMANCE", "REDRA_REWRITE", "REDRA_DRAWS", "REDRA_SEEDS"}
     named = {
-        (page.name, found)
+        (page.name, setting)
         for page in PAGES
-        for found in re.findall(r"REDRA_[A-Z_]*[A-Z]", page.read_text())
+        for setting in re.findall(r"REDRA_[A-Z_]*[A-Z]", page.read_text())
     }
-    assert [found for found in sorted(named) if found[1] not in known] == []
+    assert [setting for setting in sorted(named) if setting[1] not in known] == []
 
 
 def test_files_of_pages_exist() -> None:
@@ -158,8 +158,8 @@ def test_policy_of_the_page_is_read() -> None:
 
 def test_tokens_of_the_page_are_read() -> None:
     (text,) = [body for body in blocks(SECURE, "text") if "ann" in body]
-    found = files.parse_tokens(text.replace("…", "0123456789abcdef"), place="tokens")
-    assert found.uids == {"ann": "7", "ci": "8"}
+    tokens = files.parse_tokens(text.replace("…", "0123456789abcdef"), place="tokens")
+    assert tokens.uids == {"ann": "7", "ci": "8"}
 
 
 def test_compose_file_fits_the_program() -> None:

@@ -23,26 +23,26 @@ SOURCES = re.compile(
 def rows() -> list[tuple[str, str, str, str]]:
     """The cells of each rule."""
     text = (generate.FOLDER.parent / "parity" / "evidence.md").read_text(encoding="utf-8")
-    found = []
+    table = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
         if line.startswith("| ") and cells[0] != "rule":
             assert len(cells) == 4, line
-            found.append(tuple(cells))
-    return found
+            table.append(tuple(cells))
+    return table
 
 
 @cache
 def names(path: Path) -> frozenset[str]:
     """What a module defines, at any depth."""
-    found = {"__doc__"}
+    defined = {"__doc__"}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
+            defined.add(node.name)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found.update(target.id for target in targets if isinstance(target, ast.Name))
-    return frozenset(found)
+            defined.update(target.id for target in targets if isinstance(target, ast.Name))
+    return frozenset(defined)
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[0][:50])

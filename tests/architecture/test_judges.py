@@ -76,14 +76,14 @@ def modules(place: str) -> list[Path]:
 
 def imported(path: Path) -> set[str]:
     """The modules that a file imports, `from package import module` as `package.module`."""
-    found: set[str] = set()
+    imports: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            imports.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path}: relative imports hide where they lead"
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return {name for name in found if name.partition(".")[0] in OURS}
+            imports.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return {name for name in imports if name.partition(".")[0] in OURS}
 
 
 @pytest.mark.parametrize("place", JUDGES)
@@ -135,7 +135,7 @@ def test_the_shared_split_imports_no_reader() -> None:
 
 def test_the_judge_of_invariants_takes_no_readings_of_folds() -> None:
     """A page keeps what folds read; the judge takes raw parts alone."""
-    taken = {
+    attributes = {
         node.attr
         for path in modules("app/analysis/verify/invariants")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -143,7 +143,7 @@ def test_the_judge_of_invariants_takes_no_readings_of_folds() -> None:
         and isinstance(node.value, ast.Name)
         and node.value.id == "page"
     }
-    assert taken == {"events", "splits"}
+    assert attributes == {"events", "splits"}
     private = {name for name in dir(Page) if name.startswith("_") and not name.startswith("__")}
     everything = {
         node.attr

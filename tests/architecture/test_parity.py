@@ -44,9 +44,9 @@ def claims(text: str) -> Iterator[tuple[int, str]]:
     for match in CLAIM.finditer(text):
         line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
         if "#" in line:
-            said = COMMENT.match(text, match.start())
-            assert said is not None
-            yield text.count("\n", 0, match.start()) + 1, said.group()
+            comment = COMMENT.match(text, match.start())
+            assert comment is not None
+            yield text.count("\n", 0, match.start()) + 1, comment.group()
         else:
             end = END.search(text, match.start())
             yield (
@@ -78,11 +78,11 @@ def test_every_cited_section_exists(folder: str) -> None:
 
 def test_every_claim_of_parity_cites_a_section() -> None:
     uncited = [
-        f"{path.relative_to(REPOSITORY)}:{line}: {said}"
+        f"{path.relative_to(REPOSITORY)}:{line}: {comment}"
         for path in files()
         if path.suffix == ".py" and path != Path(__file__).resolve()
-        for line, said in claims(path.read_text(encoding="utf-8"))
-        if not any(citations(said))
+        for line, comment in claims(path.read_text(encoding="utf-8"))
+        if not any(citations(comment))
     ]
     assert not uncited, "name the page and section of docs/parity, or do not claim parity"
 
@@ -98,8 +98,8 @@ def test_every_claim_of_parity_cites_a_section() -> None:
     ],
 )
 def test_claim_reaches_to_the_end_of_its_paragraph(text: str, cited: bool) -> None:
-    ((_, said),) = claims(text)
-    assert any(citations(said)) is cited
+    ((_, comment),) = claims(text)
+    assert any(citations(comment)) is cited
 
 
 def test_pages_cite_their_own_sections() -> None:

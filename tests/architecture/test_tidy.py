@@ -104,15 +104,15 @@ def test_functions_fit_a_screen() -> None:
 
 
 def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-    named = [each for each in given if each.arg not in ("self", "cls")]
+    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    named = [each for each in arguments if each.arg not in ("self", "cls")]
     return len(named) + sum(map(bool, (node.args.vararg, node.args.kwarg)))
 
 
 def is_command(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """The parameters of a command are its options: each is annotated with its help."""
-    given = [*node.args.args, *node.args.kwonlyargs]
-    shown = [ast.unparse(each.annotation) for each in given if each.annotation is not None]
+    arguments = [*node.args.args, *node.args.kwonlyargs]
+    shown = [ast.unparse(each.annotation) for each in arguments if each.annotation is not None]
     return any("typer." in each for each in shown)
 
 
@@ -144,7 +144,7 @@ def test_names_say_what_is_inside() -> None:
 
 
 def test_banned_calls_stay_in_their_one_home() -> None:
-    found = [
+    breaches = [
         f"{name(path)}: {match.group()!r}: {advice}"
         for path in sources(*OURS)
         for code in (code_of(path),)
@@ -152,7 +152,7 @@ def test_banned_calls_stay_in_their_one_home() -> None:
         if name(path) not in homes
         for match in re.finditer(pattern, code, re.MULTILINE)
     ]
-    assert not found, found
+    assert not breaches, breaches
 
 
 def test_public_functions_say_what_they_promise() -> None:
@@ -206,7 +206,7 @@ def test_tests_do_not_sleep_for_time() -> None:
 
 def test_nothing_speaks_of_the_place_where_it_was_made() -> None:
     words = ("/work" + "/", "/tmp/" + "brief")
-    found = [
+    mentions = [
         name(path)
         for folder in (*OURS, "tests", "docs", "bench", "migrations", "examples")
         if (ROOT / folder).exists()
@@ -214,7 +214,7 @@ def test_nothing_speaks_of_the_place_where_it_was_made() -> None:
         if path.is_file() and path.suffix in {".py", ".md", ".yaml", ".yml", ".toml", ".txt"}
         if any(word in path.read_text(errors="replace") for word in words)
     ]
-    assert not found, found
+    assert not mentions, mentions
 
 
 def test_no_page_keeps_both_sides_of_a_conflict() -> None:

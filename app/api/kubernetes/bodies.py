@@ -99,11 +99,11 @@ def decode_patch(
     return decode.as_object(decoded), decoded.problems
 
 
-def _operations(found: Any, operations_max: int) -> list[JsonObject]:
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+def _operations(patch: Any, operations_max: int) -> list[JsonObject]:
+    if not isinstance(patch, list) or not all(isinstance(item, dict) for item in patch):
         raise BadRequest("a JSON patch must be a list of operations")
-    if len(found) > operations_max:
+    if len(patch) > operations_max:
         raise TooLarge(
-            f"The allowed maximum operations in a JSON patch is {operations_max}, got {len(found)}"
+            f"The allowed maximum operations in a JSON patch is {operations_max}, got {len(patch)}"
         )
-    return found
+    return patch

@@ -111,13 +111,13 @@ class Lists:
 
     async def _revision(self, timeline: Timeline, options: ListOptions) -> int:
         """The revision of a first page."""
-        given = options.revision
-        if given == 0:
+        wanted = options.revision
+        if wanted == 0:
             return timeline.revision
-        await timeline.wait_for(given, self._bounds.revision_wait_seconds)
+        await timeline.wait_for(wanted, self._bounds.revision_wait_seconds)
         exact = options.resource_version_match == "Exact"
         if exact or (not options.resource_version_match and options.limit):
-            return given
+            return wanted
         return timeline.revision
 
     async def _snapshot(

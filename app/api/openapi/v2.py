@@ -41,16 +41,16 @@ def document(title: str, version: str, parts: Iterable[JsonObject]) -> JsonObjec
     }
 
 
-def encode(found: JsonObject) -> bytes:
+def encode(document: JsonObject) -> bytes:
     """The document as protobuf."""
     paths = b"".join(
         _field(2, _text(1, path) + _field(2, _encoded_item(item)))
-        for path, item in found["paths"].items()
+        for path, item in document["paths"].items()
     )
-    definitions = _named(found["definitions"])
-    info = _text(1, found["info"]["title"]) + _text(2, found["info"]["version"])
+    definitions = _named(document["definitions"])
+    info = _text(1, document["info"]["title"]) + _text(2, document["info"]["version"])
     return b"".join(
-        (_text(1, found["swagger"]), _field(2, info), _field(8, paths), _field(9, definitions))
+        (_text(1, document["swagger"]), _field(2, info), _field(8, paths), _field(9, definitions))
     )
 
 

@@ -41,9 +41,9 @@ class LivePages:
                 f"more than {self._bounds.streams_max} pages follow histories",
                 retry_after_seconds=round(self._bounds.beat_seconds),
             )
-        return Stream(chunks=self._told(runtime), content_type=EVENTS)
+        return Stream(chunks=self._heads(runtime), content_type=EVENTS)
 
-    async def _told(self, runtime: HistoryRuntime) -> AsyncGenerator[bytes, None]:
+    async def _heads(self, runtime: HistoryRuntime) -> AsyncGenerator[bytes, None]:
         bounds = self._bounds
         end = anyio.current_time() + bounds.seconds_max
         last = Revision(0)

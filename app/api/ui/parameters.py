@@ -48,7 +48,7 @@ _STATES = ("", "0", "1", "false", "true")
 def check(request: Request, part: str) -> None:
     """Raise BadRequest for a parameter that the page does not read, or one without its partner."""
     names = NAMES.get(part, ())
-    given = {name for name, values in request.query.items() if values and values[0]}
+    present = {name for name, values in request.query.items() if values and values[0]}
     for name, values in request.query.items():
         if name == MOMENT:
             continue
@@ -61,8 +61,8 @@ def check(request: Request, part: str) -> None:
             raise BadRequest(f'this page has no parameter "{name[:64]}": {_others(name, names)}')
         if name in FLAGS and values[0].lower() not in _STATES:
             raise BadRequest(f'{name} must be true or false, not "{values[0][:64]}"')
-    for name in sorted(given & NEEDS.keys()):
-        if NEEDS[name] not in given:
+    for name in sorted(present & NEEDS.keys()):
+        if NEEDS[name] not in present:
             raise BadRequest(f'the parameter "{name}" has no effect without "{NEEDS[name]}"')
 
 

@@ -64,11 +64,11 @@ class _Sources:
                 self.prefixes[(source, int(line), subject.text)] = prefix
                 self.written.append(subject)
 
-    def read_changes(self, told: Iterable[ObjectChange]) -> None:
+    def read_changes(self, object_changes: Iterable[ObjectChange]) -> None:
         """Read the last state of each object, and the findings on the way."""
         states: dict[ObjectKey, Subject] = {}
         over_time = PoolsOverTime()
-        for change in told:
+        for change in object_changes:
             subject = changes.converted(change.subject)
             is_slice = subject.kind == "ResourceSlice"
             if change.is_deletion:

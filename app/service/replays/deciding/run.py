@@ -88,8 +88,8 @@ class Run:
         for event in recording.made:
             self._names.learn(event)
         if alteration is not None:
-            for given in recording.inputs:
-                self._names.learn(given.event)
+            for recorded_input in recording.inputs:
+                self._names.learn(recorded_input.event)
         self._recorded_at = recording.reached
         self._reached: dict[tuple[str, str], Instant] = {}
         self._waiting: dict[str, deque[Input]] = defaultdict(deque)
