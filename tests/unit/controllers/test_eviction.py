@@ -3,11 +3,13 @@
 import pytest
 
 from app.domain.controllers.eviction import taints
-from app.domain.controllers.eviction.reconciler import is_marked
+from app.domain.controllers.eviction.reconciler import EvictionReconciler, is_marked
 from app.domain.controllers.eviction.taints import Taint
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import ControllerOptions
+from app.domain.controllers.work_queue import RETRY_FIRST_MICROS
 from app.domain.objects.profile import Profile
+from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import DRIVER, Cluster, check_decisions
@@ -101,6 +103,56 @@ def test_tainted_device_evicts_its_pod_at_once():
         "lastProbeTime": None,
         "lastTransitionTime": "2026-01-02T03:00:00Z",
     }
+
+
+def test_decision_of_an_eviction_holds_all_that_it_rested_on():
+    cluster = running(tolerate(60))
+    cluster.rule()
+    cluster.wait(60)
+    uid = cluster.must("pods", "pod-0")["metadata"]["uid"]
+    rule = cluster.must("devicetaintrules", "rule")
+    due = timestamps.parse(rule["spec"]["taint"]["timeAdded"]) + 60 * SECOND
+    (body,) = [
+        event.object
+        for event in cluster.line.events
+        if event.type == "DecisionRecorded" and event.object["controller"] == "eviction"
+    ]
+    assert (body["resource"], body["namespace"], body["name"]) == ("pods", "default", "pod-0")
+    assert body["outcome"] == "Evicted"
+    rules = [["rule", rule["metadata"]["uid"]]]
+    assert body["inputs"] == {"now": due, "uid": uid, "due": due, "rules": rules}
+    assert timestamps.parse(body["summary"]["due"]) == due
+    assert body["summary"]["reasonsCount"] == len(body["summary"]["reasons"]) == 1
+
+
+def test_event_of_an_eviction_is_of_the_controller_as_upstream_names_it():
+    cluster = running()
+    taint_slice(cluster, [TAINT])
+    sources = [
+        event.object["source"]["component"]
+        for event in cluster.line.events
+        if event.key.resource == "events" and event.object["message"] == MARKING
+    ]
+    assert sources == ["device-taint-eviction-controller"]
+
+
+def test_refused_evictions_are_tried_one_by_one_and_then_after_a_delay():
+    cluster = running(pods=2)
+    cluster.rule()
+    line, now = cluster.line, cluster.line.now
+    (eviction,) = (each for each in line.controllers if isinstance(each, EvictionReconciler))
+    both = eviction.step(line.views, now)
+    assert [part.key for part in both.parts] == ["evict:default/pod-0", "evict:default/pod-1"]
+    eviction.settled(both, "refused", now)
+    for name, problem in (("pod-0", "refused"), ("pod-1", None)):
+        alone = eviction.step(line.views, now)
+        assert (alone.key, alone.parts) == (f"evict:default/{name}", ())
+        eviction.settled(alone, problem, now)
+    assert eviction.step(line.views, now) is None
+    due = eviction.due()
+    assert due == now + RETRY_FIRST_MICROS
+    assert eviction.step(line.views, Instant(due - 1)) is None
+    assert eviction.step(line.views, due).key == "evict:default/pod-0"
 
 
 def test_event_of_an_eviction_names_the_pod_with_its_uid():
