@@ -143,6 +143,7 @@ def test_refused_evictions_are_tried_one_by_one_and_then_after_a_delay():
     (eviction,) = (each for each in line.controllers if isinstance(each, EvictionReconciler))
     both = eviction.step(line.views, now)
     assert [part.key for part in both.parts] == ["evict:default/pod-0", "evict:default/pod-1"]
+    assert {part.controller for part in both.parts} == {"eviction"}
     eviction.settled(both, "refused", now)
     for name, problem in (("pod-0", "refused"), ("pod-1", None)):
         alone = eviction.step(line.views, now)

@@ -6,7 +6,7 @@ begin and end while other objects change, and one begins and ends between two wr
 
 import pytest
 
-from app.analysis.verify.invariants import RULES, InvariantWatch, ViolationKind
+from app.analysis.verify.invariants import RULES, InvariantWatch, ViolationKind, nodes
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.log import ObjectKey, doubts
 from app.domain.values.timestamps import SECOND
@@ -222,6 +222,15 @@ def a_patch_takes_capacity_away(story):
     begin = story.put(key, {"spec": {"devices": change}}, after=1)
     end = story.remove(key, after=1)
     return [("consumed-within-capacity", "outside", "x", begin, end)]
+
+
+def a_patch_for_another_driver_takes_nothing_away(story):
+    story.publish("p", device("a", shared=True, capacity={"memory": "10"}))
+    story.allocate("x", result("p", "a", shareID="1", consumedCapacity={"memory": "6"}))
+    chosen = {"driver": "nic.example.com", "pool": "p", "device": "a"}
+    change = {"capacity": {f"{DRIVER}/memory": {"value": "5"}}, "filter": chosen}
+    story.put(key_of("resourceslicepatches", "less"), {"spec": {"devices": change}}, after=1)
+    return []
 
 
 def a_device_that_never_was(story):
@@ -769,6 +778,11 @@ def evicted_for_a_taint(story):
     return []
 
 
+def evicted_for_a_taint_of_another_key_than_is_tolerated(story):
+    evicted(story, taints=[EVICTING], tolerations=[{"key": "other", "operator": "Exists"}])
+    return []
+
+
 def evicted_for_a_taint_that_does_not_evict(story):
     begin = evicted(story, taints=[{**EVICTING, "effect": "NoSchedule"}])
     return [("eviction-has-taint", "broken", "q,x", begin, None)]
@@ -915,6 +929,14 @@ def too_few_devices(story):
     return [("request-satisfied", "broken", "x", begin, None)]
 
 
+def too_many_devices_for_an_exact_count(story):
+    story.publish("p", device("a"), device("b"))
+    wanted = {"allocationMode": "ExactCount", "count": 1}
+    story.claim("x", {"name": "r", "exactly": wanted})
+    begin = story.allocate("x", result("p", "a"), result("p", "b"))
+    return [("request-satisfied", "broken", "x", begin, None)]
+
+
 def a_request_without_devices(story):
     story.publish("p", device("a"))
     story.claim("x", "r", "s")
@@ -978,6 +1000,14 @@ def tolerations_left_out(story):
     story.publish("p", device("a"))
     story.claim("x", {"name": "r", "exactly": {"tolerations": [TOLERATION]}})
     begin = story.allocate("x", result("p", "a"))
+    return [("tolerations-copied", "broken", "x", begin, None)]
+
+
+def a_toleration_copied_with_another_value(story):
+    story.publish("p", device("a"))
+    wanted, copied = ({"key": "k", "operator": "Equal", "value": each} for each in "vw")
+    story.claim("x", {"name": "r", "exactly": {"tolerations": [wanted]}})
+    begin = story.allocate("x", result("p", "a", tolerations=[copied]))
     return [("tolerations-copied", "broken", "x", begin, None)]
 
 
@@ -1393,6 +1423,40 @@ def test_nobody_is_accused_of_a_time_where_times_contradict_the_order(tell, kind
     assert sure
     assert {found[1] for found in now if found[0] == sure[0][0]} == {kind}
     assert not [found for found in now if found[1] == "late"]
+
+
+def requirement(operator, *values):
+    return {"key": "zone", "operator": operator, "values": list(values)}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "labels", "expected"),
+    [
+        (requirement("In", "a", "b"), {"zone": "b"}, True),
+        (requirement("In", "a", "b"), {"zone": "c"}, False),
+        (requirement("In", "a"), {}, False),
+        (requirement("NotIn", "a"), {"zone": "a"}, False),
+        (requirement("NotIn", "a"), {"zone": "b"}, True),
+        (requirement("NotIn", "a"), {}, True),
+        (requirement("Exists"), {"zone": ""}, True),
+        (requirement("Exists"), {"other": "a"}, False),
+        (requirement("DoesNotExist"), {"zone": ""}, False),
+        (requirement("DoesNotExist"), {"other": "a"}, True),
+        (requirement("Gt", "2"), {"zone": "10"}, True),
+        (requirement("Gt", "2"), {"zone": "2"}, False),
+        (requirement("Gt", "2"), {"zone": "x"}, False),
+        (requirement("Lt", "2"), {"zone": "1"}, True),
+        (requirement("Lt", "2"), {"zone": "2"}, False),
+        (requirement("Lt", "2"), {}, False),
+        (requirement("exists"), {"zone": "a"}, False),
+    ],
+)
+def test_each_operator_of_a_node_selector(chosen, labels, expected):
+    """As the Kubernetes API defines NodeSelectorOperator."""
+    assert nodes.selects(selector(chosen), "n", labels) is expected
+    assert nodes.selects(selector(chosen, node="n"), "n", labels) is expected
+    assert nodes.selects(selector(chosen, node="m"), "n", labels) is False
+    assert nodes.selects(selector(chosen), "n", None) is None
 
 
 TWICE = "device gpu.example.com/p/a is allocated 2 times"
