@@ -779,7 +779,8 @@ def evicted_for_a_taint(story):
 
 
 def evicted_for_a_taint_of_another_key_than_is_tolerated(story):
-    evicted(story, taints=[EVICTING], tolerations=[{"key": "other", "operator": "Exists"}])
+    other = {"key": "other", "operator": "Exists", "effect": "NoExecute"}
+    evicted(story, taints=[EVICTING], tolerations=[other])
     return []
 
 
