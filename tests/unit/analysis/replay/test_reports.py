@@ -1,0 +1,257 @@
+"""Reports of a decide replay, and what they rest on: facts in words, waits, outcomes, owners."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from app.adapters import schemas
+from app.analysis.replay import differences, facts, tolerances
+from app.analysis.replay.attempts import Try
+from app.analysis.replay.classes import End, seen_in_traces
+from app.analysis.replay.differences import Aspect
+from app.analysis.replay.readiness import Readiness
+from app.analysis.replay.report import (
+    REFUSED_PLAN,
+    AspectCounts,
+    DecideDifference,
+    DecideReport,
+)
+from app.analysis.replay.traces import AllocationStep, Step, Trace
+from app.domain.controllers.pacing import Tried
+from app.domain.log import Actor, Draft, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import seal
+from app.domain.values.timestamps import Instant
+
+POD = ObjectKey("", "pods", "ns", "p")
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
+
+
+@pytest.mark.parametrize(
+    ("fact", "words"),
+    [
+        (facts.Created(), "created"),
+        (facts.Created("{}"), "created {}"),
+        (facts.Removed(), "removed"),
+        (facts.DeletionAsked(30), "deletion asked for, grace 30"),
+        (facts.ClaimsNamed((("a", "p-a"), ("b", "p-b"))), "claims a=p-a, b=p-b"),
+        (facts.Nominated("n"), "nominated n"),
+        (facts.Bound("n"), "bound to n"),
+        (facts.FinalizerAdded("f"), "finalizer f"),
+        (facts.FinalizerRemoved("f"), "no finalizer f"),
+        (facts.Allocated(("r: p/a", "r: p/b")), "allocated r: p/a, r: p/b"),
+        (facts.Released(), "released"),
+        (facts.AllocationChanged(), "allocation changed"),
+        (facts.FieldChanged("spec.a", "1", "2"), "spec.a: 1 -> 2"),
+        (facts.EventSeen("Normal", "Scheduled", "to n"), "Normal Scheduled: to n"),
+    ],
+)
+def test_fact_in_words(fact: facts.Fact, words: str) -> None:
+    assert facts.text(fact) == words
+
+
+def test_key_waited_from_the_slack_before_it_was_ready_until_it_was_due() -> None:
+    slack = tolerances.TABLE.unseen
+    waits = Readiness({"claims": Instant(50)})
+    begun, due = Instant(10 * slack), Instant(12 * slack)
+    waits.note("eviction", ("p",), begun, due)
+    waits.note("eviction", ("p",), Instant(20 * slack), Instant(21 * slack))
+    for now, expected in [
+        (begun - slack - 1, False),
+        (begun - slack, True),
+        (due, True),
+        (due + 1, False),
+        (20 * slack, True),
+    ]:
+        assert waits.was_waiting("eviction", ("p",), Instant(now)) is expected, now
+    assert not waits.was_waiting("eviction", ("q",), begun)
+    assert not waits.was_waiting("claims", ("p",), Instant(51))
+    assert waits.was_waiting("claims/late", ("p",), Instant(50))
+
+
+def test_result_of_a_pod_was_put_off_only_for_that_pod() -> None:
+    waits = Readiness({})
+    waits.note_put_off("u", Instant(100), Instant(200))
+    waits.note_put_off("u", Instant(150), Instant(120))
+    assert waits.was_put_off("u", Instant(200))
+    assert not waits.was_put_off("u", Instant(201))
+    assert not waits.was_put_off("v", Instant(150))
+
+
+def tried(node: str = "", message: str = "", devices: tuple = ()) -> Tried:
+    return Tried(node=node, message=message, devices=devices)
+
+
+@pytest.mark.parametrize(
+    ("there", "also", "here", "expected"),
+    [
+        (tried(message="no room"), (), tried(message="no room"), True),
+        (tried(message="no room"), (), tried(message="no class"), False),
+        (tried(message="no room"), ("no class",), tried(message="no class"), True),
+        (tried(message="no room"), ("no class",), tried(node="n", message="no class"), False),
+        (tried(node="n"), (), tried(node="n"), True),
+        (tried(node="n"), (), tried(node="m"), False),
+    ],
+)
+def test_attempt_came_to_what_was_recorded_or_may_have_been(there, also, here, expected) -> None:
+    at = Instant(1)
+    made = Try(instant=at, first=at, last=at, tried=there, also=frozenset(also))
+    assert made.came_to(here) is expected
+
+
+def event(type: EventType, key: ObjectKey, uid: str, tree: dict, at: int = 1):
+    stamp = Stamp(time=Instant(at), actor=Actor(user="a"), verb="update", observed=Revision(0))
+    return seal(Draft(type=type, key=key, uid=uid, tree=tree, stamp=stamp), Revision(at), bytes(32))
+
+
+def claim(*users: str, owner: str = "") -> dict:
+    metadata: dict = {"name": "c", "uid": "c"}
+    if owner:
+        own = {"kind": "Pod", "name": "p", "uid": owner, "controller": True}
+        metadata["ownerReferences"] = [own]
+    reserved = [{"resource": "pods", "name": user, "uid": user} for user in users]
+    return {"metadata": metadata, "status": {"reservedFor": reserved}}
+
+
+def test_write_of_a_claim_concerns_its_owner_or_those_whose_reservation_changes() -> None:
+    trace = Trace(schemas.load("1.36"))
+    owned = event(EventType.OBJECT_CREATED, CLAIM, "c", claim(owner="p"))
+    trace.begin(owned)
+    assert list(trace.pods_of(owned, None)) == ["p"]
+    shared = event(EventType.OBJECT_UPDATED, CLAIM, "d", claim("b", "new"))
+    trace.begin(shared)
+    assert list(trace.pods_of(shared, claim("b", "old"))) == ["new", "old"]
+    pod = event(EventType.OBJECT_UPDATED, POD, "p", {"metadata": {"name": "p"}})
+    assert list(trace.pods_of(pod, None)) == ["p"]
+    assert trace.users["d"] == {"b", "new"}
+
+
+def test_object_is_kept_until_it_is_deleted() -> None:
+    trace = Trace(schemas.load("1.36"))
+    trace.begin(event(EventType.OBJECT_CREATED, CLAIM, "c", claim()))
+    assert list(trace.kept) == ["c"]
+    assert trace.removed == {}
+    trace.begin(event(EventType.OBJECT_DELETED, CLAIM, "c", claim(), at=7))
+    assert trace.kept == {}
+    assert trace.removed == {"c": Instant(7)}
+
+
+@pytest.mark.parametrize(("missing", "late", "expected"), [
+    (False, True, "after the end"), (True, True, None), (False, False, None),
+])  # fmt: skip
+def test_allocation_lies_after_the_end_if_nothing_that_was_written_is_missing(
+    missing: bool, late: bool, expected: str | None
+) -> None:
+    end = Instant(10)
+    recorded, again = Trace(schemas.load("1.36")), Trace(schemas.load("1.36"))
+    reserved = step_of(facts.Reserved("p"), 1)
+    for trace in (recorded, again):
+        trace.keys["c"] = CLAIM
+    recorded.writes["c"] = [reserved]
+    again.writes["c"] = [
+        *([] if missing else [reserved]),
+        step_of(facts.Released(), 11 if late else 9),
+    ]
+    again.allocations["c"] = [
+        AllocationStep(revision=1, time=Instant(11), key=CLAIM, uid="c", pod="p",
+                       devices=("r: p/a",), allocation={})
+    ]  # fmt: skip
+    (sides,) = [
+        each
+        for each in differences.compare(recorded, again).different.values()
+        if each.aspect is Aspect.DEVICES
+    ]
+    judged = seen_in_traces(sides, recorded, again, End(at=end, later=Trace()))
+    assert (judged.reason if judged else None) == expected
+
+
+def step_of(fact: facts.Fact, at: int) -> Step:
+    return Step(revision=at, time=Instant(at), writer="", key=CLAIM, uid="c", facts=(fact,))
+
+
+def report(*classes: str, **fields: object) -> DecideReport:
+    counts = AspectCounts(same=2, different=Counter(classes))
+    made: dict = {
+        "history": "h",
+        "revision": Revision(7),
+        "inputs": {"b": 2, "a": 1},
+        "aspects": {Aspect.NODES: counts},
+        "differences": (),
+        "not_comparable": {},
+    }
+    return DecideReport(**{**made, **fields})
+
+
+@pytest.mark.parametrize(
+    ("classes", "fields", "outcome"),
+    [
+        ((), {}, "agrees"),
+        (("race",), {}, "agrees apart from proved classes"),
+        (("race", "unexplained"), {}, "unexplained differences"),
+        ((), {"violations": {"c": "held twice"}}, "unexplained differences"),
+        (("not comparable",), {}, "agrees in part"),
+        ((), {"not_comparable": {"gap": 1}}, "agrees in part"),
+        ((), {"not_done": {"the object is gone": 1}}, "agrees in part"),
+        (("race",), {"not_done": {"the object is gone": 1}}, "agrees apart from proved classes"),
+        ((), {"not_done": {REFUSED_PLAN: 1}}, "agrees"),
+    ],
+)
+def test_outcome_follows_from_classes_and_from_what_was_not_compared(
+    classes: tuple, fields: dict, outcome: str
+) -> None:
+    """The table of outcomes in docs/explanation/decide.md."""
+    made = report(*classes, **fields)
+    assert made.agreement.value == outcome
+    assert made.explained is (outcome != "unexplained differences")
+
+
+def test_report_as_json_names_everything_that_it_counts() -> None:
+    difference = DecideDifference(
+        aspect=Aspect.NODES,
+        subject="pods/p",
+        revision=3,
+        users=("u",),
+        reason="race",
+        detail="d",
+        recorded=["a"],
+        again=["b"],
+    )
+    made = report(
+        "race", "switch --quirk q1=off", "race",
+        differences=(difference,), not_comparable={"gap": 1}, not_done={"z": 1, "gone": 2},
+        violations={"c": "twice"}, written_by={"claims": {"v": 2, "u": 1}}, ties=4, runs=5,
+    )  # fmt: skip
+    assert json.loads(json.dumps(made.to_json())) == {
+        "history": "h",
+        "revision": 7,
+        "outcome": "unexplained differences",
+        "explained": False,
+        "inputs": {"a": 1, "b": 2},
+        "aspects": {
+            "nodes": {
+                "same": 2,
+                "different": 3,
+                "classes": {"race": 2, "switch --quirk q1=off": 1},
+            }
+        },
+        "tiesTakenFromTheRecording": 4,
+        "runsToProveClasses": 5,
+        "violations": {"c": "twice"},
+        "writtenBy": {"claims": {"u": 1, "v": 2}},
+        "differences": [
+            {
+                "aspect": "nodes",
+                "subject": "pods/p",
+                "revision": 3,
+                "users": ["u"],
+                "class": "race",
+                "detail": "d",
+                "recorded": ["a"],
+                "again": ["b"],
+            }
+        ],
+        "certainty": "sure",
+        "doubts": [],
+        "notComparable": {"gap": 1},
+        "notDone": {"gone": 2, "z": 1},
+    }
