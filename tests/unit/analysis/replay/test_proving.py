@@ -343,16 +343,17 @@ def test_allocation_that_no_order_allows_is_a_violation_whatever_explains_it() -
 OTHERS = [switched(**{name: True}) for name in ("q1", "q2", "q3", "q4")]
 
 
-def test_switch_that_gives_the_recorded_outcome_is_found_among_all() -> None:
-    """With `q1` the outcome is a third one, also beside `q3`, which alone gives the recorded."""
+@pytest.mark.parametrize("cause", ["q2", "q3", "q4"])
+def test_switch_that_gives_the_recorded_outcome_is_found_among_all(cause: str) -> None:
+    """With `q1` the outcome is a third one, whatever else is switched."""
 
     def plane(variant: Variant) -> Answers:
         quirks = variant.switches.quirks
-        return {P1: "c" if "q1" in quirks else "a" if "q3" in quirks else "b"}
+        return {P1: "c" if "q1" in quirks else "a" if cause in quirks else "b"}
 
     proof = Proof({P1: "a"}, plane, others=OTHERS)
-    assert proof.judged == {"p1": ("q3", "with it the outcome is as recorded")}
-    assert proof.variant.switches == Switches(quirks={"q3": True})
+    assert proof.judged == {"p1": (cause, "with it the outcome is as recorded")}
+    assert proof.variant.switches == Switches(quirks={cause: True})
 
 
 def test_switches_that_change_nothing_together_are_tried_no_further() -> None:
