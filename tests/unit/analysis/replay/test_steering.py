@@ -1,0 +1,120 @@
+"""The pace of a run: what a variant has done first, last, never or at its own time.
+
+Nothing is recorded here, so whatever is not steered is done when the recorded pace has acts that
+nobody saw. The meaning of each set is in the docstring of `Variant`.
+"""
+
+import pytest
+
+from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
+from app.analysis.replay.pace import RecordedPace
+from app.analysis.replay.readiness import Readiness
+from app.analysis.replay.steering import NEVER, SteeredPace
+from app.analysis.replay.variants import Variant
+from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
+from app.domain.log import ObjectKey
+from app.domain.values.timestamps import Instant
+
+NOW = Instant(1_000)
+LATER = Instant(2_000)
+POD = ObjectKey("", "pods", "ns", "p")
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
+KEYS = {"pod": POD, "claim": CLAIM}
+
+TURNS = {
+    "attempt": (QUEUE, ("pod",)),
+    "claims of a pod": ("claims/pods", ("ns", "p")),
+    "claim": ("claims", ("ns", "c")),
+    "collection": ("garbage", tuple(CLAIM)),
+    "eviction": ("eviction", ("ns", "p")),
+    "cancellation": ("eviction/cancelled", ("ns", "p")),
+    "rule": ("rule-status", ("r",)),
+}
+"""A turn of each controller that variants steer: its queue and key."""
+
+
+def due(variant: Variant, turn: str) -> Instant:
+    """When a turn is taken that could be taken now."""
+    return SteeredPace(RecordedPace(), variant, KEYS).not_before(*TURNS[turn], NOW)
+
+
+@pytest.mark.parametrize(
+    ("variant", "changed"),
+    [
+        (Variant(), {}),
+        (Variant(held=frozenset({("pod", LATER)})), {"attempt": LATER}),
+        (Variant(held=frozenset({("other", LATER)})), {}),
+        (Variant(held=frozenset({("pod", NOW)})), {}),
+        (Variant(untried=frozenset({"pod"})), {"attempt": NEVER}),
+        (Variant(unsynced=frozenset({POD})), {"claims of a pod": NEVER}),
+        (Variant(released_last=frozenset({CLAIM})), {"claim": NEVER}),
+        (Variant(released_first=frozenset({CLAIM})), {"claim": NOW}),
+        (Variant(collected_last=frozenset({CLAIM})), {"collection": NEVER}),
+        (Variant(collected_first=frozenset({CLAIM})), {"collection": NOW}),
+        (Variant(counted_first=frozenset({"r"})), {"rule": NOW}),
+        (Variant(counted_first=frozenset({"s"})), {}),
+        (Variant(imposed=frozenset({(SCHEDULER, "pod")})), {"attempt": NEVER}),
+        (Variant(imposed=frozenset({(CLAIMS, "pod")})), {"claims of a pod": NEVER}),
+        (Variant(imposed=frozenset({(CLAIMS, "claim")})), {"claim": NEVER}),
+        (Variant(imposed=frozenset({(COLLECTOR, "claim")})), {"collection": NEVER}),
+        (Variant(imposed=frozenset({(EVICTION, "pod")})),
+         {"eviction": NEVER, "cancellation": NEVER}),
+        (Variant(imposed=frozenset({(EVICTION, "claim"), (CLAIMS, "gone")})), {}),
+    ],
+)  # fmt: skip
+def test_variant_steers_these_turns_and_no_others(variant: Variant, changed: dict) -> None:
+    unsteered = {turn: RecordedPace().not_before(*TURNS[turn], NOW) for turn in TURNS}
+    assert LATER < min(unsteered.values()) < NEVER
+    assert {turn: due(variant, turn) for turn in TURNS} == {**unsteered, **changed}
+
+
+def test_first_turn_outranks_writes_that_are_taken_as_recorded() -> None:
+    imposed = frozenset({(CLAIMS, "claim"), (COLLECTOR, "claim")})
+    variant = Variant(
+        imposed=imposed, released_first=frozenset({CLAIM}), collected_first=frozenset({CLAIM})
+    )
+    assert (due(variant, "claim"), due(variant, "collection")) == (NOW, NOW)
+
+
+def test_pod_that_is_let_through_is_tried_now_whatever_holds_it() -> None:
+    for variant in (
+        Variant(held=frozenset({("pod", LATER)})),
+        Variant(untried=frozenset({"pod"})),
+        Variant(imposed=frozenset({(SCHEDULER, "pod")})),
+    ):
+        pace = SteeredPace(RecordedPace(), variant, KEYS)
+        pace.let_through("pod")
+        assert pace.not_before(*TURNS["attempt"], NOW) == NOW
+        pace.let_through("")
+        assert pace.not_before(*TURNS["attempt"], NOW) > NOW
+
+
+def test_finished_pod_is_synced_only_when_the_recording_shows_it() -> None:
+    pace = SteeredPace(RecordedPace(), Variant(resyncs=True), KEYS)
+    turn = TURNS["claims of a pod"]
+    assert NOW < pace.not_before(*turn, NOW) < NEVER
+    pace.note_finished(("ns", "p"), is_finished=True)
+    assert pace.not_before(*turn, NOW) == NEVER
+    pace.note_finished(("ns", "p"), is_finished=False)
+    assert NOW < pace.not_before(*turn, NOW) < NEVER
+
+
+def test_wait_is_noted_unless_it_has_no_end() -> None:
+    held = SteeredPace(RecordedPace(), Variant(held=frozenset({("pod", LATER)})), KEYS)
+    held.not_before(*TURNS["attempt"], NOW)
+    assert held.readiness.was_waiting(*TURNS["attempt"], NOW)
+    never = SteeredPace(RecordedPace(), Variant(untried=frozenset({"pod"})), KEYS)
+    never.not_before(*TURNS["attempt"], NOW)
+    assert not never.readiness.was_waiting(*TURNS["attempt"], NOW)
+
+
+def test_act_that_did_not_wait_in_the_unchanged_world_is_done_at_once_in_a_changed_one() -> None:
+    variant = Variant(held=frozenset({("pod", LATER)}))
+    waited = Readiness({})
+    waited.note(*TURNS["attempt"], NOW, LATER)
+    assert SteeredPace(RecordedPace(), variant, KEYS, waited).not_before(
+        *TURNS["attempt"], NOW
+    ) == LATER  # fmt: skip
+    assert SteeredPace(RecordedPace(), variant, KEYS, Readiness({})).not_before(
+        *TURNS["attempt"], NOW
+    ) == NOW  # fmt: skip
