@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.replay.inputs import Input, command_of, merge
+from app.analysis.replay.inputs import Input, beside_deletion, command_of, merge
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.objects.write.commands import DeleteObject, ImportObject
@@ -158,3 +158,35 @@ def test_device_status_waits_until_the_claim_has_the_device(share, is_possible):
     found = Input(event=event, before={}, time=Instant(0))
     assert found.is_about_devices
     assert found.is_possible(ours) is is_possible
+
+
+def labelled(tree, **labels):
+    return {**tree, "metadata": {**tree["metadata"], "labels": labels}}
+
+
+DELETING = "2026-01-02T03:00:00Z"
+
+
+def test_write_that_shows_a_deletion_leaves_its_other_changes_to_be_made() -> None:
+    """The deletion was asked for here with a grace of its own, which stays."""
+    after = labelled(pod(deleting=DELETING, grace=30), team="b")
+    ours = pod(deleting="2026-01-02T03:00:01Z", grace=60)
+    command = beside_deletion(Input(event=event(after), before=pod(), time=NOW), ours)
+    assert isinstance(command, ImportObject)
+    assert (command.operation, command.key, command.uid) == ("MODIFIED", POD, "u")
+    assert command.tree == labelled(ours, team="b")
+
+
+def test_nothing_is_left_beside_a_deletion_that_changes_nothing_else_or_is_not_there() -> None:
+    after, ours = pod(deleting=DELETING, grace=30), pod(deleting=DELETING, grace=60)
+    source = Input(event=event(after), before=pod(), time=NOW)
+    assert beside_deletion(source, ours) is None
+    more = Input(event=event(labelled(after, team="b")), before=pod(), time=NOW)
+    assert beside_deletion(more, pod()) is None
+    assert beside_deletion(more, None) is None
+    asked = Input(event=event(labelled(after, team="b"), verb="delete"), before=pod(), time=NOW)
+    assert beside_deletion(asked, ours) is None
+    first = Input(event=event(labelled(after, team="b")), before=None, time=NOW)
+    assert beside_deletion(first, ours) is None
+    another = {**ours, "metadata": {**ours["metadata"], "uid": "v"}}
+    assert beside_deletion(more, another) is None
