@@ -1,6 +1,6 @@
 """The predicate that a decide replay of a history differs from the history."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
 from app.analysis.replay.classes import Judgement, Reason, Sought
@@ -38,14 +38,18 @@ class Unlike:
             sought = Sought(reason=first.reason, aspect=first.aspect.value)
         meant = Unlike(sought=sought).meant(report)
         proofs: dict[str, set[str]] = {}
+        groups: dict[str, set[str]] = {}
         for each in meant:
             proofs.setdefault(each.uid, set()).add(each.detail)
+            groups.setdefault(each.uid, set()).update((each.uid, each.owner))
         unexplained = {each.uid for each in report.differences if each.reason == Reason.UNEXPLAINED}
-        about = _pods_and_claims({uid for each in meant for uid in (each.uid, each.owner)}, events)
         sought = replace(
             sought,
             shown={uid: tuple(sorted(proofs[uid])) for uid in sorted(proofs)},
-            explained=tuple(sorted(about - unexplained)),
+            explained={
+                uid: tuple(sorted(beside - unexplained))
+                for uid, beside in sorted(_with_claims(groups, events).items())
+            },
         )
         return Unlike(sought=sought)
 
@@ -57,15 +61,16 @@ class Unlike:
 
     def meant(self, report: DecideReport) -> list[DecideDifference]:
         """The matching differences of a report, gravest first."""
-        explained = self.sought.explained
-        if any(
-            each.reason == Reason.UNEXPLAINED and each.uid in explained
-            for each in report.differences
-        ):
-            return []
         order = [str(reason) for reason in Reason]
+        unexplained = {each.uid for each in report.differences if each.reason == Reason.UNEXPLAINED}
+        meant = [
+            each
+            for each in report.differences
+            if self._is_meant(each)
+            and unexplained.isdisjoint(self.sought.explained.get(each.uid, ()))
+        ]
         return sorted(
-            filter(self._is_meant, report.differences),
+            meant,
             key=lambda each: order.index(each.reason) if each.reason in order else len(order),
         )
 
@@ -76,15 +81,18 @@ class Unlike:
         return self.sought.is_it((difference.aspect, difference.uid, ""), judgement)
 
 
-def _pods_and_claims(uids: Set[str], events: Iterable[Event]) -> Set[str]:
-    """The pods and claims of these uids, and the claims that pods of these uids own or use."""
-    chosen: set[str] = set()
+def _with_claims(groups: Mapping[str, Set[str]], events: Iterable[Event]) -> dict[str, Set[str]]:
+    """The pods and claims of each group of uids, and the claims that its pods own or use."""
+    related: dict[str, set[str]] = {}
     for event in events:
-        if event.key[:2] == api_resources.PODS and event.uid in uids:
-            chosen.add(event.uid)
+        if event.key[:2] == api_resources.PODS:
+            related.setdefault(event.uid, {event.uid})
         elif event.key[:2] == api_resources.RESOURCE_CLAIMS and event.is_about_object:
-            owners = {each.uid for each in meta.owners(event.object)}
-            users = {each.uid for each in dra.consumers(event.object)}
-            if uids & {event.uid, *owners, *users}:
-                chosen.add(event.uid)
-    return chosen
+            owners = [each.uid for each in meta.owners(event.object)]
+            users = [each.uid for each in dra.consumers(event.object)]
+            for uid in (event.uid, *owners, *users):
+                related.setdefault(uid, set()).add(event.uid)
+    return {
+        subject: set().union(*(related.get(uid, ()) for uid in uids))
+        for subject, uids in groups.items()
+    }

@@ -75,15 +75,15 @@ class Sought:
     """A difference of a class, in an aspect (empty: in any), which is all that is wanted.
 
     `shown` has the uids of the subjects of such differences, with what proved each, if only these
-    are meant. Nothing about the uids of `explained` may be unexplained. With `placed`, only the
-    placements of these uids may differ, and switches are tried for its own class alone: fewer runs,
-    and whatever is proved is proved without that limit too.
+    are meant. `explained` has, by subject, the uids about which nothing may be unexplained then.
+    With `placed`, only the placements of these uids may differ, and switches are tried for its own
+    class alone: fewer runs, and whatever is proved is proved without that limit too.
     """
 
     reason: str
     aspect: str = ""
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    explained: tuple[str, ...] = ()
+    explained: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     placed: tuple[str, ...] | None = None
 
     def fits(self, key: DifferenceKey) -> bool:
@@ -107,16 +107,9 @@ class Sought:
         self, judgements: Mapping[DifferenceKey, Judgement], left: Collection[DifferenceKey]
     ) -> bool:
         """Whether it is proved, whatever becomes of the differences that are left."""
-        return (
-            self.is_in(judgements)
-            and not self.is_spoilt(judgements)
-            and not any(key[1] in self.explained for key in left)
-        )
-
-    def is_spoilt(self, judgements: Mapping[DifferenceKey, Judgement]) -> bool:
-        """Whether something is unexplained that may not be."""
+        waiting = {uid for _, uid, _ in left}
         return any(
-            key[1] in self.explained and each.reason == Reason.UNEXPLAINED
+            self.is_it(key, each) and self._is_clear(key, judgements, waiting)
             for key, each in judgements.items()
         )
 
@@ -124,9 +117,26 @@ class Sought:
         self, judgements: Mapping[DifferenceKey, Judgement], left: Collection[DifferenceKey]
     ) -> bool:
         """Whether it is proved, or no judgement about the differences left can make one it."""
-        if self.is_proved(judgements, left) or self.is_spoilt(judgements):
+        possible = [key for key, each in judgements.items() if self.is_it(key, each)]
+        possible += [key for key in left if self.fits(key)]
+        if not any(self._is_clear(key, judgements) for key in possible):
             return True
-        return not self.is_in(judgements) and not any(self.fits(key) for key in left)
+        return self.is_proved(judgements, left)
+
+    def _is_clear(
+        self,
+        key: DifferenceKey,
+        judgements: Mapping[DifferenceKey, Judgement],
+        waiting: Collection[str] = (),
+    ) -> bool:
+        """Whether nothing is unexplained, or waits, that has to be explained beside it."""
+        beside = self.explained.get(key[1], ())
+        if any(uid in waiting for uid in beside):
+            return False
+        return not beside or not any(
+            each.reason == Reason.UNEXPLAINED and uid in beside
+            for (_, uid, _), each in judgements.items()
+        )
 
     def may_try(self, reasons: Collection[str]) -> bool:
         """Whether switches of these classes may be tried for it."""
