@@ -21,7 +21,7 @@ from app.analysis.replay.hypotheses import Hypothesis, Proposals
 from app.analysis.replay.proving.budget import Budget
 from app.analysis.replay.proving.evidence import Evidence, Switched
 from app.analysis.replay.proving.runs import IsOver, RunVariant
-from app.analysis.replay.proving.switches import Open, SwitchSearch
+from app.analysis.replay.proving.switches import Open, SwitchSearch, with_switches
 from app.analysis.replay.races import Races
 from app.analysis.replay.steering import NEVER
 from app.analysis.replay.traces import Trace
@@ -154,8 +154,6 @@ class Prover:
         """The run with every change that has been proved so far."""
         return self._variant
 
-    # one run
-
     async def _differences(
         self, variant: Variant, until: Instant | None = None, is_over: IsOver | None = None
     ) -> tuple[Trace, Open]:
@@ -285,7 +283,7 @@ class Prover:
         for switched in self._evidence.chosen:
             if not self._open:
                 return
-            _, left = await self._differences(self._with([switched]))
+            _, left = await self._differences(with_switches(self._variant, [switched]))
             for key in [key for key in self._open if key not in left]:
                 detail = "without the switch the outcome is as recorded"
                 self._settle(key, Judgement(reason=switched.reason, detail=detail))
@@ -301,7 +299,7 @@ class Prover:
             return
         if not is_unseen and not any(key[0] in PLACEMENTS for key in self._open):
             return
-        variant = self._with([turned])
+        variant = with_switches(self._variant, [turned])
         again, left = await self._differences(variant)
         if left.keys() - self._open.keys() or left.keys() == self._open.keys():
             return
@@ -475,7 +473,7 @@ class Prover:
         _, before = await self._differences(self._variant, until)
         without = before[root.key].again if root.key in before else None
         async for switched in self._search.promising(root.key, without, until):
-            variant = self._with([switched])
+            variant = with_switches(self._variant, [switched])
             again, left = await self._differences(variant)
             if root.key in left or left.keys() - self._open.keys():
                 continue
@@ -489,16 +487,7 @@ class Prover:
         self, group: Sequence[Switched], until: Instant | None, is_over: IsOver
     ) -> Open:
         """The differences of a run with these switches."""
-        return (await self._differences(self._with(group), until, is_over))[1]
-
-    def _with(self, group: Sequence[Switched]) -> Variant:
-        """The variant with these switches as well."""
-        switches = self._variant.switches
-        for switched in group:
-            switches |= switched.switches
-        return replace(self._variant, switches=switches)
-
-    # what is asked of the differences
+        return (await self._differences(with_switches(self._variant, group), until, is_over))[1]
 
     def _overuse(self, group: str) -> str | None:
         for claim, problem in self._evidence.overused.items():

@@ -7,12 +7,14 @@ are tried without them, by halves. A switch that contradicts the recording expla
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from app.analysis.replay.differences import DifferenceKey, Sides
 from app.analysis.replay.proving.evidence import Switched
 from app.analysis.replay.proving.runs import IsOver
 from app.analysis.replay.traces import Trace
+from app.analysis.replay.variants import Variant
 from app.domain.values.timestamps import Instant
 
 Open: TypeAlias = dict[DifferenceKey, Sides]
@@ -114,3 +116,11 @@ def _halves(group: Sequence[Switched]) -> list[Sequence[Switched]]:
     """Both halves of a group of two or more."""
     middle = len(group) // 2
     return [group[:middle], group[middle:]]
+
+
+def with_switches(variant: Variant, group: Sequence[Switched]) -> Variant:
+    """The variant with these switches as well."""
+    switches = variant.switches
+    for switched in group:
+        switches |= switched.switches
+    return replace(variant, switches=switches)
