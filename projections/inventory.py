@@ -21,7 +21,7 @@ from app.domain.log import EventType, Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import PoolId
 from app.domain.values.json_tree import JsonObject
 from projections.row_changes import LateRows, PagedView, RowChanges
@@ -232,7 +232,7 @@ def _device_row(resource_slice: Slice, device: Device) -> Row:
         "capacity": {
             name: json_tree.get(held, "value") for name, held in device.capacity_tree.items()
         },
-        "counters": json_tree.objects(device.tree, "consumesCounters"),
+        "counters": dra.consumptions(device.tree),
         "shared": device.allow_multiple,
         "binding_conditions": list(device.binding_conditions),
         "taints": [

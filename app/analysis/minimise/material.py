@@ -20,7 +20,7 @@ from app.analysis.minimise.trees import Number, Path
 from app.analysis.replay.inputs import Input
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -145,7 +145,7 @@ class Material:
             if is_of(step.event.key, api_resources.RESOURCE_SLICES):
                 place = _pool_of(step.event.object)
                 for device in dra.devices(step.event.object):
-                    for each in json_tree.objects(device, "consumesCounters"):
+                    for each in dra.consumptions(device):
                         name = str(each.get("counterSet"))
                         sets[*place, str(device.get("name"))].add((*place, name))
         return sets

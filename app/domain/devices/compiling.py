@@ -147,5 +147,5 @@ def _consumption(tree: JsonView, place: str) -> Consumption:
             json_tree.text(consumption, "counterSet"),
             tuple(counters_of(consumption, f"{place}.consumesCounters[{index}]").items()),
         )
-        for index, consumption in enumerate(json_tree.objects(tree, "consumesCounters"))
+        for index, consumption in enumerate(dra.consumptions(tree))
     )

@@ -115,7 +115,7 @@ def _missing_counters(trees: list[JsonObject]) -> list[str]:
     missing: dict[str, str] = {}
     for tree in trees:
         for device in dra.devices(tree):
-            for used in json_tree.objects(device, "consumesCounters"):
+            for used in dra.consumptions(device):
                 name = json_tree.text(used, "counterSet")
                 lacking = (
                     [

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _Row: TypeAlias = tuple[tuple[str, ...], str, tuple[str, ...]]
@@ -154,7 +154,7 @@ def _slice_places(tree: JsonView, place: str) -> Iterator[Any]:
         if place == "device":
             yield device
         elif place == "consumption":
-            yield from json_tree.objects(device, "consumesCounters")
+            yield from dra.consumptions(device)
         elif place == "capacity":
             yield from device.get("capacity", {}).values()
         else:

@@ -34,6 +34,9 @@ shared_counters = paths.objects("spec", "sharedCounters")
 device_taints = paths.objects("taints")
 """The taints in one entry of a slice's `spec.devices`."""
 
+consumptions = paths.objects("consumesCounters")
+"""What one entry of a slice's `spec.devices` consumes of the counters of its pool."""
+
 device_selector = paths.get("spec", "deviceSelector")
 """The selector of a DeviceTaintRule, or None when it has none."""
 
