@@ -209,6 +209,9 @@ def test_report_as_json_names_everything_that_it_counts() -> None:
     difference = DecideDifference(
         aspect=Aspect.NODES,
         subject="pods/p",
+        uid="p",
+        owner="p",
+        since=None,
         revision=3,
         users=("u",),
         reason="race",
