@@ -31,11 +31,13 @@ _CLOCK_FIELDS = frozenset(
         "timeAdded",
         "resourceVersion",
         "managedFields",
-        "shareID",
         "observedGeneration",
         "generation",
     )
 )
+
+_RANDOM = "(random)"
+"""Stands for the value of a shareID: that there is one counts, which one is random."""
 
 _REFUSED = re.compile(
     rf'("[a-z0-9.-]+-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}'
@@ -327,7 +329,7 @@ def masked(tree: Any) -> Any:
     """The tree without values that are random, counted or taken from a clock."""
     if isinstance(tree, dict):
         return {
-            name: masked(value)
+            name: _RANDOM if name == "shareID" else masked(value)
             for name, value in tree.items()
             if name not in _CLOCK_FIELDS and value not in (None, {}, [], "")
         }

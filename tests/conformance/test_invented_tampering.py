@@ -1,0 +1,72 @@
+"""Recordings altered a fifth time, and the verdicts of verify and decide, fixed before any run.
+
+`WRONG`: no control plane does it, so verification fails and decide is unexplained. `MISPLACED`:
+verification does not judge placements of pods, decide is unexplained. `HARMLESS`: nothing is
+different. Where the verdict does not hold, `OPEN` says so.
+"""
+
+import pytest
+
+from app.analysis.replay.report import Agreement
+from app.service.replays.verifying import VerifyOutcome
+from tests import draws
+from tests.conformance import invented_tampering as invented
+from tests.conformance.test_crossed_tampering import judged, names_one
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+NAMES = ("a-quickstart", "j-api-versions", "c-multihost-tpu")
+
+WRONG = (
+    invented.allocate_from_an_incomplete_pool,
+    invented.tolerate_more_afterwards,
+    invented.give_admin_access,
+    invented.give_a_share,
+    invented.let_a_class_select_nothing,
+    invented.forget_a_reservation,
+    invented.taint_from_the_beginning,
+)
+MISPLACED = (invented.bind_to_a_cordoned_node,)
+HARMLESS = (invented.write_status_by_another_agent, invented.write_null_for_what_is_absent)
+
+OPEN = {
+    ("j-api-versions", invented.tolerate_more_afterwards): "no gap lets an allocation change, and "
+    "a gap of the claim hides it",
+}
+"""Verdicts that are wrong."""
+
+
+def rows(alterations):
+    """Each alteration on one of the recordings, by turns; on all with more draws."""
+    return draws.by_turns([marked(name, alter) for name in NAMES] for alter in alterations)
+
+
+def marked(name, alter):
+    why = OPEN.get((name, alter), "")
+    marks = [pytest.mark.xfail(strict=True, reason=f"open: {why}")] if why else []
+    return pytest.param(name, alter, marks=marks)
+
+
+@pytest.mark.parametrize(("name", "alter"), rows(WRONG))
+async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.FAILED, told
+    assert decided.agreement is Agreement.UNEXPLAINED, told
+    assert names_one(verified, told)
+    assert names_one(decided, told)
+
+
+@pytest.mark.parametrize(("name", "alter"), rows(MISPLACED))
+async def test_placement_that_no_scheduler_chooses_is_unexplained(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert "placements of pods" in verified.to_json()["notJudged"]
+    assert decided.agreement is Agreement.UNEXPLAINED, told
+    assert names_one(decided, told)
+
+
+@pytest.mark.parametrize(("name", "alter"), rows(HARMLESS))
+async def test_what_changes_nothing_is_verified_and_agrees(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.VERIFIED, told
+    assert decided.agreement in (Agreement.AGREES, Agreement.PROVED), told
