@@ -161,7 +161,7 @@ class Proposals:
                 target=self._reserved_again(sides),
             )
         yield from self._attempts(sides, uid)
-        if sides.aspect in (Aspect.NODES, Aspect.DEVICES) and uid in self._recorded.node_of:
+        if sides.aspect in (Aspect.NODES, Aspect.DEVICES) and sides.recorded:
             yield Hypothesis(
                 reason=Reason.TIMING,
                 detail="the pod was tried earlier, and the requests for it waited longer",

@@ -262,3 +262,15 @@ def test_hypothesis_adds_its_target_to_each_of_its_fields() -> None:
     assert made == Variant(tried=frozenset({"earlier", "pod"}), repeated=frozenset({"pod"}))
     virtual = Variant(tried=frozenset({"earlier"}), is_paced=False)
     assert Hypothesis(reason="timing", detail="", field="is_paced").on(virtual) == before
+
+
+@pytest.mark.parametrize("aspect", [Aspect.NODES, Aspect.DEVICES])
+@pytest.mark.parametrize(("recorded", "expected"), [(["n1"], True), ([], False)])
+def test_recorded_placement_may_have_been_decided_earlier_and_one_that_is_not_recorded_not(
+    aspect: Aspect, recorded: list[str], expected: bool
+) -> None:
+    """The pod need not be bound: it may have gone when its claims were written."""
+    there, again = traces()
+    sides = Sides(aspect=aspect, uid="pod", recorded=list(recorded), again=["n2"])
+    fields = [each.field for each in Proposals(there).local(sides, again)]
+    assert ("waited" in fields) is expected
