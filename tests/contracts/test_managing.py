@@ -178,7 +178,7 @@ async def test_name_that_was_taken_meanwhile_is_left_to_its_history(
     open_stores: OpenStores,
 ) -> None:
     async with open_stores() as stores:
-        with pytest.raises(InputError, match="'h' exists already"):
+        with pytest.raises(InputError, match="'h' already exists"):
             async with unfinished(stores, "h"):
                 taken = await stores.history("h")
         assert [info.id for info in await stores.log.histories()] == [taken]
