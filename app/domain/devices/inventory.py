@@ -240,9 +240,9 @@ class Inventory:
         known = self._uniform.get(pool)
         if known is None:
             everywhere = self.slices_of(pool)
-            known = (
-                len({resource_slice.generation for resource_slice in everywhere}) == 1
-                and len(everywhere) == everywhere[0].slice_count
+            # A slice that announces fewer would make a part of the pool complete for its node.
+            known = len({resource_slice.generation for resource_slice in everywhere}) == 1 and all(
+                resource_slice.slice_count == len(everywhere) for resource_slice in everywhere
             )
             self._uniform[pool] = known
         return known

@@ -10,6 +10,7 @@ from tests.worlds.builders import (
     ALL_ON,
     COMPILER,
     claim,
+    counter_set,
     device,
     device_class,
     holding,
@@ -18,6 +19,7 @@ from tests.worlds.builders import (
     resource_slice,
     result,
     taken,
+    uses,
 )
 
 SLICE = resource_slice("s", device("d0"), device("d1"))
@@ -88,3 +90,30 @@ def test_other_state_of_the_same_devices_has_its_own_answers() -> None:
     for _ in range(2):
         assert taken(free.allocate(node(), [claim(request("r0"))])) == [["r0: d0"]]
         assert taken(used.allocate(node(), [claim(request("r0"))])) == [["r0: d1"]]
+
+
+def test_answer_of_a_node_that_reads_counters_of_another_first_is_not_remembered() -> None:
+    """The slices announce different counts, so one node takes its part of the pool for the whole.
+    Parity: allocator.md 2.4 and 7.
+    """
+    slices = []
+    for name, count, amount in (("whole", 4, 2), ("part", 2, 1)):
+        drawing = [device(f"{name}-{n}", consumesCounters=uses(name, x=n)) for n in (1, 2)]
+        where = {"node": name, "count": count}
+        slices += [
+            resource_slice(f"{name}-devices", *drawing, **where),
+            resource_slice(f"{name}-sets", sharedCounters=[counter_set(name, x=amount)], **where),
+        ]
+    inventory, state, claims = (
+        Inventory.of_slices(slices),
+        AllocatedState(),
+        [claim(request("r", 2))],
+    )
+
+    def answers(*names: str) -> list:
+        asked = allocator(inventory, state)
+        return [taken(asked.allocate(node(name), claims)) for name in names]
+
+    assert answers("part", "whole") == [None, [["r: whole-1", "r: whole-2"]]]
+    assert answers("whole", "part") == [None, None]
+    assert answers("part", "whole") == [None, [["r: whole-1", "r: whole-2"]]]
