@@ -75,6 +75,30 @@ def test_amount_follows_the_policy(
     assert amounts.breaks_policy(capacity, found) is breaks
 
 
+ROOM = [
+    (RANGE, 0, 4),
+    (RANGE, 7, 2),
+    (RANGE, 9, None),
+    ({"validRange": {"min": "2"}}, 3, 7),
+    ({"validRange": {"min": "2"}}, 9, None),
+    (VALUES, 5, 4),
+    (VALUES, 7, 1),
+    (VALUES, 10, None),
+    ({"default": "1"}, 4, 6),
+    (None, 4, 6),
+    (None, 12, -2),
+]
+
+
+@pytest.mark.parametrize(("policy", "held", "amount"), ROOM)
+def test_room_for_a_request_follows_the_policy(policy: dict | None, held: int, amount: int) -> None:
+    """Each larger request has no room: it consumes more, or breaks the policy."""
+    capacity = {"value": "10"} | ({"requestPolicy": policy} if policy else {})
+    assert amounts.most(capacity, Fraction(held)) == amount
+    larger = amounts.consumed(capacity, f"{(amount or 0) * 1000 + 1}m")
+    assert larger + held > 10 or amounts.breaks_policy(capacity, larger)
+
+
 NODE = {"metadata": {"name": "n", "labels": {"zone": "a", "rank": "3"}}}
 
 
@@ -163,3 +187,21 @@ def test_slice_with_devices_and_counters_is_read_for_both(partitionable: bool) -
         assert "memory" in problem
     else:
         assert problems("a") != []
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_right"), [({"count": 0}, True), ({"allocationMode": "All"}, False)]
+)
+def test_request_without_devices_is_right_only_if_it_wants_none(mode: dict, is_right: bool) -> None:
+    """Mode All needs at least one device. Parity: allocator.md 4."""
+    exactly = {"deviceClassName": "c", "allocationMode": "ExactCount", **mode}
+    requests = [{"name": "r", "exactly": exactly}]
+    case = Case(
+        node={"metadata": {"name": "n1"}},
+        claims=[{"metadata": {"name": "one"}, "spec": {"devices": {"requests": requests}}}],
+        classes={"c": {"metadata": {"name": "c"}, "spec": {}}},
+        slices=[],
+        selects=lambda *_: True,
+    )
+    findings = judge.check(case, [{"devices": {}}])
+    assert [each.problem for each in findings] == ([] if is_right else ["request r has no devices"])

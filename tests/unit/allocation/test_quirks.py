@@ -1,8 +1,10 @@
 """Each defect of upstream in its smallest scenario, as upstream has it and repaired."""
 
+from itertools import combinations
+
 import pytest
 
-from app.domain.allocation import Failure, Features, Quirks, checking
+from app.domain.allocation import Allocation, Failure, Features, Quirks, checking
 from app.domain.allocation.quirks import NOT_SWITCHES
 from tests.worlds import differences
 from tests.worlds.builders import (
@@ -263,6 +265,46 @@ def test_q12_a_newer_generation_elsewhere_goes_unnoticed() -> None:
     check(slices, [claim(request())], "q12", broken=[["r0: d0"]], repaired=None)
 
 
+def pool_on(node: str, *drawn: int, amount: int, generation: int = 1, count: int = 2) -> list:
+    """A part of the pool that a node takes for the whole: devices and a counter set of its own."""
+    use = [device(f"{node}-{n}", consumesCounters=uses(node, x=n)) for n in drawn]
+    sets = [counter_set(node, x=amount)]
+    where = {"generation": generation, "count": count, "node": node}
+    return [
+        resource_slice(f"{node}-devices", *use, **where),
+        resource_slice(f"{node}-sets", sharedCounters=sets, **where),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("generation", "count"),
+    [(1, 2), (2, 2), (1, 4)],
+    ids=["parts of one generation", "a newer one", "parts of which one is the whole"],
+)
+def test_q12_counters_of_the_node_asked_first_hold_for_all_and_the_checker_knows(
+    generation: int, count: int
+) -> None:
+    slices = [
+        *pool_on("first", 1, amount=1),
+        *pool_on("node", 1, 2, amount=2, generation=generation, count=count),
+    ]
+    claims = [claim(request("r0", 2))]
+
+    def second(*repaired: str) -> list:
+        asked = allocator(*slices, quirks=Quirks.named(*repaired))
+        asked.allocate(node("first"), claims)
+        answer = asked.allocate(node(), claims)
+        if taken(answer) is None:
+            return []
+        found = answer.allocation_results(lambda: "x")
+        return [one.quirk for one in checking.check(judged(slices, claims, *repaired), found)]
+
+    assert second() == ["q12"]
+    assert second("q3") == ["q12"]
+    assert second("q12") == []
+    assert second("q3", "q12") == []
+
+
 def test_q13_an_obsolete_generation_makes_a_pool_disappear() -> None:
     slices = [
         resource_slice("here", device("d0"), count=2),
@@ -425,6 +467,44 @@ def test_q20_what_grew_on_one_device_is_consumed_on_another_and_the_checker_know
     assert (second["device"], second["consumedCapacity"]) == ("d1", {"memory": "2560Mi"})
     findings = checking.check(judged(slices, claims), found)
     assert [one.quirk for one in findings] == ["q20"]
+
+
+def test_q20_what_grew_on_one_node_shortens_the_list_of_the_next_and_the_checker_knows() -> None:
+    ruled = {"value": "10Gi", "requestPolicy": {"default": "1Gi"}}
+    sizes = (1, 2, 3, 9, 8)
+    devices = [device(f"d{size}", capacity={"memory": {"value": f"{size}Gi"}}) for size in sizes]
+    shared = device("s", allowMultipleAllocations=True, capacity={"memory": ruled})
+    slices = [resource_slice("there", shared, node="other"), resource_slice("here", *devices)]
+    listed = {"requests": {"memory": "1.5Gi"}}
+    claims = [
+        claim(request("r0"), name="one"),
+        claim(request("r0", 0, capacity=listed), name="all"),
+    ]
+
+    def answer(*repaired: str) -> Allocation:
+        asked = allocator(*slices, quirks=Quirks.named(*repaired))
+        asked.allocate(node("other"), claims)
+        found = asked.allocate(node(), claims)
+        assert isinstance(found, Allocation)
+        return found
+
+    grown, whole = answer(), answer("q20")
+    assert taken(grown)[1] == ["r0: d3", "r0: d9", "r0: d8"]
+    assert taken(whole)[1] == ["r0: d2", "r0: d3", "r0: d9", "r0: d8"]
+
+    def findings(chosen: set[str], *repaired: str) -> list:
+        found = whole.allocation_results(lambda: "x")
+        devices = found[1]["devices"]
+        devices["results"] = [one for one in devices["results"] if one["device"] in chosen]
+        return [one.quirk for one in checking.check(judged(slices, claims, *repaired), found)]
+
+    every = ["d2", "d3", "d9", "d8"]
+    explained = [{"d3", "d9", "d8"}, {"d9", "d8"}, {"d9"}]
+    for length in (1, 2, 3):
+        for chosen in map(set, combinations(every, length)):
+            assert findings(chosen) == (["q20"] if chosen in explained else [""]), chosen
+            assert findings(chosen, "q20") == [""], chosen
+    assert findings(set(every)) == []
 
 
 def test_q8_a_list_that_lacks_capacity_pollutes_what_follows() -> None:

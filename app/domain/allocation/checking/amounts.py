@@ -4,7 +4,7 @@ and 12.
 
 import re
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
@@ -65,6 +65,22 @@ def consumed(capacity: JsonView, requested: object) -> Fraction:
     return next((v for v in map(read, policy.get("validValues") or ()) if wanted <= v), wanted)
 
 
+def most(capacity: JsonView, held: Fraction) -> Fraction | None:
+    """The largest amount that a request may have beside what is held; None if there is none."""
+    policy = json_tree.mapping(capacity, "requestPolicy")
+    limit = read(capacity.get("value")) - held
+    if "validRange" in policy:
+        limits = json_tree.mapping(policy, "validRange")
+        if "max" in limits:
+            limit = min(limit, read(limits["max"]))
+        if "step" in limits:
+            start, step = ceil(read(limits.get("min"))), ceil(read(limits["step"]))
+            limit = Fraction(start + floor((limit - start) / step) * step)
+        return None if "min" in limits and limit < read(limits["min"]) else limit
+    values = [read(value) for value in policy.get("validValues") or ()]
+    return max((value for value in values if value <= limit), default=None) if values else limit
+
+
 def breaks_policy(capacity: JsonView, amount: Fraction) -> bool:
     """Whether the request policy of a capacity forbids the amount."""
     policy = json_tree.mapping(capacity, "requestPolicy")
@@ -79,3 +95,12 @@ def breaks_policy(capacity: JsonView, amount: Fraction) -> bool:
         return (ceil(amount) - ceil(read(limits.get("min")))) % ceil(read(limits["step"])) != 0
     values = policy.get("validValues") or ()
     return bool(values) and amount not in [read(value) for value in values]
+
+
+def is_long(amount: object) -> bool:
+    """Whether a quantity may be kept in decimal form: fractions and large numbers with a binary
+    suffix, and very many digits. Parity: allocator.md 12.2.
+    """
+    text = str(amount).strip().lstrip("+-")
+    digits = sum(char.isdigit() for char in text)
+    return digits > 12 or (text.endswith("i") and ("." in text or digits > 2))

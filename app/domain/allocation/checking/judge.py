@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from app.domain.allocation.checking import amounts, results, stock, wishes
+from app.domain.allocation.checking.capacities import Capacities
 from app.domain.allocation.checking.stock import CounterKey, DeviceKey, Holding, Piece, UsablePool
 from app.domain.allocation.checking.wishes import Ask
 from app.domain.values import json_tree
@@ -143,6 +144,8 @@ class _Judge:
         self.holding: Holding = stock.holding_of(
             case.held, consumable=case.on("DRAConsumableCapacity")
         )
+        grows = case.consumable and "q20" in case.quirks
+        self.capacities = Capacities(case.slices, self.holding, grows=grows)
 
     def check(self, allocations: Sequence[JsonView]) -> list[Finding]:
         findings: list[Finding] = []
@@ -198,8 +201,7 @@ class _Judge:
         if order != sorted(order):
             yield "results are not in the order of the requests", ""
         for alternatives in claim.asks:
-            for text in self._amount(alternatives, claim.taken):
-                yield text, ""
+            yield from self._amount(alternatives, claim.taken)
         for one in claim.taken:
             for text in self._one(one):
                 yield f"device {one.piece.text}: {text}", ""
@@ -208,47 +210,50 @@ class _Judge:
         for text in self._derived(claim):
             yield text, ""
 
-    def _amount(self, alternatives: Sequence[Ask], taken: Sequence[_Taken]) -> Iterator[str]:
+    def _amount(
+        self, alternatives: Sequence[Ask], taken: Sequence[_Taken]
+    ) -> Iterator[tuple[str, str]]:
         if not alternatives:
             return
         main = alternatives[0].main
         mine = [one for one in taken if one.ask.main == main]
         chosen = {one.ask.name: one.ask for one in mine}
         if len(chosen) > 1:
-            yield f"request {main} mixes alternatives {sorted(chosen)}"
+            yield f"request {main} mixes alternatives {sorted(chosen)}", ""
             return
         if not chosen:
-            # Nothing was taken: right only if one of the alternatives wants nothing.
-            if not any(self._wants_nothing(ask) for ask in alternatives):
-                yield f"request {main} has no devices"
+            if not any(_wants_nothing(ask) for ask in alternatives):
+                yield f"request {main} has no devices", ""
             return
         ask = next(iter(chosen.values()))
         devices = [one.piece.key for one in mine]
         if ask.takes_all:
             if devices != self._all(ask):
-                yield f"request {ask.name} does not have all devices, in their order"
+                text = f"request {ask.name} does not have all devices, in their order"
+                listed = [one.piece for one in mine]
+                is_explained = self.capacities.explain_list(ask, self._selectable(ask), listed)
+                yield text, "q20" if is_explained else ""
         elif len(mine) != (json_tree.integer(ask.tree, "count") or 0):
-            yield f"request {ask.name} has {len(mine)} of {ask.tree.get('count')} devices"
+            yield f"request {ask.name} has {len(mine)} of {ask.tree.get('count')} devices", ""
         if len(set(devices)) != len(devices):
-            yield f"request {ask.name} has a device twice"
+            yield f"request {ask.name} has a device twice", ""
         # Parity: allocator.md 15; only upstream's stable allocator looks at permutations of one
         # request's devices.
         if self.case.variant != "stable" and devices != sorted(
             devices, key=self.places.__getitem__
         ):
-            yield f"devices of request {ask.name} are not in the order in which they are listed"
-
-    def _wants_nothing(self, ask: Ask) -> bool:
-        return not self._all(ask) if ask.takes_all else not ask.tree.get("count")
+            yield f"devices of request {ask.name} are not in the order in which they are listed", ""
 
     def _all(self, ask: Ask) -> list[DeviceKey]:
         return [
             piece.key
-            for pool in self.pools
-            for piece in pool.pieces
-            if self._is_selectable(ask, piece)
-            and not (self.case.consumable and self._shortage(ask, piece, {}))
+            for piece in self._selectable(ask)
+            if not (self.case.consumable and self.capacities.shortage(ask, piece, {}))
         ]
+
+    def _selectable(self, ask: Ask) -> list[Piece]:
+        pieces = (piece for pool in self.pools for piece in pool.pieces)
+        return [piece for piece in pieces if self._is_selectable(ask, piece)]
 
     def _is_selectable(self, ask: Ask, piece: Piece) -> bool:
         """Parity: allocator.md 5.1."""
@@ -372,8 +377,11 @@ class _Judge:
             for tree in self.case.slices
             if json_tree.text(tree, "spec", "pool", "name") == pool.key[1]
         }
-        if "q3" in self.case.quirks and (len(names) > 1 or not pool.is_whole):
+        if "q3" in self.case.quirks and len(names) > 1:
             return "q3"
+        # The book of a node that was asked before holds for all nodes.
+        if "q12" in self.case.quirks and not pool.is_uniform:
+            return "q12"
         gives_without_amounts = any(
             self._is_shared(piece) and not piece.tree.get("capacity") for piece in pool.pieces
         )
@@ -382,55 +390,33 @@ class _Judge:
     def _capacities(self, taken: Sequence[_Taken]) -> Iterator[tuple[_Taken, str, str]]:
         """The amounts that are not rounded, not recorded, or too large. Parity: allocator.md 8."""
         before: dict[DeviceKey, dict[str, Fraction]] = {}
-        grows = "q20" if "q20" in self.case.quirks and self._may_grow() else ""
+        # What grew is taken back in full, which can make room for any request.
+        anywhere = "q20" if any(map(self.capacities.growing, self._asks())) else ""
         for one in taken:
+            own = "q20" if self.capacities.growing(one.ask) else ""
             written = one.tree.get("consumedCapacity")
             shared = self._is_shared(one.piece)
             if not self.case.consumable or not shared:
                 if written is not None:
                     yield one, "is taken as a whole and consumes capacity", ""
-                if self.case.consumable and (text := self._shortage(one.ask, one.piece, {})):
-                    yield one, text, ""
+                if self.case.consumable and (
+                    text := self.capacities.shortage(one.ask, one.piece, {})
+                ):
+                    yield one, text, own
                 continue
             mine = before.setdefault(one.piece.key, {})
-            if text := self._shortage(one.ask, one.piece, mine):
-                yield one, text, grows
-            expected = self._consumption(one.ask, one.piece)
+            if text := self.capacities.shortage(one.ask, one.piece, mine):
+                yield one, text, anywhere
+            expected = self.capacities.consumption(one.ask, one.piece)
             if _amounts_of(written) != (expected or None):
-                yield one, f"consumes {written}, not {_texts(expected)}", grows
+                yield one, f"consumes {written}, not {_texts(expected)}", own
             for name, amount in expected.items():
                 mine[name] = mine.get(name, Fraction(0)) + amount
 
-    def _consumption(self, ask: Ask, piece: Piece) -> dict[str, Fraction]:
-        return {
-            name: amounts.consumed(capacity, ask.capacity.get(name))
-            for name, capacity in json_tree.mapping(piece.tree, "capacity").items()
-        }
-
-    def _shortage(self, ask: Ask, piece: Piece, mine: Mapping[str, Fraction]) -> str:
-        """The reason why the device lacks capacity, given the amounts `mine` of this call."""
-        capacities = json_tree.mapping(piece.tree, "capacity")
-        for name in ask.capacity:
-            if name not in capacities:
-                return f"does not define capacity {name}"
-        held = self.holding.consumed.get(piece.key, {})
-        for name, amount in self._consumption(ask, piece).items():
-            if amounts.breaks_policy(capacities[name], amount):
-                return f"capacity {name} breaks its request policy"
-            total = amount + held.get(name, Fraction(0)) + mine.get(name, Fraction(0))
-            if total > amounts.read(capacities[name].get("value")):
-                return f"capacity {name} is overdrawn"
-        return ""
-
-    def _may_grow(self) -> bool:
-        """Whether some requested amount is of a form that checking enlarges (quirk q20)."""
-        return any(
-            _is_long(amount)
-            for claim in self.case.claims
-            for alternatives in wishes.asks_of(claim, self.case.classes)
-            for ask in alternatives
-            for amount in ask.capacity.values()
-        )
+    def _asks(self) -> Iterator[Ask]:
+        for claim in self.case.claims:
+            for alternatives in wishes.asks_of(claim, self.case.classes):
+                yield from alternatives
 
     def _generations(self, taken: Sequence[_Taken]) -> Iterator[tuple[_Taken, str, str]]:
         seen: set[tuple[str, str]] = set()
@@ -440,6 +426,11 @@ class _Judge:
                 seen.add(pool.key)
                 text = f"is of generation {pool.generation} while {pool.newer} is published"
                 yield one, text, "q12"
+
+
+def _wants_nothing(ask: Ask) -> bool:
+    """Whether no device is right; mode All needs one. Parity: allocator.md 4."""
+    return not ask.takes_all and not ask.tree.get("count")
 
 
 def _amounts_of(written: object) -> dict[str, Fraction] | None:
@@ -454,12 +445,3 @@ def _amounts_of(written: object) -> dict[str, Fraction] | None:
 
 def _texts(expected: Mapping[str, Fraction]) -> dict[str, str]:
     return {name: str(amount) for name, amount in expected.items()}
-
-
-def _is_long(amount: object) -> bool:
-    """Whether a quantity may be kept in decimal form: fractions and large numbers with a binary
-    suffix, and very many digits. Parity: allocator.md 12.2.
-    """
-    text = str(amount).strip().lstrip("+-")
-    digits = sum(char.isdigit() for char in text)
-    return digits > 12 or (text.endswith("i") and ("." in text or digits > 2))

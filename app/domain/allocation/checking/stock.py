@@ -55,6 +55,7 @@ class Holding:
 class UsablePool:
     """A complete and valid pool: its devices in order, counters, and devices of other nodes.
 
+    `is_uniform` tells that every node that can use the pool reads the same slices for its counters.
     `newer` is a newer generation that is published elsewhere and was not noticed (quirk q12).
     """
 
@@ -62,7 +63,7 @@ class UsablePool:
     pieces: Sequence[Piece]
     counters: Mapping[CounterKey, Fraction]
     elsewhere: Sequence[tuple[DeviceKey, JsonView]]
-    is_whole: bool
+    is_uniform: bool
     newer: int | None = None
     generation: int = 0
 
@@ -190,7 +191,7 @@ def _pool(
     same = [tree for tree in everywhere if _generation(tree) == generation]
     newer = max((g for g in map(_generation, everywhere) if g > generation), default=None)
     # The first slice announces the count; the node's own slices come before shared ones.
-    announced = _first(mine)["spec"]["pool"].get("resourceSliceCount", 0)
+    announced = _announced(_first(mine))
     looks_elsewhere = len(mine) != announced or "q12" not in reading.quirks
     is_complete = newer is None and announced in (len(same), len(mine))
     if looks_elsewhere and not is_complete:
@@ -228,7 +229,10 @@ def _pool(
         pieces=pieces,
         counters=counters,
         elsewhere=elsewhere,
-        is_whole=len(mine) == len(same),
+        is_uniform=all(
+            _generation(tree) == generation and _announced(tree) == len(everywhere)
+            for tree in everywhere
+        ),
         newer=newer,
         generation=generation,
     )
@@ -330,6 +334,10 @@ def _first(mine: Sequence[JsonView]) -> JsonView:
 
 def _generation(tree: JsonView) -> int:
     return json_tree.integer(tree, "spec", "pool", "generation") or 0
+
+
+def _announced(tree: JsonView) -> int:
+    return json_tree.integer(tree, "spec", "pool", "resourceSliceCount") or 0
 
 
 def _counts(tree: JsonView, reading: Reading) -> bool:
