@@ -139,13 +139,16 @@ class Analysis:
 def _outlast(problem: Problem, rows: Sequence[Row]) -> bool:
     """Whether the search enlarges requests (quirk q20), an effect that persists after it.
 
-    Also true without quirk q9 when admin rows exist: the devices of one attempt then need not
-    differ, but the bounds rely on that. Also true without q18 when there are alternatives: traces
-    then end with the alternative, but remembered failures rely on traces that only grow.
+    Also true where an amount is negative: a device may have room only after another was taken, so
+    more is feasible than the bounds allow. Also true without quirk q9 when admin rows exist: the
+    devices of one attempt then need not differ, but the bounds rely on that. Also true without q18
+    when there are alternatives: traces then end with the alternative, but remembered failures rely
+    on traces that only grow.
     """
     quirks = problem.quirks
     return any(
         row.grows
+        or row.lowers
         or (row.admin and not quirks.q9)
         or (row.request.alternative is not None and not quirks.q18)
         for row in rows

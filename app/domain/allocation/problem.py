@@ -43,8 +43,12 @@ class Row:
     `candidates` are the devices that the search looks at in count mode: selectable devices that are
     not permanently excluded, and devices with faults. `listed` is the fixed list of mode All.
     `tainted` are devices with an untolerated taint. `rooms` has an entry per multi-allocatable
-    device. `postponed` is an error of mode All that is raised when the search reaches the row.
-    `constraints` are the numbers of the claim's constraints that apply to the request.
+    device. A row `grows` if checking may enlarge its amounts (quirk q20); then undoing can take
+    back more than was booked. It `lowers` what is booked if an amount is negative. `tight` are
+    multi-allocatable devices without room for the amount: they get it from such rows, and are
+    candidates if the problem has any. `postponed` is an error of mode All that is raised when the
+    search reaches the row. `constraints` are the numbers of the claim's constraints that apply to
+    the request.
     """
 
     index: int
@@ -59,7 +63,9 @@ class Row:
     refused: Mapping[int, Exclusion] = field(default_factory=dict)
     tainted: int = 0
     rooms: dict[int, tuple[Room, ...]] = field(default_factory=dict)
+    tight: int = 0
     grows: bool = False
+    lowers: bool = False
     requested: Mapping[str, Requested] = field(default_factory=dict)
     constraints: tuple[int, ...] = ()
     postponed: str = ""
@@ -160,6 +166,7 @@ class ProblemBuilder:
     def build(self, view: NodeView) -> Problem:
         """The problem of a node. Raises AttemptAborted with upstream's text."""
         problem = self._empty(view)
+        is_lowered = False
         index = 0
         for number, plan in enumerate(self._plans):
             rows: list[list[Row]] = []
@@ -170,6 +177,7 @@ class ProblemBuilder:
                     made.append(self._row(problem, plan, request, number, index))
                     index += 1
                 rows.append(made)
+                is_lowered = is_lowered or any(row.grows or row.lowers for row in made)
                 least += min(row.count for row in made)
             if plan.request_error:
                 raise AttemptAborted(plan.request_error)
@@ -179,6 +187,9 @@ class ProblemBuilder:
                 raise AttemptAborted(plan.constraint_error)
             problem.rows.append(rows)
             problem.facts.append([facts_in(view, constraint) for constraint in plan.constraints])
+        if is_lowered:
+            for row in (row for claim in problem.rows for request in claim for row in request):
+                row.candidates |= row.tight
         return problem
 
     def _empty(self, view: NodeView) -> Problem:
@@ -281,7 +292,9 @@ class ProblemBuilder:
                 row.postponed = str(abort)
             return row
         if not row.grows:
-            matching &= ~self._hopeless(problem, row)
+            hopeless = self._hopeless(problem, row)
+            matching &= ~hopeless
+            row.tight &= ~hopeless
         for device in row.faults:
             matching |= 1 << device
         row.candidates = matching
@@ -323,6 +336,9 @@ class ProblemBuilder:
                 is not None
             ):
                 left ^= low
+                row.tight |= low & problem.multi
+        if row.takes_all or row.grows:
+            row.tight = 0
         return matching if row.grows and not row.takes_all else left
 
     def _with_shares(self, view: NodeView) -> int:
@@ -349,6 +365,7 @@ class ProblemBuilder:
                 row.grows = True
             held = 0 if aggregated is None else aggregated.get(name, 0)
             nanos = amount.value.nanos
+            row.lowers = row.lowers or nanos < 0
             rooms.append((name, nanos, capacities[name].value.nanos - held - nanos))
         row.rooms[index] = tuple(rooms)
 

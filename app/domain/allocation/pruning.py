@@ -43,7 +43,7 @@ failed before that failed with fewer bookings in its way, so it fails all the mo
 point after its failure is what it was before, its branch left no trace, and the same description
 will fail again without one. That also holds while it matters which pool is asked first (q3, q12):
 the description counts the pools that have been. Nothing is cut where checking enlarges requests
-(q20).
+(q20) or where an amount is negative.
 
 LIMIT needs no care: it depends on the numbers of devices alone, so within one choice of
 alternatives it comes for all devices or for none, and neither outcome holds a solution.

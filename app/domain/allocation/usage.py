@@ -94,7 +94,7 @@ class Usage:
         """Whether the device has enough capacity now; may enlarge the request (quirk q20)."""
         if not self._consumable:
             return True
-        if row.grows:
+        if row.grows or row.tight >> device & 1:
             view_device = self._problem.view.devices[device]
             return (
                 capacity.shortage(
@@ -102,7 +102,7 @@ class Usage:
                     view_device.capacity,
                     self._problem.state.aggregated(view_device.id),
                     self._allocating.get(device),
-                    grows=True,
+                    grows=row.grows,
                 )
                 is None
             )

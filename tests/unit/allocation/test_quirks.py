@@ -507,6 +507,44 @@ def test_q20_what_grew_on_one_node_shortens_the_list_of_the_next_and_the_checker
     assert findings(set(every)) == []
 
 
+def test_q20_undoing_what_grew_makes_room_for_more_than_a_device_has() -> None:
+    """The undone share takes back 3.5Gi of 2.5Gi, so 11Gi of the 10Gi are free."""
+    devices = [
+        device(
+            name,
+            allowMultipleAllocations=True,
+            capacity={"memory": {"value": value, "requestPolicy": {"default": "1Gi"}}},
+        )
+        for name, value in (("d0", "10Gi"), ("d1", "2Gi"))
+    ]
+    slices = [resource_slice("s", *devices)]
+    half, large = ({"requests": {"memory": value}} for value in ("0.5Gi", "11Gi"))
+    second = first_available("r1", half=wish(2, capacity=half), large=wish(1, capacity=large))
+    claims = [claim(request("r0"), second)]
+    whole = [["r0: d0", "r1/half: d0", "r1/half: d1"]]
+    check(slices, claims, "q20", broken=[["r0: d1", "r1/large: d0"]], repaired=whole)
+    found = allocator(*slices).allocate(node(), claims).allocation_results(lambda: "x")
+    findings = checking.check(judged(slices, claims), found)
+    assert [(one.problem, one.quirk) for one in findings] == [
+        ("device gpu.example.com/pool/d0 capacity memory is overdrawn", "q20")
+    ]
+
+
+@pytest.mark.parametrize("asked", [["-1Gi", "11Gi"], ["11Gi", "-1Gi"]])
+def test_share_of_a_negative_amount_makes_room_for_what_follows(asked: list) -> None:
+    """Not refused before the changes of allocator.md 18."""
+    memory = {"memory": {"value": "10Gi"}}
+    devices = [device("d0", allowMultipleAllocations=True, capacity=memory), device("d1")]
+    requests = [
+        request(f"r{number}", 1, capacity={"requests": {"memory": amount}})
+        for number, amount in enumerate(asked)
+    ]
+    for prune in (True, False):
+        found = allocator(resource_slice("s", *devices), prune=prune)
+        answer = taken(found.allocate(node(), [claim(*requests)]))
+        assert answer == ([["r0: d0", "r1: d0"]] if asked[0] == "-1Gi" else None)
+
+
 def test_q8_a_list_that_lacks_capacity_pollutes_what_follows() -> None:
     shared = device(
         "d0", allowMultipleAllocations=True, capacity={"memory": {"value": "2"}}, numa=0

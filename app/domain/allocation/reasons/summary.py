@@ -214,7 +214,7 @@ def _count(problem: Problem, row: Row) -> _Masks:
             _add(masks, key, mask & left)
             left &= ~mask
     # Candidates have passed all checks except those of counters, taints and constraints.
-    plain = row.candidates & left & ~problem.consuming & ~row.tainted
+    plain = row.candidates & left & ~(problem.consuming | row.tainted | row.tight)
     if row.grows or row.takes_all or not problem.features.partitionable_devices:
         plain = 0
     for number in row.constraints:
