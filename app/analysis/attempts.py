@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from app.analysis import scheduler_messages
+from app.domain.allocation.reasons import causes
 from app.domain.controllers.scheduling.queue import waiting_pods
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import condition_types, timestamps
@@ -92,9 +93,9 @@ def causes_of(decisions: Sequence[Event]) -> list[int]:
     return [_cause(event) for event in decisions]
 
 
-def of_decisions(decisions: Sequence[Event], causes: Mapping[int, Event]) -> list[TriedPod]:
-    """The attempts in decisions of the scheduler; `causes` maps revisions to events."""
-    return [_decided(event, causes.get(_cause(event))) for event in decisions]
+def of_decisions(decisions: Sequence[Event], events: Mapping[int, Event]) -> list[TriedPod]:
+    """The attempts in decisions of the scheduler; `events` woke them, by revision."""
+    return [_decided(event, events.get(_cause(event))) for event in decisions]
 
 
 def of_entries(entries: Sequence[Entry]) -> list[TriedPod]:
@@ -135,8 +136,7 @@ def _decided(event: Event, cause: Event | None) -> TriedPod:
         causes=tuple(
             f"{one.claim} {one.request}: {one.devices} "
             f"{'device' if one.devices == 1 else 'devices'} on {one.nodes} "
-            f"{'node' if one.nodes == 1 else 'nodes'}: {one.cause}"
-            + (f" ({one.about})" if one.about else "")
+            f"{'node' if one.nodes == 1 else 'nodes'}: {causes.said(one.cause, one.about)}"
             for one in summary.causes
         ),
         victims=summary.preemption.victims,

@@ -12,6 +12,7 @@ from app.analysis.capacity.answers import (
     FitAnswer,
 )
 from app.analysis.recordings import uncertainty
+from app.domain.allocation.reasons import causes
 from app.domain.values import counts
 
 NODES_SHOWN_MAX = 8
@@ -23,21 +24,12 @@ ORDER = (
 )
 """The meaning of the number of copies."""
 
-_CAUSES: Mapping[str, str] = {
-    "allocated": "allocated to others",
-    "taken-by-this-pod": "taken by another request of the same pod",
-    "binding-conditions-off": "with binding conditions, which the release ignores",
-    "selector": "not selected",
-    "selector-error": "failing a selector",
-    "other-node": "for other nodes",
-    "capacity": "with too little capacity left",
-    "counters-off": "partitions, which the release ignores",
-    "counters": "short of a counter",
-    "taint": "tainted",
-    "constraint": "against a constraint",
-    "suitable": "suitable alone, but not enough of them together",
+_WORDS: Mapping[str, str] = {
+    **causes.WORDS,
+    causes.CauseKind.ALLOCATED: "allocated to others",
+    causes.SUITABLE: "suitable alone, but not enough of them together",
 }
-"""The kinds of causes, as words about devices."""
+"""The kinds of causes as words about devices that the next copy cannot have."""
 
 _FAR = ("selector", "other-node")
 """The causes of devices that were never candidates, which are shown last."""
@@ -101,7 +93,7 @@ def limit_lines(one: Fit) -> Iterator[str]:
 
 def cause_text(cause: DeviceCause) -> str:
     """The number of devices with a cause, and the request."""
-    what = _CAUSES.get(cause.cause, cause.cause)
+    what = _WORDS.get(cause.cause, cause.cause)
     about = f" ({cause.about})" if cause.about else ""
     devices, places = counts.of(cause.devices, "device"), counts.of(cause.nodes, "node")
     say = "says" if cause.nodes == 1 else "say"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from app.analysis.explain import preemption
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import devices_text, nodes_text
+from app.domain.allocation.reasons import causes
 from app.domain.log import Event
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import decision_body
@@ -75,7 +76,7 @@ def _causes(summary: Summary) -> Iterator[Reason]:
         text = f"{devices_text(cause.devices)} on {nodes_text(cause.nodes)}"
         if cause.examples:
             text += f", such as {listed(cause.examples, len(cause.examples))}"
-        said = f"{cause.cause}{f' ({cause.about})' if cause.about else ''}"
+        said = causes.said(cause.cause, cause.about)
         request = f"{cause.claim} request {cause.request}"
         yield Reason(text=f"{request}: {text}: {said}", count=cause.devices)
     if summary.causes_cut:

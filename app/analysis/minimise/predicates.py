@@ -33,7 +33,7 @@ from app.analysis.replay.variants import Switches
 from app.analysis.verify.invariants.placements import Switches as RuleSwitches
 from app.analysis.verify.invariants.violations import RULES, Violation, ViolationKind
 from app.analysis.verify.invariants.watch import InvariantWatch
-from app.domain.allocation.reasons.summary import SUITABLE
+from app.domain.allocation.reasons.causes import SUITABLE
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, condition_types

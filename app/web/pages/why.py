@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from app.analysis.explain.questions import DEVICES, POOLS, ObjectExplanation
 from app.analysis.explain.reasons import Reason
 from app.analysis.recordings import uncertainty
+from app.domain.allocation.reasons import causes
 from app.domain.log import DECISION, ObjectKey
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import decision_body
@@ -86,11 +87,11 @@ def _decision(body: JsonObject) -> list[tuple[str, str]]:
         ("provoked by revision", str(decision.cause) if decision.cause else ""),
     ]
     for cause in summary.causes:
-        about = f" ({cause.about})" if cause.about else ""
+        said = causes.said(cause.cause, cause.about)
         rows.append(
             (
                 f"{cause.claim} {cause.request}".strip(),
-                f"{counts.of(cause.devices, 'device')}: {cause.cause}{about}",
+                f"{counts.of(cause.devices, 'device')}: {said}",
             )
         )
     return [(name, value) for name, value in rows if value]

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from app.domain.allocation.reasons import explanation, summary
+from app.domain.allocation.reasons import causes, explanation, summary
+from app.domain.allocation.reasons.causes import CauseKind
 from tests.worlds.builders import (
     allocator,
     claim,
@@ -113,8 +114,9 @@ def test_allocation_tells_why_earlier_devices_were_passed_over() -> None:
             "d1",
             False,
             "fits here, but the rest of the pod did not fit with it: request r0 wants 2 devices, "
-            "0 of 4 can be taken: 2 constraint (gpu.example.com/numa does not match what is "
-            "taken), 1 taint (k=v:NoSchedule), 1 taken-by-this-pod (request r0 of claim ns/claim)",
+            "0 of 4 can be taken: 2 against a constraint (gpu.example.com/numa does not match "
+            "what is taken), 1 tainted (k=v:NoSchedule), 1 taken already for this pod (request "
+            "r0 of claim ns/claim)",
         ),
         ("d2", True, ""),
         ("d3", True, ""),
@@ -138,7 +140,9 @@ def test_refused_combination_tells_what_was_tried_first() -> None:
     assert [one.taken for one in found.tried] == [
         (f"gpu.example.com/pool/d{number} for request a",) for number in range(3)
     ]
-    assert "2 constraint (gpu.example.com/numa does not match" in found.tried[0].reason.text
+    assert (
+        "2 against a constraint (gpu.example.com/numa does not match" in found.tried[0].reason.text
+    )
     # Each device for a, and at last nothing for a.
     assert found.given_up == 4
 
@@ -268,3 +272,12 @@ def test_device_for_other_nodes_says_so() -> None:
     ]
     found = texts(reasons(slices, [claim(request("r0", 2))]))
     assert found == {"here": "", "there": "the device is for other nodes"}
+
+
+def test_kinds_of_causes_have_words_of_their_own() -> None:
+    kinds = [*CauseKind, causes.SUITABLE]
+    assert list(causes.WORDS) == kinds
+    assert len(set(causes.WORDS.values())) == len(kinds)
+    assert not any("-" in words for words in causes.WORDS.values())
+    assert causes.said("taint", "k=v:NoSchedule") == "tainted (k=v:NoSchedule)"
+    assert causes.said("of-a-later-release", "") == "of-a-later-release"

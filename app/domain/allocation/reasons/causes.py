@@ -4,7 +4,7 @@ Causes are checked in the order of the search (allocator.md 5), with the same fu
 change nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -37,6 +37,35 @@ class CauseKind(StrEnum):
     COUNTERS = "counters"
     TAINT = "taint"
     CONSTRAINT = "constraint"
+
+
+SUITABLE = "suitable"
+"""The kind for devices that fit when each request is considered alone."""
+
+WORDS: Mapping[str, str] = {
+    CauseKind.ALLOCATED: "allocated",
+    CauseKind.TAKEN: "taken already for this pod",
+    CauseKind.BINDING: "with binding conditions, which the release ignores",
+    CauseKind.SELECTOR: "not selected",
+    CauseKind.SELECTOR_ERROR: "failing a selector",
+    CauseKind.OTHER_NODE: "for other nodes",
+    CauseKind.CAPACITY: "with too little capacity left",
+    CauseKind.COUNTERS_OFF: "consuming counters, which the release ignores",
+    CauseKind.COUNTERS: "short of a counter",
+    CauseKind.TAINT: "tainted",
+    CauseKind.CONSTRAINT: "against a constraint",
+    SUITABLE: "suitable alone",
+}
+"""The kinds of causes as words after a number of devices."""
+
+
+def said(kind: str, about: str) -> str:
+    """Words for devices with this kind of cause, and its subject.
+
+    Example: `tainted (k=v:NoSchedule)`. A kind that a later release recorded is named as it is.
+    """
+    words = WORDS.get(kind, kind)
+    return f"{words} ({about})" if about else words
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -412,7 +412,7 @@ def _request_text(
 ) -> str:
     totals: dict[str, int] = {}
     for cause, count in counted:
-        name = f"{cause.kind.value} ({cause.about})" if cause.about else cause.kind.value
+        name = causes.said(cause.kind, cause.about)
         totals[name] = totals.get(name, 0) + count
     text = f"request {row.request.result_name} wants {_wants(row)}, "
     text += f"{suitable} of {devices} can be taken"

@@ -15,15 +15,12 @@ from app.domain.allocation import eligibility
 from app.domain.allocation.eligibility import Exclusion
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.reasons import causes
-from app.domain.allocation.reasons.causes import CauseKind
+from app.domain.allocation.reasons.causes import SUITABLE, CauseKind
 from app.domain.allocation.usage import Usage
 from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 
 EXAMPLES_MAX = 3
-
-SUITABLE = "suitable"
-"""The kind for devices that fit when each request is considered alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
