@@ -7,6 +7,7 @@ them.
 from dataclasses import dataclass, fields
 
 from app.domain.allocation import Quirks
+from app.domain.allocation.quirks import MARKS
 from app.domain.controllers import releases
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.objects import profile as profiles
@@ -59,6 +60,22 @@ WORDS = {
 }
 """A one-line description of each quirk; docs/reference/behaviours.md has the details."""
 
+WITHOUT_SWITCH = {
+    "c6": "The status of a rule can remain outdated",
+    "c10": "An allocation without reservations stays until somebody uses or deletes the claim",
+    "c11": "A pod whose claim does not exist waits without any message",
+    "c13": "A claim that was allocated without a time keeps its second pod away for ever",
+    "c14": "The 257th consumer of a claim fails at the write, endlessly",
+    "c18": "A pod that names one claim twice is never bound",
+    "c19": "A slice written again without `timeAdded` starts tolerated times anew",
+    "c20": 'The Event "Cancelling deletion" comes after the eviction',
+    "c21": "A rule deleted and made again, seen as one update, has no immediate status",
+    "c23": "The reservation for a finished pod of a claim that is being deleted is refused again "
+    "and again",
+    "q19": "If attributes `x` and `<driver>/x` exist, upstream's selectors see either of them",
+}
+"""The behaviours with a number that no switch changes, in the same words."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileFacts:
@@ -81,6 +98,22 @@ def names() -> tuple[str, ...]:
     """All profiles, oldest first; patch releases come after their minor release."""
     known = {*profiles.VERSIONS, *profiles.PATCHES}
     return tuple(sorted(known, key=lambda name: [int(part) for part in name.split(".")]))
+
+
+def described(mark: str) -> str:
+    """A defect by its number and in words; a mark that switches several numbers names each.
+
+    Example: `Q6 (distinctAttribute remembers one value per request, the last)`.
+    """
+    numbers = MARKS.get(mark, (mark,))
+    return " or ".join(f"{each.upper()} ({_inside(WORDS[each])})" for each in numbers)
+
+
+def _inside(sentence: str) -> str:
+    """The sentence as a part of another; names of kinds and plug-ins keep their capitals."""
+    first = sentence.partition(" ")[0]
+    is_name = first[1:].lower() != first[1:]
+    return sentence if is_name else sentence[0].lower() + sentence[1:]
 
 
 def facts_of(name: str) -> ProfileFacts:

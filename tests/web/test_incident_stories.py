@@ -26,7 +26,7 @@ SHOWN_AS = {
     "attribute-without-its-domain": "has no attribute resource.kubernetes.io/pcieRoot",
     "claim-waits-for-a-pod": "a claim gets its devices only with a pod",
     "common-values-stay-narrow": "upstream's defect",
-    "counters-stay-booked": "upstream's defect counter-leak took part",
+    "counters-stay-booked": "counters stay booked when a device is refused for a taint",
     "device-name-in-two-slices": "duplicate device name gpu-0",
     "no-preemption-for-devices": "gpu-0: allocated to default/a",
     "patch-with-a-failing-selector": "patch shelf changes nothing on 1 device",

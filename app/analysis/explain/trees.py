@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
+from app.analysis import profiles
 from app.analysis.explain.node_answers import NodeAnswer, OpenNode
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import (
@@ -21,6 +22,7 @@ from app.analysis.explain.tallies import (
     said_of,
     tally,
 )
+from app.domain.allocation.quirks import numbers_of
 from app.domain.allocation.reasons.explanation import Explanation, RequestReason
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
@@ -216,10 +218,10 @@ def _quirks(nodes: Sequence[NodeReason]) -> list[Reason]:
             nodes_of.setdefault(quirk, []).append(reason.node)
     return [
         Reason(
-            text=f"upstream's defect {quirk} took part on {_names(names)}: "
+            text=f"upstream's defect {profiles.described(quirk)} took part on {_names(names)}: "
             "with it repaired, the answer would be another",
             count=len(names),
-            issues=() if "-" in quirk else (quirk.upper(),),
+            issues=tuple(number.upper() for number in numbers_of(quirk)),
             is_kept=True,
         )
         for quirk, names in nodes_of.items()

@@ -9,6 +9,7 @@ that.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from app.analysis import profiles
 from app.analysis.explain.choices import SUCCESSES
 from app.analysis.scan import needs, otherwise
 from app.analysis.scan.otherwise import World
@@ -200,16 +201,15 @@ class RemadeAttempts:
         for mark, incident in wanted:
             repaired = self._made(self._without(mark), said)
             yield
+            without = f"without {profiles.described(mark)}"
             if repaired.outcome == PLACED:
-                self._add(
-                    said, incident, f"{said.message}; without {mark} it fits on {repaired.node}"
-                )
+                self._add(said, incident, f"{said.message}; {without} it fits on {repaired.node}")
             elif (
                 incident == DISAPPEARS
                 and UPDATING not in made.message
                 and UPDATING in repaired.message
             ):
-                self._add(said, incident, f"{said.message}; without {mark}: {repaired.message}")
+                self._add(said, incident, f"{said.message}; {without}: {repaired.message}")
         for world in worlds:
             if self._is_new(said, world.incident):
                 other = self._made(self._rules, said, world.views)
@@ -231,13 +231,14 @@ class RemadeAttempts:
         for mark, incident in marks:
             repaired = self._made(self._without(mark), said)
             yield
+            without = f"without {profiles.described(mark)}"
             if incident == UNNOTICED and repaired.outcome != PLACED:
                 devices = ", ".join(each.text for results in _results(made) for each in results)
-                self._add(said, incident, f"it got {devices}; without {mark}: {repaired.message}")
+                self._add(said, incident, f"it got {devices}; {without}: {repaired.message}")
             elif incident == UNSCORED and _rank(repaired, said.pod, self._views) < _rank(
                 made, said.pod, self._views
             ):
-                text = f"it got a worse alternative on {made.node}; without {mark} a better one"
+                text = f"it got a worse alternative on {made.node}; {without} a better one"
                 self._add(said, incident, f"{text} on {repaired.node}")
 
     def _wanted(self, said: _Said) -> list[tuple[str, str]]:

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.analysis import profiles
+from app.analysis import behaviours, profiles
 from app.cli.application import root
+from app.domain.allocation.quirks import NOT_SWITCHES
+from app.domain.controllers.quirks import NO_SWITCH
 from app.domain.errors import InputError
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "profiles.md"
@@ -25,6 +27,36 @@ def test_each_quirk_has_words() -> None:
         "c15: Deleting a claim wakes no pod",
         "on in: 1.34, 1.35, 1.36, 1.36.0, 1.36.1, 1.36.2",
     ]
+
+
+def test_each_numbered_behaviour_has_words_and_a_row_of_the_reference_page() -> None:
+    text = PAGE.with_name("behaviours.md").read_text(encoding="utf-8")
+    numbers = set(re.findall(r"^\| ([CRQ]\d+) \|", text, re.MULTILINE))
+    rows = behaviours.behaviours({"profile": "1.37", "quirks": {"q3": False}})
+    assert {row.number for row in rows} == numbers
+    assert profiles.WITHOUT_SWITCH.keys() == NO_SWITCH.keys() | NOT_SWITCHES.keys()
+    states = {row.number: (row.is_on, row.releases) for row in rows}
+    assert states["Q1"] == (False, ("1.34", "1.35", "1.36", "1.36.0", "1.36.1", "1.36.2"))
+    assert states["Q3"] == (False, profiles.names())
+    assert states["Q4"] == (True, profiles.names())
+    assert states["C10"] == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        ("q6", "Q6 (distinctAttribute remembers one value per request, the last)"),
+        ("r1", "R1 (DynamicResources does not score nodes)"),
+        ("c15", "C15 (deleting a claim wakes no pod)"),
+        (
+            "counter-leak",
+            "Q1 (counters stay booked when a device is refused for a taint or a constraint) or Q2 "
+            "(a shared device that is tried in vain does not give its counters back)",
+        ),
+    ],
+)
+def test_defect_is_named_by_number_and_words(mark: str, words: str) -> None:
+    assert profiles.described(mark) == words
 
 
 def test_patch_release_has_gates_and_versions_of_its_minor_release_and_quirks_of_its_own() -> None:

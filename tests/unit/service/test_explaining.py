@@ -137,7 +137,9 @@ async def test_defect_of_upstream_that_decides_is_named() -> None:
     cluster.pod("pod", claim="claim")
     async with asking(cluster.settle()) as ask:
         claim = texts((await ask("resourceclaim", "claim")).reason)
-    assert any("upstream's defect distinct-last-only took part" in text for text in claim)
+    assert any(
+        "upstream's defect Q6 (distinctAttribute remembers one value" in text for text in claim
+    )
 
 
 async def test_selector_errors_of_many_nodes_are_one_answer() -> None:
