@@ -22,6 +22,7 @@ from app.api.server.connections import ConnectionBounds, connection_class
 from app.bootstrap import garbage_collection, heads, kubeconfigs
 from app.bootstrap.access import Door, open_door
 from app.bootstrap.answers.limits import api_limits
+from app.bootstrap.gallery import exhibits
 from app.bootstrap.histories import (
     default_history,
     folding_bounds,
@@ -250,6 +251,7 @@ def _application(
         render_metrics=telemetry.render,
         beside=Beside(
             players=companions.players,
+            incident=exhibits.incident,
             sign=lambda name, head: heads.own_key(settings).sign(name, head),
         ),
     )
@@ -322,6 +324,7 @@ async def serve_in_memory(
                 limits=api_limits(settings),
                 credentials=door.credentials,
                 authorization=door.authorization,
+                beside=Beside(incident=exhibits.incident),
             )
             server = _Server(_server_config(application, door, settings))
             take_connections(listener)

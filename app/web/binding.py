@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from markupsafe import Markup, escape
 
 _LEFT_OUT = frozenset(("form", "nav", "script", "template"))
-_KEPT_AS_TEXT = frozenset(("object", "revision", "moment-link"))
+_KEPT_AS_TEXT = frozenset(("object", "revision", "moment-link", "number"))
 """Classes of links whose text is kept when their target is not in the file."""
 
 _LOWER = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5"}

@@ -29,7 +29,9 @@ PARTS = (
 """The pages of a history that need no object, with their titles."""
 
 
-UNFOLLOWED = frozenset(("blast", "capacity", "compare", "rehearsal", "report", "scan"))
+UNFOLLOWED = frozenset(
+    ("behaviours", "blast", "capacity", "compare", "rehearsal", "report", "scan")
+)
 """Pages that answer a specific question and do not update with the history."""
 
 

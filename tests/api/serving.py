@@ -20,6 +20,7 @@ from app.api.identity.authentication import Credentials
 from app.api.redra.routes import Beside
 from app.api.server.limits import ApiLimits
 from app.bootstrap.control_planes import ForkPlanes
+from app.bootstrap.gallery import exhibits
 from app.bootstrap.rules import rules_for
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import profile as profiles
@@ -201,7 +202,11 @@ async def running_app(
             credentials=credentials or Credentials(),
             authorization=authorization,
             render_metrics=meter.render,
-            beside=Beside(players={} if players is None else players, sign=HeadKey(bytes(32)).sign),
+            beside=Beside(
+                players={} if players is None else players,
+                sign=HeadKey(bytes(32)).sign,
+                incident=exhibits.incident,
+            ),
         )
         yield app, histories
 

@@ -325,3 +325,22 @@ async def test_comparison_page_tells_what_the_json_tells():
             ("with=other&within=x", 400),
         ):
             await page(server, f"{UI}/compare?{query}", code=code)
+
+
+async def test_sighted_defect_has_title_repair_and_a_number_that_leads_to_its_row():
+    rule = yaml.safe_load(RULE)
+    del rule["spec"]["deviceSelector"]
+    async with serving() as server:
+        await server.post("/apis/resource.k8s.io/v1beta2/devicetaintrules", rule)
+        (item,) = (await server.get(f"{JSON}/scan"))["items"]
+        shown = (await page(server, f"{UI}/scan")).one("li", "finding")
+        assert shown.one("h2").text == item["title"] != item["incident"]
+        assert shown.one("p", "repair").text == f"What to do {item['repair']}"
+        assert "no release repairs it" in shown.text
+        links = [link for link in shown.links if "behaviours" in link]
+        assert [link.rpartition("#")[2] for link in links] == ["c1", "q14"]
+        for link in links:
+            there, _, name = link.partition("#")
+            row = (await page(server, there)).one("tr", id=name)
+            assert row.all("td")[0].text == name.upper()
+            assert "without a selector" in row.all("td")[1].text

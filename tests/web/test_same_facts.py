@@ -133,7 +133,8 @@ def largest_of(answer):
 
 
 def sightings_of(answer):
-    return [fact for one in answer["items"] for fact in (one["incident"], one["message"])]
+    names = ("incident", "message", "title", "repair")
+    return [one[name] for one in answer["items"] for name in names]
 
 
 def copies_of(answer):
@@ -251,7 +252,8 @@ NO_QUESTIONS = {
 """What hands out records, or changes something, and answers no question by itself."""
 
 OTHER_PAGES = {
-    "compare": "diff", routes.LANDING: "findings",
+    "behaviours": "a table of redra, `redra profiles`", "compare": "diff",
+    routes.LANDING: "findings",
     "report": "pages of the others bound together", "live": "tells that there is more",
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ SEED = 4
 PARTS = (
     "", "lanes", "map", "timeline", "find?q=waits", "why?kind=pod&name=waits-0",
     "object?kind=pod&name=waits-0", "attempts?kind=pod&name=waits-0", "pace", "scan",
-    "blast", "compare", "rehearsal?to=1.36", "capacity",
+    "blast", "compare", "rehearsal?to=1.36", "capacity", "behaviours",
 )  # fmt: skip
 
 

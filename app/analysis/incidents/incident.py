@@ -16,6 +16,9 @@ from app.domain.values.json_tree import JsonObject
 
 _T = TypeVar("_T")
 
+NOT_FIXED = ("", "not repaired", "not released")
+"""The texts of `fixed` that name no release."""
+
 REPEAT_MAX = 1_000
 PLACEHOLDER = "{n}"
 
@@ -133,6 +136,18 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     steps: list[Step] = []
     finding: list[Fact] = []
     instead: list[Fact] = []
+
+    def about(self) -> JsonObject:
+        """The incident in short, as JSON: title, number, the release that fixed it, the repair."""
+        names = ("title", "kind", "number", "fixed", "repair")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def release(self) -> str:
+        """What releases make of it, as text for people."""
+        if self.fixed in NOT_FIXED:
+            return "no release repairs it"
+        return f"repaired in {self.fixed}"
 
     def cluster_of(self, variant: Variant) -> IncidentCluster:
         """The cluster of a variant."""

@@ -305,7 +305,8 @@ class SightingList(Model):
     """The known defects and traps that occur in a history."""
 
     items: list[dict[str, Any]] = Field(
-        description="Incident, certainty, first revision, times, objects, message"
+        description="Incident, certainty, first revision, times, objects, message; of the incident "
+        "its title, kind (defect or trap), number, the release that fixed it, and the repair"
     )
     attempts_left_out: int = Field(
         default=0,

@@ -11,6 +11,7 @@ import msgspec
 from pydantic import BaseModel
 
 from app.analysis.diff import text as diff_text
+from app.analysis.incidents.incident import Incident
 from app.api.access.authorization import Authorizer, Gate
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
@@ -51,11 +52,12 @@ class Beside:
     """The parts of a server beside its histories.
 
     `players` play paced replays, by the names of their histories; `sign` signs heads if the server
-    has a key.
+    has a key. `incident` reads an incident of the gallery by its name; None if there is none.
     """
 
     players: Mapping[str, Player] = field(default_factory=dict)
     sign: Sign | None = None
+    incident: Callable[[str], Incident | None] = lambda _: None
 
 
 class RedraApi:
@@ -71,6 +73,7 @@ class RedraApi:
     ) -> None:
         self._histories = histories
         self._sign = beside.sign
+        self.incident = beside.incident
         self._gate = gate
         self._authorizer = authorizer
         self._limits = limits
@@ -388,7 +391,11 @@ class RedraApi:
 
     async def _scan(self, inquiry: Inquiry) -> Response:
         report = await self.answers.scan(inquiry)
-        items = [each.to_json() for each in report.sightings]
+        items = []
+        for each in report.sightings:
+            incident = self.incident(each.incident)
+            about = {} if incident is None else incident.about()
+            items.append({**each.to_json(), **about})
         return _answer(models.SightingList(items=items, attempts_left_out=report.attempts_left_out))
 
     async def _pace(self, inquiry: Inquiry) -> Response:

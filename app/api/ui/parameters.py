@@ -18,6 +18,7 @@ _SUBJECT = ("kind", "namespace", "name")
 NAMES: Mapping[str, tuple[str, ...]] = {
     LANDING: ("namespace",),
     "attempts": _SUBJECT,
+    "behaviours": (),
     "blast": ("kind", "name"),
     "capacity": (),
     "compare": ("with", "withAt", "by", "within"),

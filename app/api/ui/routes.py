@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import anyio
 
+from app.analysis import behaviours as numbered
 from app.analysis import profiles as releases
 from app.analysis.capacity import subjects
 from app.analysis.diff.report import DiffReport
@@ -48,6 +49,7 @@ from app.web import assets, links
 from app.web.links import STATIC
 from app.web.pages import (
     attempts,
+    behaviours,
     blast,
     capacity,
     compare,
@@ -211,7 +213,13 @@ class Pages:
 
     async def _scan(self, inquiry: Inquiry) -> bytes:
         report = await self.answers.scan(inquiry)
-        return scan.page(await framing.frame(self.answers, inquiry, "scan"), report)
+        frame = await framing.frame(self.answers, inquiry, "scan")
+        return scan.page(frame, report, self._api.incident)
+
+    async def _behaviours(self, inquiry: Inquiry) -> bytes:
+        rows = numbered.behaviours(inquiry.runtime.info.settings)
+        frame = await framing.frame(self.answers, inquiry, "behaviours")
+        return behaviours.page(frame, rows)
 
     async def _pace(self, inquiry: Inquiry) -> bytes:
         answer, wanted = await self.answers.pace(inquiry), lanes_wanted(inquiry)
@@ -336,6 +344,7 @@ _Make = Callable[[Pages, Inquiry], Awaitable[bytes]]
 
 _PARTS: dict[str, _Make] = {
     LANDING: Pages._findings,
+    "behaviours": Pages._behaviours,
     "attempts": Pages._attempts,
     PROPOSAL: Pages._blast,
     CAPACITY: Pages._capacity,

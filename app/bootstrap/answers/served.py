@@ -14,9 +14,11 @@ import msgspec
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
 from app.api.application import Application, create_app
+from app.api.redra.routes import Beside
 from app.api.server.messages import Message
 from app.bootstrap.answers.limits import api_limits
 from app.bootstrap.asking.queries import ServedQuery, refusal
+from app.bootstrap.gallery import exhibits
 from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.errors import Forbidden, InputError, NotFound, Rejected
@@ -74,7 +76,13 @@ async def _answers(
             body_bytes_max=settings.blast_bytes_max,
             capacity=replace(usual.capacity, at_once_max=usual.capacity.moments_max),
         )
-        application = create_app(histories, schemas=schemas.load, meter=Telemetry(), limits=limits)
+        application = create_app(
+            histories,
+            schemas=schemas.load,
+            meter=Telemetry(),
+            limits=limits,
+            beside=Beside(incident=exhibits.incident),
+        )
         return [await _call(application, query, at) for query in queries]
 
 

@@ -1,10 +1,11 @@
 """The incidents that come with the program, read from its package or from the checkout."""
 
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 
 from app.analysis.incidents import incident as incidents
-from app.analysis.incidents.incident import Exhibit
+from app.analysis.incidents.incident import Exhibit, Incident
 from app.bootstrap.manifests import read_documents
 from app.domain.errors import InputError
 
@@ -13,6 +14,9 @@ INSTALLED = "incidents"
 
 DATA = "incident.yaml"
 STORY = "README.md"
+
+_KEPT_MAX = 128
+"""Incidents kept in memory for answers: more than there are."""
 
 
 def folder() -> Path:
@@ -25,6 +29,15 @@ def folder() -> Path:
 def names() -> list[str]:
     """The names of all incidents, sorted."""
     return sorted(path.parent.name for path in folder().glob(f"*/{DATA}"))
+
+
+@lru_cache(maxsize=_KEPT_MAX)
+def incident(name: str) -> Incident | None:
+    """An incident without its story; None if there is none with this name."""
+    try:
+        return read(name).incident
+    except InputError:
+        return None
 
 
 def read(name: str) -> Exhibit:

@@ -141,7 +141,7 @@ def scan(
     place, at = moments.placed(named, history, at)
     answer = msgspec.json.decode(AnswerSource(data).ask("scan", history=place, at=at))
     rows = [
-        sighting | {"repair": incident.repair, "fixed": incident.fixed, "title": incident.title}
+        (sighting | incident.about(), incident.release)
         for sighting in answer["items"]
         for incident in (exhibits.read(sighting["incident"]).incident,)
     ]
@@ -149,14 +149,14 @@ def scan(
         exit_codes.conclude(ExitCode.NO)
     with reading.rendering():
         if output is Output.JSON:
-            console.say_json(rows)
+            console.say_json([row for row, _ in rows])
         else:
-            for row in rows:
+            for row, release in rows:
                 times = "once" if row["times"] == 1 else f"{row['times']} times"
                 console.say(f"{row['incident']} ({row['certainty']}), {times}: {row['title']}")
                 console.say(f"  from revision {row['revision']}: {row['message']}")
                 console.say(f"  objects: {', '.join(row['objects'])}")
-                console.say(f"  repaired in: {row['fixed']}; what to do: {row['repair']}")
+                console.say(f"  {release}; what to do: {row['repair']}")
             if not rows:
                 console.say("none of the incidents that the scan looks for occurs")
     if left_out := answer["attempts_left_out"]:

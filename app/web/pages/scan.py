@@ -1,17 +1,20 @@
 """The page of known defects and traps in a history: where they show, and how certainly."""
 
+from collections.abc import Callable
+
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX
+from app.analysis.incidents.incident import Incident
 from app.analysis.scan.sightings import ScanReport
 from app.web.frame import Frame, render
 from app.web.pages.findings import EXPLAINED
 
 
-def page(frame: Frame, report: ScanReport) -> bytes:
-    """The page."""
+def page(frame: Frame, report: ScanReport, read: Callable[[str], Incident | None]) -> bytes:
+    """The page. `read` gives the incident of a sighting: its title and its repair."""
     return render(
         "scan.html",
         frame=frame,
-        sightings=report.sightings,
+        sightings=[(one, read(one.incident)) for one in report.sightings],
         left_out=report.attempts_left_out,
         explained=EXPLAINED,
         shown_max=OBJECTS_SHOWN_MAX,
