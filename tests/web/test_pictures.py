@@ -94,6 +94,28 @@ async def test_lanes_page_shows_the_lanes_of_the_json(query):
         ]
 
 
+async def test_legend_of_lanes_explains_each_colour_and_each_shape():
+    async with serving() as server:
+        await server.post(PODS, pod("p"))
+        await allocate(server, "c", "gpu-0", pods=("p",))
+        await server.post("/api/v1/nodes", {"metadata": {"name": "n"}})
+        root = await page(server, f"{UI}/lanes")
+        drawn = {
+            bar.attributes["class"] for bar in root.one("div", "picture").all("rect")
+            if bar.all("title")
+        }  # fmt: skip
+        colours = {classes.partition(" ")[0] for classes in drawn}
+        shapes = {classes.partition(" ")[2] for classes in drawn}
+        assert colours == {"pod", "claim", "device", "node"}
+        signs = {
+            item.all("rect")[0].attributes["class"]: item.text
+            for item in root.one("ul", "legend").all("li")
+            if item.all("rect") and "class" in item.all("rect")[0].attributes
+        }
+        assert all(signs[colour] == colour for colour in colours)
+        assert {f"any {shape}".strip() for shape in shapes} <= signs.keys()
+
+
 async def test_lanes_stay_within_their_bounds_and_count_what_is_left_out():
     limits = ApiLimits(lanes=LaneBounds(lanes_max=4, shapes_max=20))
     async with serving(limits=limits) as server:

@@ -74,12 +74,11 @@ def draw(answer: Lanes, ways: Ways) -> Markup:
 
 
 def legend() -> list[tuple[Markup, str]]:
-    """Each sign with its meaning."""
-    rows = (("waits", "waiting"), ("fades", "bound, allocated, ending or over"), ("", "in use"))
-    signs = [
-        (_sign(svg.element("rect", x=1, y=1, width=24, height=12, class_=f"pod {kind}")), text)
-        for kind, text in rows
-    ]
+    """Each sign with its meaning: the colours of kinds, then the shapes of states, then marks."""
+    signs = [(_bar_sign(kind, BAR), kind) for kind in _KINDS.values()]
+    signs.append((_bar_sign("any waits", BAR - 4), "waiting or not ready"))
+    signs.append((_bar_sign("any fades", BAR - 4), "bound, allocated, ending or over"))
+    signs.append((_bar_sign("any", BAR), "running, held, reserved or ready"))
     signs.append((_sign(_sign_of(13, 7, False)), "event"))
     signs.append((_sign(_sign_of(13, 8, True)), "trouble"))
     area = svg.element("rect", x=1, y=1, width=24, height=12, fill="url(#blind)", class_="blind")
@@ -87,6 +86,11 @@ def legend() -> list[tuple[Markup, str]]:
     several = svg.element("rect", x=1, y=3, width=24, height=8, fill="url(#several)")
     signs.append((_sign(several), "several short states"))
     return signs
+
+
+def _bar_sign(classes: str, height: float) -> Markup:
+    y = (14 - height) / 2
+    return _sign(svg.element("rect", x=1, y=y, width=24, height=height, rx=2, class_=classes))
 
 
 def _sign(shape: Markup) -> Markup:
