@@ -231,6 +231,10 @@ class Leases(Protocol):
         """Give the lease back, so that another holder need not wait until it expires."""
         ...
 
+    async def holders(self, history: HistoryId) -> Mapping[str, str]:
+        """The holders of the leases that have not expired, by the names of the leases."""
+        ...
+
 
 class Checkpoint(Protocol):
     """How far a materialised projection is written."""

@@ -165,6 +165,15 @@ async def delete(store: Store, infos: list[HistoryInfo]) -> list[Tombstone]:
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerState:
+    """A controller of a history: its switch, and the process that runs it now, empty for none."""
+
+    name: str
+    state: str
+    run_by: str
+
+
 def check_controllers(words: Mapping[str, bool]) -> Mapping[str, bool]:
     """The switches, unchanged. Raises InputError for a name that is not a controller."""
     for name in words:
@@ -177,7 +186,7 @@ def check_controllers(words: Mapping[str, bool]) -> Mapping[str, bool]:
 
 async def switch(
     store: Store, settings: Settings, name: str, words: Mapping[str, bool]
-) -> list[tuple[str, str]]:
+) -> list[ControllerState]:
     """Switch controllers; returns the state of each. Raises InputError for a recording."""
     info = await find_history(store, name)
     if words and info.is_recorded:
@@ -197,7 +206,12 @@ async def switch(
                 body=switching.annotation_patch(off),
             )
             await runtime.submit(patch, actor=SWITCHER, verb="patch")
-        return switching.states(info, runtime.views.objects)
+        states = switching.states(info, runtime.views.objects)
+    holders = await store.leases.holders(info.id)
+    return [
+        ControllerState(name=name, state=state, run_by=holders.get(name, ""))
+        for name, state in states
+    ]
 
 
 def tombstone_json(tombstone: Tombstone) -> JsonObject:

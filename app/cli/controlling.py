@@ -23,27 +23,39 @@ def controllers(
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Show which controllers of a history run, and switch them on and off.
+    """Show which controllers of a history run and where, and switch them on and off.
 
     A switch works whether or not a server runs. It is stored in the log, as the annotation
     redra.dev/controllers-off of the namespace kube-system. It applies to every server of the
     history, and clients may set it too. A controller that is switched on again starts from the
     current state.
+
+    RUN BY names the process that runs a controller now, by its host and a random identifier. A
+    controller that is on and run by none has no server: none runs, all were started without the
+    controller, or none has opened the history because nothing is due in it.
     """
     from app.bootstrap import managing, process_settings, stores
+    from app.bootstrap.managing import ControllerState
 
     settings = process_settings.settings(data=data)
     words = managing.check_controllers(dict(_switch(text) for text in switches or ()))
 
-    async def run() -> list[tuple[str, str]]:
+    async def run() -> list[ControllerState]:
         async with stores.open_store(settings) as store:
             return await managing.switch(store, settings, history, words)
 
     states = console.run(run)
     if output is Output.JSON:
-        console.say_json({"history": history, "controllers": dict(states)})
+        console.say_json(
+            {
+                "history": history,
+                "controllers": {each.name: each.state for each in states},
+                "runBy": {each.name: each.run_by for each in states if each.run_by},
+            }
+        )
         return
-    console.table(("CONTROLLER", "STATE"), states)
+    rows = [(each.name, each.state, each.run_by or "-") for each in states]
+    console.table(("CONTROLLER", "STATE", "RUN BY"), rows)
 
 
 def _switch(text: str) -> tuple[str, bool]:

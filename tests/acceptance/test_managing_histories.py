@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance.server_process import ServerProcess, wait_for_own_objects
 from tests.command_line import EXAMPLES, database_running, redra
 
 pytestmark = [pytest.mark.slow]
@@ -88,3 +89,26 @@ def test_controllers_are_switched_and_the_switch_stands_in_the_log(data: Path) -
     assert redra("import", EXAMPLES, "--history", "kept", data=data)[0] == 0
     code, _, error = redra("controllers", "kept", "scheduling=off", data=data)
     assert (code, "which is a recording" in error) == (2, True)
+
+
+def test_controller_that_a_server_leaves_out_is_run_by_none(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path, "--without", "scheduling")
+    try:
+        server.start()
+        with server.client() as client:
+            client.post("/api/v1/namespaces", json={"metadata": {"name": "default"}})
+            wait_for_own_objects(client, "default")
+        code, out, error = redra("controllers", "default", "-o", "json", data=server.data)
+        assert code == 0, error
+        found = json.loads(out)
+        assert found["controllers"]["scheduling"] == "on"
+        assert "scheduling" not in found["runBy"]
+        assert len(set(found["runBy"].values())) == 1
+        code, out, _ = redra("controllers", "default", data=server.data)
+        rows = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
+        assert rows["scheduling"] == ["on", "-"]
+        assert any(rows[name] == ["on", holder] for name, holder in found["runBy"].items())
+    finally:
+        server.end()
+    code, out, _ = redra("controllers", "default", "-o", "json", data=server.data)
+    assert json.loads(out)["runBy"] == {}, "no process runs"

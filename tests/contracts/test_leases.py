@@ -41,6 +41,19 @@ async def test_renewed_lease_is_not_taken(open_stores: OpenStores):
         assert await stores.leases.acquire(history, "eviction", "two", seconds=60) is None
 
 
+async def test_holders_are_those_of_leases_that_run(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history, other = await stores.history(), await stores.history("other")
+        for name, holder, seconds in (("eviction", "one", 60), ("claims", "two", 60),
+                                      ("nodes", "one", 0)):  # fmt: skip
+            assert await stores.leases.acquire(history, name, holder, seconds=seconds)
+        gone = await stores.leases.acquire(history, "quota", "one", seconds=60)
+        assert gone is not None
+        await stores.leases.release(history, gone)
+        assert await stores.leases.holders(history) == {"claims": "two", "eviction": "one"}
+        assert await stores.leases.holders(other) == {}
+
+
 async def test_released_lease_is_free_at_once_and_its_epoch_is_spent(open_stores: OpenStores):
     async with open_stores() as stores:
         history = await stores.history()

@@ -51,6 +51,12 @@ class MemoryLeases:
         if lease is not None and lease.token.epoch == token.epoch:
             del leases[token.name]
 
+    async def holders(self, history: HistoryId) -> dict[str, str]:
+        """The holders of the leases that have not expired."""
+        now = self._clock.now()
+        leases = self._store.history(history).leases
+        return {name: lease.token.holder for name, lease in leases.items() if lease.until > now}
+
 
 def _end(now: Instant, seconds: float) -> Instant:
     return Instant(now + round(seconds * SECOND))

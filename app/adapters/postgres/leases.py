@@ -47,6 +47,11 @@ RETURNING epoch
 RELEASE = "DELETE FROM leases WHERE history = $1 AND name = $2 AND epoch = $3"
 """Release a lease."""
 
+HOLDERS = """
+SELECT name, holder FROM leases WHERE history = $1 AND until > clock_timestamp() ORDER BY name
+"""
+"""The holders of running leases."""
+
 
 AT_ONCE_MAX = 2
 """Concurrent lease requests of one process. All its controllers renew at the same time, and each
@@ -95,3 +100,9 @@ class PostgresLeases:
         """Release the lease; nothing happens when it was taken over."""
         async with self._turn, self._database.connection() as connection:
             await connection.execute(RELEASE, history, token.name, token.epoch)
+
+    async def holders(self, history: HistoryId) -> dict[str, str]:
+        """The holders of the leases that have not expired."""
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(HOLDERS, history)
+        return {row["name"]: row["holder"] for row in rows}
