@@ -25,10 +25,9 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from app.analysis.minimise import predicates
-from app.analysis.minimise.material import Candidate
 from app.bootstrap.executors import DaskExecutor, Executor, OnDemand
 from app.bootstrap.minimising import searching, sharing, sources
-from app.bootstrap.minimising.judging import Judge, Judged
+from app.bootstrap.minimising.judging import Judge, Judged, Tried
 from app.bootstrap.minimising.sharing import SharedJudges
 from app.settings import Settings
 from tests.simulation import planted_soak
@@ -109,7 +108,7 @@ class Counting:
         self._judge = judge
         return self
 
-    def judge(self, candidates: Sequence[Candidate]) -> list[Judged]:
+    def judge(self, candidates: Sequence[Tried]) -> list[Judged]:
         """All judgements; candidates that the API would refuse are not run."""
         assert self._judge is not None, "a search gives its judge first"
         run = [each for each in candidates if not self._judge.is_out(each)]

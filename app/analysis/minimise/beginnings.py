@@ -7,7 +7,7 @@ that was started in the middle of a cluster's life looks the same.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 import msgspec
@@ -24,6 +24,26 @@ BEFORE_SIGHTING = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 BEFORE_SUBJECT = (0, 64, 512)
 """The same before the first step of its subject."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """A later beginning of a candidate: only its steps from a position on are kept as steps."""
+
+    candidate: Candidate
+    number: int
+
+    @property
+    def kept(self) -> frozenset[int]:
+        """The steps from which the history is made."""
+        return self.candidate.kept
+
+
+def begun(material: Material, beginning: Beginning) -> tuple[Material, Candidate]:
+    """The material with this beginning, and the candidate that is all of it."""
+    steps = material.inputs(beginning.candidate)
+    later = beginning_at(steps, beginning.number)
+    return later, whole(later, material.end(beginning.candidate))
 
 
 def beginning_at(steps: Sequence[Input], number: int) -> Material:
@@ -49,20 +69,20 @@ def whole(material: Material, until: Instant) -> Candidate:
     return Candidate(kept=frozenset(range(len(material.steps))), until=until)
 
 
-def before(material: Material, sightings: Sequence[Sighting]) -> Iterator[tuple[Material, Instant]]:
-    """Materials that begin before a sighting and end when it is seen, the latest beginnings first.
+def before(material: Material, sightings: Sequence[Sighting]) -> Iterator[Beginning]:
+    """Beginnings before a sighting, up to the instant at which it is seen, the latest first.
 
     Those of all sightings take turns.
     """
-    begun: set[tuple[int, Instant]] = set()
+    tried: set[tuple[int, Instant]] = set()
     tries = [list(_beginnings(material, each)) for each in sightings]
     for turn in zip_longest(*tries):
         for place in turn:
-            if place is not None and place not in begun:
-                begun.add(place)
+            if place is not None and place not in tried:
+                tried.add(place)
                 number, until = place
-                steps = [step for step in material.steps if step.time <= until]
-                yield beginning_at(steps, number), until
+                kept = frozenset(n for n, step in enumerate(material.steps) if step.time <= until)
+                yield Beginning(candidate=Candidate(kept=kept, until=until), number=number)
 
 
 def _beginnings(material: Material, sighting: Sighting) -> Iterator[tuple[int, Instant]]:
@@ -81,12 +101,12 @@ def _beginnings(material: Material, sighting: Sighting) -> Iterator[tuple[int, I
             yield number, until
 
 
-def later(material: Material, candidate: Candidate) -> Iterator[tuple[Material, Instant]]:
-    """Materials of the remaining steps of a candidate that begin later, the latest first."""
+def later(material: Material, candidate: Candidate) -> Iterator[Beginning]:
+    """Beginnings within the remaining steps of a candidate, the latest first."""
     steps = material.inputs(candidate)
     first = next((n for n, step in enumerate(steps) if not is_beginning(step)), len(steps))
     for number in range(len(steps) - 1, first, -1):
-        yield beginning_at(steps, number), material.end(candidate)
+        yield Beginning(candidate=candidate, number=number)
 
 
 def is_beginning(step: Input) -> bool:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeAlias
 
 import anyio
 import msgspec
 
 from app.adapters.history.formats.bundle import BundleWriter
-from app.analysis.minimise import witnesses
+from app.analysis.minimise import beginnings, witnesses
+from app.analysis.minimise.beginnings import Beginning
 from app.analysis.minimise.material import Candidate, Device, Material
 from app.analysis.minimise.predicates import Command, Predicate, Sighting
 from app.analysis.minimise.unlike import Unlike
@@ -36,6 +38,9 @@ COMMAND_SECONDS = 600.0
 
 SIGHTINGS_MAX = 12
 """The most sightings in the whole history that are examined."""
+
+Tried: TypeAlias = Candidate | Beginning
+"""A history that is tried: parts of a material, or these with a later beginning."""
 
 CANDIDATE = "candidate"
 """The name of a candidate history."""
@@ -75,17 +80,33 @@ class Judge:
         """A judge of the same material for another predicate."""
         return Judge(self.material, self.info, self.settings, predicate)
 
-    def judge(self, candidate: Candidate) -> Judged:
+    def digest(self, candidate: Tried) -> str:
+        """The digest of a candidate's judgement: equal candidates have the same."""
+        is_near = isinstance(self.predicate, Unlike) and self.predicate.sought.placed is not None
+        near = "-near" if is_near else ""
+        if isinstance(candidate, Beginning):
+            return f"{self.material.digest(candidate.candidate)}-{candidate.number}{near}"
+        return f"{self.material.digest(candidate)}{near}"
+
+    def judge(self, candidate: Tried) -> Judged:
         """Run the candidate and check whether it shows the predicate."""
+        if isinstance(candidate, Beginning):
+            material, whole = beginnings.begun(self.material, candidate)
+            return self.of(material).judge(whole)
         if self.is_out(candidate):
             return Judged(shows=False)
         ran = self._runner.run(candidate)
         sighting = next(iter(self._sightings(ran)), None)
         return Judged(shows=sighting is not None, sighting=sighting)
 
-    def is_out(self, candidate: Candidate) -> bool:
+    def is_out(self, candidate: Tried) -> bool:
         """Whether the candidate is empty or the API would refuse its writes; needs no run."""
-        return not candidate.kept or not self._runner.is_valid(candidate)
+        parts = candidate.candidate if isinstance(candidate, Beginning) else candidate
+        return not parts.kept or not self._runner.is_valid(parts)
+
+    def run(self, candidate: Candidate) -> Ran:
+        """The history of a candidate."""
+        return self._runner.run(candidate)
 
     def begin(self, candidate: Candidate) -> Judged:
         """Judge the whole history, and narrow the predicate to what the history shows.

@@ -7,8 +7,9 @@ comes to a candidate that was not judged yet.
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -16,15 +17,15 @@ import msgspec
 
 from app.analysis.minimise import beginnings, predicates
 from app.analysis.minimise import material as materials
+from app.analysis.minimise.beginnings import Beginning
 from app.analysis.minimise.material import Candidate, Material
-from app.analysis.minimise.predicates import Predicate, Sighting
+from app.analysis.minimise.predicates import Predicate
 from app.analysis.minimise.reduction import FAR, NEAR, Pass, Reduction, Tries
 from app.analysis.minimise.unlike import Unlike
-from app.bootstrap.minimising.judging import Judge, Judged
+from app.bootstrap.minimising.judging import Judge, Judged, Tried
 from app.bootstrap.minimising.sources import Source
 from app.domain.errors import InputError
 from app.domain.log.chain import canonical_json
-from app.domain.values.timestamps import Instant
 from app.settings import Settings
 
 SUFFIX = ".trials"
@@ -45,7 +46,7 @@ class Judges(Protocol):
 
     width: int
 
-    def judge(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
+    def judge(self, candidates: Sequence[Tried]) -> Sequence[Judged]:
         """The judgements in order; those after the first that shows it may be missing."""
         ...
 
@@ -58,7 +59,7 @@ class InlineJudges:
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
 
-    def judge(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
+    def judge(self, candidates: Sequence[Tried]) -> Sequence[Judged]:
         """The judgements in order, up to the first that shows the predicate."""
         judgements: list[Judged] = []
         for each in candidates:
@@ -230,13 +231,6 @@ def _place(source: Source, material: Material, judge: Judge) -> str:
     return hashlib.sha256(canonical_json(parts)).hexdigest()
 
 
-def _digest(judge: Judge, candidate: Candidate) -> str:
-    """The digest under which a judgement is kept."""
-    content = judge.material.digest(candidate)
-    is_near = isinstance(judge.predicate, Unlike) and judge.predicate.sought.placed is not None
-    return f"{content}-near" if is_near else content
-
-
 class _Search:
     """Drives the reduction, keeps results, and reports progress."""
 
@@ -288,7 +282,7 @@ class _Search:
         if is_whole and not self._drive(reduction.jump(first.sightings, NEAR)):
             return False
         if is_whole and reduction.best == start:
-            if self._begin_before(first.sightings):
+            if self._begin(beginnings.before(self._material, first.sightings)):
                 reduction = self._reduction()
             elif not self._drive(reduction.jump(first.sightings, FAR)):
                 return False
@@ -298,7 +292,9 @@ class _Search:
             return False
         while self._drive(reduction.passes()):
             is_minimal = reduction.is_minimal
-            if not self._may_begin_later() or not self._begin_later():
+            if not self._may_begin_later():
+                return is_minimal
+            if not self._begin(beginnings.later(self._material, self.best)):
                 return is_minimal
             reduction = self._reduction()
         return False
@@ -323,7 +319,7 @@ class _Search:
 
     def _is_out(self, candidate: Candidate) -> bool:
         """Whether it is known without a run that a candidate does not show the predicate."""
-        shows = self._memory.results.get(_digest(self.judge, candidate))
+        shows = self._memory.results.get(self.judge.digest(candidate))
         return self.judge.is_out(candidate) if shows is None else not shows
 
     def _drive(self, steps: Tries) -> bool:
@@ -336,53 +332,34 @@ class _Search:
             return True
         return False
 
-    def _begin_before(self, sightings: Sequence[Sighting]) -> bool:
-        """Begin shortly before one of the sightings; True when that shows the predicate."""
-        return any(
-            self._begin(material, until)
-            for material, until in beginnings.before(self._material, sightings)
-        )
-
-    def _begin_later(self) -> bool:
-        """Begin the remaining history as late as possible; True when it may begin later."""
-        return any(
-            self._begin(material, until)
-            for material, until in beginnings.later(self._material, self.best)
-        )
-
     def _may_begin_later(self) -> bool:
         """Whether the rest begins with a state anyway, or is too long for a story."""
         if len(self.best.kept) > STORY_MAX:
             return True
         return any(beginnings.is_beginning(step) for step in self._material.inputs(self.best))
 
-    def _begin(self, material: Material, until: Instant) -> bool:
-        """Continue with another material, if all of it shows the predicate."""
-        if self._is_over:
-            return False
-        judge = self.judge.of(material)
-        whole = beginnings.whole(material, until)
-        digest = _digest(judge, whole)
-        if digest in self._memory.results:
-            self._memory.remembered += 1
-        else:
-            self._memory.keep(digest, shows=judge.judge(whole).shows)
-        if not self._memory.results[digest]:
-            return False
-        self._judge_by(judge)
-        self._doing = "beginning"
-        self._note(whole)
-        return True
+    def _begin(self, tries: Iterable[Beginning]) -> bool:
+        """Continue with the first of these beginnings that shows the predicate."""
+        rest = iter(tries)
+        while not self._is_over and (batch := list(islice(rest, self._judges.width))):
+            for beginning, shows in zip(batch, self._judged(batch), strict=True):
+                if shows:
+                    material, whole = beginnings.begun(self._material, beginning)
+                    self._judge_by(self.judge.of(material))
+                    self._doing = "beginning"
+                    self._note(whole)
+                    return True
+        return False
 
-    def _judged(self, batch: Sequence[Candidate]) -> list[bool]:
+    def _judged(self, batch: Sequence[Tried]) -> list[bool]:
         """Whether each candidate shows the predicate, from kept results where possible.
 
         Candidates after the first that shows it do not matter to the search, and are not judged.
         """
-        digests = [_digest(self.judge, each) for each in batch]
+        digests = [self.judge.digest(each) for each in batch]
         results = self._memory.results
         self._memory.remembered += len(results.keys() & set(digests))
-        fresh: dict[str, Candidate] = {}
+        fresh: dict[str, Tried] = {}
         for digest, each in zip(digests, batch, strict=True):
             if results.get(digest):
                 break

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from app.analysis.minimise.material import Candidate, Material
+from app.analysis.minimise.material import Material
 from app.bootstrap import garbage_collection
 from app.bootstrap.executors import OnDemand, Task
-from app.bootstrap.minimising.judging import Judge, Judged
+from app.bootstrap.minimising.judging import Judge, Judged, Tried
 from app.bootstrap.minimising.searching import InlineJudges
 from app.domain.errors import InputError
 
@@ -20,7 +20,7 @@ second candidate beside the first is judged in vain if the first shows the predi
 
 _MATERIALS_MAX = 2
 
-_Data: TypeAlias = tuple[str, Candidate]
+_Data: TypeAlias = tuple[str, Tried]
 """The digest of the material, and the candidate."""
 
 
@@ -42,7 +42,7 @@ class SharedJudges:
         self._digest = hashlib.sha256(self._content).hexdigest()
         self._bundles = {self._digest: self._content}
 
-    def judge(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
+    def judge(self, candidates: Sequence[Tried]) -> Sequence[Judged]:
         """The judgements in order; those after the first that shows the predicate may be missing.
 
         Raises InputError when workers die while they judge one.
@@ -52,7 +52,7 @@ class SharedJudges:
             return self._judged_here(candidates)
         tasks = [
             Task(
-                digest=f"{self._digest}-{self._judge.material.digest(each)}",
+                digest=f"{self._digest}-{self._judge.digest(each)}",
                 bundle=self._digest,
                 data=(self._digest, each),
             )
@@ -65,7 +65,7 @@ class SharedJudges:
             judged[done.task.digest] = done.result
         return [judged[task.digest] for task in tasks]
 
-    def _judged_here(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
+    def _judged_here(self, candidates: Sequence[Tried]) -> Sequence[Judged]:
         began = time.perf_counter()
         judgements = self._here.judge(candidates)
         took = time.perf_counter() - began

@@ -11,6 +11,7 @@ from app.analysis.replay.inputs import Input
 from app.analysis.replay.variants import Switches
 from app.bootstrap import replays
 from app.bootstrap.engines import Engines
+from app.bootstrap.minimising import ran_histories
 from app.bootstrap.stores import Store, find_history, find_inside, memory_store
 from app.domain.controllers import registry
 from app.domain.errors import InputError
@@ -19,6 +20,7 @@ from app.domain.objects import profile as profiles
 from app.domain.values.timestamps import Instant
 from app.service.replays.deciding import replay as deciding
 from app.service.replays.replaying import ReplayBounds
+from app.service.replays.trials import Ran
 from app.settings import Settings
 
 
@@ -147,3 +149,8 @@ async def read_files(settings: Settings, paths: tuple[Path, ...], profile: str |
     name = await replays.load_files(store, settings, paths)
     shown = ", ".join(path.name or str(path) for path in paths)
     return await read(store, settings, name, "", profile, shown)
+
+
+async def read_ran(settings: Settings, ran: Ran, name: str) -> Source:
+    """The parts of a history that was run in this process."""
+    return await read(await ran_histories.stored(ran, name), settings, name, "", None)

@@ -76,10 +76,11 @@ def test_history_begins_before_what_is_shown_and_ends_when_it_is_seen() -> None:
     material = Material(steps=steps, is_recorded=True)
     sighting = Sighting(objects=(steps[3].event.key,), at=steps[4].time)
     tries = list(beginnings.before(material, [sighting]))
-    for (begun, until), before in zip(tries, (4, 3), strict=True):
+    for each, before in zip(tries, (4, 3), strict=True):
+        begun, whole = beginnings.begun(material, each)
         counts = [beginnings.is_beginning(step) for step in begun.steps]
         assert counts == [True] * before + [False] * (5 - before)
-        assert until == steps[4].time
+        assert (len(whole.kept), whole.until) == (5, steps[4].time)
     # A subject that is there from the beginning has none before it.
     first = Sighting(objects=(steps[0].event.key,), since=steps[0].time)
     assert list(beginnings.before(material, [first])) == []
@@ -94,7 +95,9 @@ def test_latest_beginnings_before_what_is_shown_come_first_and_none_comes_twice(
     ]
     tries = [
         sum(not beginnings.is_beginning(step) for step in begun.steps)
-        for begun, _ in beginnings.before(material, sightings)
+        for begun, _ in (
+            beginnings.begun(material, each) for each in beginnings.before(material, sightings)
+        )
     ]
     # Of the first: 2, 3, 4, 6 and 10 steps; of the last, in turns with it: 6, 7, 8 and 10.
     assert tries == [2, 6, 3, 7, 4, 8, 10]
@@ -105,13 +108,13 @@ def test_later_beginnings_end_and_take_the_cuts_along() -> None:
     material = Material(steps=steps, is_recorded=True)
     cut = (steps[0].event.key, ("data",))
     best = Candidate(kept=frozenset(range(4)), until=steps[-1].time, cuts=frozenset([cut]))
-    tries = list(beginnings.later(material, best))
+    tries = [beginnings.begun(material, each) for each in beginnings.later(material, best)]
     assert [len(each.steps) for each, _ in tries] == [3, 4, 4]
-    for each, _ in tries:
+    for each, whole in tries:
         assert "data" not in states([*each.steps])["a"]
+        assert whole.until == best.until
     # They do not go on for ever: nothing is left that could begin later.
-    first, until = tries[0]
-    assert list(beginnings.later(first, beginnings.whole(first, until))) == []
+    assert list(beginnings.later(*tries[0])) == []
 
 
 def test_content_tells_a_beginning_from_a_creation() -> None:
