@@ -18,6 +18,7 @@ from app.bootstrap.minimising import searching, sharing
 from app.bootstrap.minimising.judging import Judge
 from tests import draws
 from tests.command_line import redra
+from tests.conformance.handwritten.recordings import Recorder
 from tests.shared_data import shared_path
 from tests.simulation import planted_soak
 
@@ -191,6 +192,23 @@ def test_interrupted_search_goes_on_where_it_was(soak: Path, tmp_path: Path) -> 
     assert [path.name for path in folder.iterdir()] == ["small.zip"]
     assert resumed["trials"] < again["trials"]
     assert resumed["trials"] + 20 >= again["trials"]
+
+
+def test_rest_of_a_recording_is_decided_where_that_shows_it_too(tmp_path: Path) -> None:
+    """As recorded, the message must stay; with the node gone, redra's scheduler gives it too."""
+    recorder = Recorder("a scheduler that does not see a node")
+    recorder.node("node-0")
+    recorder.pod("web")
+    recorder.fail("web", "no nodes available to schedule pods")
+    recording = recorder.write(tmp_path / "audit.jsonl")
+    first = minimise(recording, "unschedulable", tmp_path / "small.zip")
+    again = minimise(tmp_path / "small.zip", "unschedulable", tmp_path / "smaller.zip")
+    assert (first["takenBefore"], first["taken"]) == ("recorded", "decided")
+    # The namespace and the pod.
+    assert (first["inputs"], again["inputs"]) == (2, 2)
+    assert (first["minimal"], again["minimal"]) == (True, True)
+    code, out, _ = redra("replay", tmp_path / "small.zip", "--mode", "verify", "-o", "json")
+    assert code == 0, out
 
 
 def test_time_that_is_over_is_said(soak: Path, tmp_path: Path) -> None:

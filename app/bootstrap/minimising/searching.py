@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
+import anyio
 import msgspec
 
 from app.analysis.minimise import beginnings, predicates
@@ -22,6 +23,7 @@ from app.analysis.minimise.material import Candidate, Material
 from app.analysis.minimise.predicates import Predicate
 from app.analysis.minimise.reduction import FAR, NEAR, Pass, Reduction, Tries
 from app.analysis.minimise.unlike import Unlike
+from app.bootstrap.minimising import sources
 from app.bootstrap.minimising.judging import Judge, Judged, Tried
 from app.bootstrap.minimising.sources import Source
 from app.domain.errors import InputError
@@ -39,6 +41,9 @@ STORY_MAX = 30
 
 A shorter one is kept from its beginning, to show how its state came about.
 """
+
+
+_TAKEN = {True: "recorded", False: "decided"}
 
 
 class Judges(Protocol):
@@ -87,12 +92,14 @@ class Minimised:
 
     `is_minimal` means that no single part of the last level can be left out; if false, the time
     ended before that was known. `is_recorded` means that the history is taken as recorded, because
-    it does not show the predicate when the controllers here decide it.
+    it does not show the predicate when the controllers here decide it; `was_recorded`, that this is
+    so of the whole history.
     """
 
     predicate: str
     sighting: str
     is_recorded: bool
+    was_recorded: bool
     is_minimal: bool
     events_before: int
     events: int
@@ -108,7 +115,8 @@ class Minimised:
         return {
             "predicate": self.predicate,
             "sighting": self.sighting,
-            "taken": "recorded" if self.is_recorded else "decided",
+            "taken": _TAKEN[self.is_recorded],
+            "takenBefore": _TAKEN[self.was_recorded],
             "minimal": self.is_minimal,
             "eventsBefore": self.events_before,
             "events": self.events,
@@ -177,9 +185,9 @@ def minimise(
     the next search of the same history and predicate resumes it.
     """
     began = time.monotonic()
-    material, judge, first = _shown(source, settings, keep)
+    whole, judge, first = _shown(source, settings, keep)
     assert first.sighting is not None, "it is shown"
-    memory = _Memory(output.with_name(output.name + SUFFIX), _place(source, material, judge))
+    memory = _Memory(output.with_name(output.name + SUFFIX), _place(source, whole, judge))
     memory.open()
     ends_at = None if seconds is None else began + seconds
     search = _Search(source, judge, judges_of, memory, ends_at, tell)
@@ -193,6 +201,7 @@ def minimise(
         predicate=judge.predicate.text,
         sighting=judged.sighting.text,
         is_recorded=material.is_recorded,
+        was_recorded=whole.is_recorded,
         is_minimal=is_minimal,
         events_before=source.events,
         events=events,
@@ -246,6 +255,7 @@ class _Search:
         self.judge = judge
         self.best = source.whole(judge.material)
         self._running = () if judge.material.is_recorded else source.running
+        self._source = source
         self._judges_of = judges_of
         self._judges = judges_of(judge)
         self._memory = memory
@@ -257,6 +267,7 @@ class _Search:
         """Search to the end or until time is up; True when no single part can be left out.
 
         What is quicker to judge is searched first; the rest is searched again with the predicate.
+        What was taken as recorded is searched once more as it is decided, if it is shown then.
         """
         whole, predicate = self.best, self.judge.predicate
         if first.near is not None:
@@ -264,7 +275,27 @@ class _Search:
             if not self._search(first, whole):
                 return False
             self._judge_by(self.judge.by(predicate))
-        return self._search(first, whole)
+        is_minimal = self._search(first, whole)
+        if is_minimal and self._material.is_recorded and not isinstance(predicate, Unlike):
+            return self._search_decided()
+        return is_minimal
+
+    def _search_decided(self) -> bool:
+        """Search the rest of a recording as the controllers here decide it, if that shows it.
+
+        Otherwise the rest would be smaller if it were minimised as a history of its own.
+        """
+        recorded, settings = self.judge, self.judge.settings
+        ran = recorded.run(self.best)
+        source = anyio.run(sources.read_ran, settings, ran, self._source.name)
+        whole = source.whole(source.decided)
+        self._judge_by(Judge(source.decided, source.info, settings, recorded.predicate))
+        if not self._judged([whole])[0]:
+            self._judge_by(recorded)
+            return True
+        self.best, self._running = whole, source.running
+        reduction = self._reduction()
+        return self._drive(reduction.steps(())) and reduction.is_minimal
 
     def _judge_by(self, judge: Judge) -> None:
         self.judge, self._judges = judge, self._judges_of(judge)

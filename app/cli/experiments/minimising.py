@@ -156,6 +156,11 @@ def _print(done: "Minimised", file: Path) -> None:
         console.say(
             "kept as recorded: when redra's controllers decide again, the history does not show it"
         )
+    elif done.was_recorded:
+        console.say(
+            "decided by redra's controllers: what is left shows it then too, the whole history "
+            "only as recorded"
+        )
     console.say(
         "no single part can be left out"
         if done.is_minimal
