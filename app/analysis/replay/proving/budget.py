@@ -36,8 +36,8 @@ class Budget:
         self.events += events
 
     def words(self) -> str:
-        """What was not tried within these bounds, for the detail of a judgement."""
-        if 2 * self.events >= self.events_max:
+        """That hypotheses were not tried, with the bound of which the larger part is used."""
+        if self.events * self.runs_max > self.runs * self.events_max:
             bound, name = f"{self.events_max} events of runs", "REDRA_DECIDE_PROOF_EVENTS_MAX"
         else:
             bound, name = f"{self.runs_max} runs", "REDRA_DECIDE_RUNS_MAX"

@@ -116,6 +116,7 @@ async def test_search_without_runs_left_says_that_it_is_not_complete():
         (1, 10, False, False, "4 runs (REDRA_DECIDE_RUNS_MAX)"),
         (2, 10, True, False, "4 runs (REDRA_DECIDE_RUNS_MAX)"),
         (4, 10, True, True, "4 runs (REDRA_DECIDE_RUNS_MAX)"),
+        (4, 600, True, True, "4 runs (REDRA_DECIDE_RUNS_MAX)"),
         (1, 600, True, False, "1000 events of runs (REDRA_DECIDE_PROOF_EVENTS_MAX)"),
         (1, 1200, True, True, "1000 events of runs (REDRA_DECIDE_PROOF_EVENTS_MAX)"),
     ],
