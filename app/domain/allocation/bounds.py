@@ -6,6 +6,7 @@ Each function may narrow the devices or report that no solution remains; it neve
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from app.domain.allocation.constraints import Facts
 from app.domain.allocation.counters import Counter
@@ -14,6 +15,9 @@ from app.domain.allocation.usage import Usage
 
 UNLIMITED = 1 << 200
 """More than is left of any counter, in nanos."""
+
+_CounterSet: TypeAlias = tuple[int, str]
+"""A counter set: its pool and its name."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -129,34 +133,35 @@ class CounterGroup:
 def groups_of_counters(problem: Problem) -> tuple[CounterGroup, ...]:
     """The devices with counters, in groups of which no two share a counter set."""
     pool_index, draws = problem.view.pool_index, problem.draws.amounts
-    groups: list[tuple[int, set[tuple[int, str]]]] = []
+    parents: dict[_CounterSet, _CounterSet] = {}
     drawn: dict[tuple[int, Counter], dict[int, int]] = {}
     for index, amounts in enumerate(draws):
-        if not amounts:
-            continue
         pool, bit = pool_index[index], 1 << index
-        mask, sets = bit, {(pool, place[0]) for place, _ in amounts}
         for place, amount in amounts:
             by_amount = drawn.setdefault((pool, place), {})
             by_amount[amount] = by_amount.get(amount, 0) | bit
-        apart = []
-        for group in groups:
-            if sets.isdisjoint(group[1]):
-                apart.append(group)
-            else:
-                mask, sets = mask | group[0], sets | group[1]
-        groups = [*apart, (mask, sets)]
+        sets = [(pool, place[0]) for place, _ in amounts]
+        for each in sets:
+            parents.setdefault(each, each)
+            parents[_first_of(parents, each)] = _first_of(parents, sets[0])
+    masks: dict[_CounterSet, int] = {}
+    counters: dict[_CounterSet, list[tuple[int, Counter, tuple[tuple[int, int], ...]]]] = {}
+    for (pool, place), by_amount in drawn.items():
+        first = _first_of(parents, (pool, place[0]))
+        counters.setdefault(first, []).append((pool, place, tuple(sorted(by_amount.items()))))
+        for devices in by_amount.values():
+            masks[first] = masks.get(first, 0) | devices
     return tuple(
-        CounterGroup(
-            mask=mask,
-            counters=tuple(
-                (pool, place, tuple(sorted(by_amount.items())))
-                for (pool, place), by_amount in drawn.items()
-                if (pool, place[0]) in sets
-            ),
-        )
-        for mask, sets in groups
+        CounterGroup(mask=masks[first], counters=tuple(those)) for first, those in counters.items()
     )
+
+
+def _first_of(parents: dict[_CounterSet, _CounterSet], place: _CounterSet) -> _CounterSet:
+    """The set that stands for all sets which devices connect with this one."""
+    while parents[place] != place:
+        parents[place] = parents[parents[place]]  # a shorter way for the next question
+        place = parents[place]
+    return place
 
 
 def groups_suffice(
