@@ -1,16 +1,18 @@
 """Answers that commands get without the application: the same, and without its code."""
 
 import json
+import logging
 import subprocess
 import sys
 from dataclasses import replace
 
 import pytest
 
+from app.analysis.views import LiveViews
 from app.bootstrap.answers import direct, served
 from app.bootstrap.asking.queries import ServedQuery
 from app.bootstrap.stores import memory_store
-from app.domain.errors import NotFound
+from app.domain.errors import NotFound, Rejected
 from app.domain.log import Head
 from app.settings import Settings
 from tests.web import invented, later_incidents
@@ -58,6 +60,19 @@ async def test_object_that_is_not_there_is_looked_for_elsewhere():
         await served.ask(store, Settings(), replace(query))
     assert str(mine.value) == str(theirs.value)
     assert "there is one in namespace lab" in str(mine.value)
+
+
+async def test_broken_history_is_refused_as_by_the_application(monkeypatch, caplog):
+    caplog.set_level(logging.CRITICAL, logger="redra")
+    store = await store_of(later_incidents.finalizer_keeps_a_claim_with_its_device)
+
+    def broken(self, event):
+        raise TypeError("this cannot be folded")
+
+    monkeypatch.setattr(LiveViews, "fold", broken)
+    query = ServedQuery(history="default", part="why", parameters={"kind": "pod", "name": "next"})
+    with pytest.raises(Rejected, match="'default' is broken: TypeError: this cannot be folded"):
+        await direct.ask(store, Settings(), query)
 
 
 def test_explanations_import_nothing_of_the_application():

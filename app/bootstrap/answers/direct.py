@@ -1,7 +1,7 @@
 """Answers for commands that need none of the API's code, the same to the letter.
 
 Importing the application takes longer than most answers. A question that fails is asked again of
-the application, which says where an object is that is not there.
+the application, which says where an object is that is not there, or why a history is broken.
 """
 
 from contextlib import suppress
@@ -15,7 +15,7 @@ from app.bootstrap.asking.queries import ServedQuery
 from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.devices.cel_selectors import CelCompiler
-from app.domain.errors import InputError, Rejected
+from app.domain.errors import InputError, LogError, Rejected
 from app.service.explaining import Explainer
 from app.service.histories import Histories
 from app.settings import Settings
@@ -25,7 +25,7 @@ async def ask(store: Store, settings: Settings, query: ServedQuery) -> bytes:
     """The answer to a query, by the application if need be. Raises InputError, Rejected."""
     if query.part == "why" and query.body is None and not query.is_page:
         async with open_histories(store, settings) as histories:
-            with suppress(InputError, Rejected):
+            with suppress(InputError, Rejected, LogError):
                 return await _why(store, settings, histories, query)
     from app.bootstrap.answers import served
 
