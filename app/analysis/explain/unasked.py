@@ -6,7 +6,7 @@ are in other objects.
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 
 from app.analysis import scope
 from app.analysis.explain import node_answers, quota_use
@@ -26,14 +26,19 @@ FAILED_CLAIM = "FailedResourceClaimCreation"
 
 def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
     """The cause in one sentence; empty for a pod about which nodes are asked."""
+    if _is_left(tree):
+        return _left_to(views, core.scheduler_name(tree))
     if not core.node_name(tree):
-        if not pod_spec.is_ours(tree):
-            return _left_to(views, core.scheduler_name(tree))
         gates = json_tree.objects(tree, "spec", "schedulingGates")
         if gates:
             names = [json_tree.text(gate, "name") for gate in gates]
             return f"scheduling gates hold it back: {listed(names, len(names))}"
     return node_answers.before_nodes(views, tree, rules)
+
+
+def _is_left(tree: JsonObject) -> bool:
+    """Whether a pod without a node is left to another scheduler."""
+    return not core.node_name(tree) and not pod_spec.is_ours(tree)
 
 
 def _left_to(views: Views, name: str) -> str:
@@ -55,8 +60,11 @@ def shared_causes(
     If a claim cannot be created, an Event about the pod has the reason of the refusal.
     """
     refusals = cache(lambda: _refusals(views) if reads_events else {})
+    left_to = cache(partial(_left_to, views))
 
     def shared(tree: JsonObject) -> str:
+        if _is_left(tree):
+            return left_to(core.scheduler_name(tree))
         text = cause(views, tree, rules)
         if not text.startswith(_OF_POD):
             return text

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey, Revision
-from app.domain.values import condition_types, counts
+from app.domain.values import api_resources, condition_types, counts
 from app.domain.values.fields import meta
 
 _OF_POD = re.compile(r'^.*?pods "[^"]*" is (?:forbidden|invalid): ')
@@ -18,14 +18,17 @@ def refused(
 ) -> Iterator[Finding]:
     """Workloads of these kinds with the condition ReplicaFailure, by message.
 
-    Those that another workload owns are left out: it takes the condition over. Only Deployments
-    and ReplicaSets have the condition.
+    ReplicaSets of Deployments are left out where these are among the kinds: a Deployment takes the
+    condition over. An owner of another kind does not.
     """
+    left_out = "Deployment" if api_resources.DEPLOYMENTS in kinds else ""
     groups: dict[str, list[tuple[ObjectKey, Revision]]] = {}
     for kind in kinds:
         for key in views.objects.keys(*kind, namespace or None):
             event = views.objects.event(key)
-            if event is None or meta.is_deleting(event.object) or meta.owners(event.object):
+            if event is None or meta.is_deleting(event.object):
+                continue
+            if left_out and any(each.kind == left_out for each in meta.owners(event.object)):
                 continue
             failure = meta.condition(event.object, condition_types.REPLICA_FAILURE)
             if failure is not None and failure.status == "True":
