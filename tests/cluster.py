@@ -344,6 +344,7 @@ def writes(events: list[Event]) -> list[str]:
 
 _RESOURCES = {
     "Pod": "pods",
+    "Event": "events",
     "Service": "services",
     "PersistentVolumeClaim": "persistentvolumeclaims",
     "PriorityClass": "priorityclasses",

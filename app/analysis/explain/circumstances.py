@@ -152,13 +152,14 @@ def _kept_in_vain(
     for consumer in dra.consumers(tree):
         pod_key = ObjectKey(*api_resources.PODS, key.namespace, consumer.name)
         event = views.objects.event(pod_key)
-        if event is None:
+        if event is None or consumer.uid not in ("", meta.uid(event.object)):
             continue
         pod = event.object
         text = f"claim {key.namespace}/{key.name} is reserved for pod {key.namespace}/"
         if meta.is_deleting(pod):
-            text += f"{consumer.name}, which was deleted and should have ended by "
-            text += meta.deletion_timestamp(pod)
+            until = meta.deletion_timestamp(pod)
+            text += f"{consumer.name}, which was deleted"
+            text += f" and is to end by {until}" if until else ""
             children = [*lives.awaited(views, pod, core.node_name(pod))]
         elif lives.is_starting(pod) and (waits := [*lives.waiting_containers(pod)]):
             text += f"{consumer.name}, which has not started on its node: "

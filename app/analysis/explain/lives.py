@@ -127,8 +127,18 @@ class KubeletWarning:
 
 
 def is_starting(tree: JsonView) -> bool:
-    """Whether a pod has a node and none of its containers was started there."""
-    return bool(core.node_name(tree)) and meta.phase(tree) in ("", "Pending")
+    """Whether a pod has a node and containers of it were not started there.
+
+    False while an init container runs and the others wait for their turn: nothing holds it up.
+    """
+    is_pending = bool(core.node_name(tree)) and meta.phase(tree) in ("", "Pending")
+    return is_pending and not is_initialising(tree)
+
+
+def is_initialising(tree: JsonView) -> bool:
+    """Whether an init container of a pending pod runs and all others wait for their turn."""
+    runs = any(each.state.running is not None for each in core.init_container_statuses(tree))
+    return runs and meta.phase(tree) == "Pending" and not [*waiting_containers(tree)]
 
 
 def warnings(objects: ObjectsProjection, namespace: str = "") -> dict[str, KubeletWarning]:
@@ -153,11 +163,26 @@ def warnings(objects: ObjectsProjection, namespace: str = "") -> dict[str, Kubel
 
 
 def warning_about(warnings: Mapping[str, KubeletWarning], tree: JsonView) -> KubeletWarning | None:
-    """The newest warning about a pod."""
+    """The newest warning about a pod.
+
+    None if it says that devices were not prepared and a container was started: they were prepared
+    in the end.
+    """
     named = warnings.get(f"{meta.namespace(tree)}/{meta.name(tree)}")
     by_uid = warnings.get(meta.uid(tree))
     both = [one for one in (named, by_uid) if one is not None]
-    return max(both, key=lambda one: one.event.revision, default=None)
+    newest = max(both, key=lambda one: one.event.revision, default=None)
+    if newest is not None and newest.reason == FAILED_PREPARE and _was_started(tree):
+        return None
+    return newest
+
+
+def _was_started(tree: JsonView) -> bool:
+    """Whether any container of a pod was ever started."""
+    return any(
+        each.restart_count or each.state.running is not None or each.state.terminated is not None
+        for each in (*core.init_container_statuses(tree), *core.container_statuses(tree))
+    )
 
 
 def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:

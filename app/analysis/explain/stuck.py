@@ -4,6 +4,7 @@ from app.domain.controllers.plan import Views
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields.dra import Consumer
 from app.domain.values.json_tree import JsonObject
 
 IN_USE = "deletion waits until the pods that use them end"
@@ -15,7 +16,7 @@ CONSUMER_ENDED = "reserved for a pod that has ended"
 def cause(views: Views, key: ObjectKey, tree: JsonObject) -> str:
     """The way in which a claim is stuck; empty when it is not."""
     pods = [
-        views.objects.get(ObjectKey(*api_resources.PODS, key.namespace, consumer.name))
+        _pod_of(views, key.namespace, consumer)
         for consumer in dra.consumers(tree)
         if consumer.resource == api_resources.PODS[1]
         and consumer.api_group == api_resources.PODS[0]
@@ -27,3 +28,10 @@ def cause(views: Views, key: ObjectKey, tree: JsonObject) -> str:
     if meta.is_deleting(tree):
         return IN_USE if pods else UNPROTECTED
     return ""
+
+
+def _pod_of(views: Views, namespace: str, consumer: Consumer) -> JsonObject | None:
+    """The pod of a reservation; None if it is gone, even where another one has its name."""
+    pod = views.objects.get(ObjectKey(*api_resources.PODS, namespace, consumer.name))
+    is_it = pod is not None and consumer.uid in ("", meta.uid(pod))
+    return pod if is_it else None

@@ -265,4 +265,6 @@ def _place_text(evidence: Evidence, events: Sequence[Event], pod: JsonObject) ->
         return f"is bound to node {node} and cannot start there"
     if lives.is_starting(pod):
         return f"is bound to node {node} and has not started there"
+    if lives.is_initialising(pod):
+        return f"is bound to node {node}, where its init containers run"
     return f"runs on node {node}"

@@ -4,7 +4,7 @@ A selector says what is false or lacking now. When an upgrade of a driver rename
 attribute, the cause is the write of a ResourceSlice.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,6 +20,7 @@ from app.domain.devices.model import Device
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, paths
+from app.domain.values.fields.dra import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining import formerly
 from app.service.explaining.evidence import Evidence
@@ -56,7 +57,7 @@ async def told(evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason])
         event = evidence.views.objects.event(key)
         if event is None:
             continue
-        lost = _loss(await evidence.changes(key), wishes)
+        lost = _loss(await evidence.changes(key), wishes, evidence.views.inventory)
         if lost is not None and evidence.sight.sees(lost[0]):
             reasons.append(formerly.kept(lost[0], f"slice {key.name} {lost[1]}"))
         if len(reasons) == NAMES_MAX:
@@ -87,8 +88,13 @@ def _wishes(evidence: Evidence, pod: JsonObject) -> Iterator[_Wish]:
                     yield _Wish(name=name, selectors=tuple(compiled))
 
 
-def _loss(events: Sequence[Event], wishes: Sequence[_Wish]) -> tuple[Event, str] | None:
-    """The last write after which devices stopped to match, and what it changed in them."""
+def _loss(
+    events: Sequence[Event], wishes: Sequence[_Wish], inventory: Inventory
+) -> tuple[Event, str] | None:
+    """The last write after which devices stopped to match, and what it changed in them.
+
+    A device that another slice of its pool publishes now, or that a patch makes match, is none.
+    """
     now = _published(events[0].object) if events else {}
     for after, before in pairwise(events[: WRITES_MAX + 1]):
         if EventType.OBJECT_DELETED in (after.type, before.type):
@@ -97,20 +103,22 @@ def _loss(events: Sequence[Event], wishes: Sequence[_Wish]) -> tuple[Event, str]
         differing = [name for name in old if old[name] != new.get(name)]
         if not differing:
             continue
-        former, current = _devices(before.object), _devices(events[0].object)
+        former = _devices(before.object)
+        current = _current(inventory, [each.id for each in former.values()])
         for wish in wishes:
             names = [
                 name
                 for name in differing
                 if name in former
                 and wish.matches(former[name])
-                and not (name in current and wish.matches(current[name]))
+                and not any(wish.matches(each) for each in current.get(name, ()))
                 and now.get(name) == new.get(name)
             ]
             if names:
                 text = f"had {counts.plural(len(names), 'device')} {listed(names, len(names))} for "
                 text += f"{wish.name} until it was written "
-                return after, text + _change(old[names[0]], new.get(names[0]))
+                pronoun = "it" if len(names) == 1 else "them"
+                return after, text + _change(old[names[0]], new.get(names[0]), pronoun)
     return None
 
 
@@ -122,6 +130,17 @@ def _devices(tree: JsonObject) -> dict[str, Device]:
     }
 
 
+def _current(inventory: Inventory, ids: Collection[DeviceId]) -> dict[str, list[Device]]:
+    """The devices with these ids as they are now, by name."""
+    current: dict[str, list[Device]] = {}
+    for driver, pool in {(driver, pool) for driver, pool, _ in ids}:
+        for one in inventory.slices_of((driver, pool)):
+            for device in one.devices:
+                if device.id in ids:
+                    current.setdefault(device.id[2], []).append(device)
+    return current
+
+
 def _published(tree: JsonView) -> dict[str, Mapping[str, object]]:
     """What selectors can read of each device of a slice."""
     return {
@@ -130,10 +149,10 @@ def _published(tree: JsonView) -> dict[str, Mapping[str, object]]:
     }
 
 
-def _change(old: Mapping[str, object], new: Mapping[str, object] | None) -> str:
+def _change(old: Mapping[str, object], new: Mapping[str, object] | None, pronoun: str) -> str:
     """What a write took away from a device, changed and added."""
     if new is None:
-        return "without it"
+        return f"without {pronoun}"
     before, after = _values(old), _values(new)
     gone = [f"{name}={value}" for name, value in before.items() if name not in after]
     other = [

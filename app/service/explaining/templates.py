@@ -4,12 +4,15 @@ A claim keeps the spec that its template had when the claim was made. A user who
 has to make the pod anew.
 """
 
+from collections.abc import Sequence
+
 from app.analysis.explain import sources
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.object_history import flat
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
-from app.domain.log import EventType, ObjectKey
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log.records import BASELINE_VERB
 from app.domain.values import api_resources
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -27,28 +30,58 @@ async def told(evidence: Evidence, pod: JsonObject) -> list[Reason]:
             continue
         claim = claim_key(facts.namespace, named.name)
         key = ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, facts.namespace, entry.template)
-        tree, written = objects.get(claim), objects.event(key)
-        if tree is None or written is None or dra.allocation(tree) is not None:
+        tree, template = objects.get(claim), objects.get(key)
+        if tree is None or template is None or dra.allocation(tree) is not None:
             continue
-        differences = _differences(meta.spec(tree), meta.spec(meta.spec(written.object)))
-        is_newer = written.revision > objects.created(claim)
-        if not differences or not is_newer or not evidence.sight.sees(written):
+        differences = _differences(meta.spec(tree), _asked(template))
+        if not differences:
             continue
-        how = "made anew" if written.type is EventType.OBJECT_CREATED else "changed"
-        text = f"template {key.namespace}/{key.name} was {how} {sources.by(written)}, after claim "
-        text += (
-            f"{claim.name} was made from it: a claim keeps what it asks for, until it is deleted"
-        )
-        children = [Reason(text=one) for one in differences[:NAMES_MAX]]
-        if (more := len(differences) - NAMES_MAX) > 0:
-            children.append(Reason(text=f"{more} more {'field' if more == 1 else 'fields'} differ"))
-        reasons.append(
-            Reason(
-                text=text, revision=written.revision, about=key, is_kept=True,
-                children=tuple(children),
-            )
-        )  # fmt: skip
+        written = _written_later(await evidence.changes(key), tree, objects.created(claim))
+        if written is not None and evidence.sight.sees(written):
+            reasons.append(_reason(key, written, claim.name, differences))
     return reasons
+
+
+def _written_later(events: Sequence[Event], claim: JsonView, made: Revision) -> Event | None:
+    """The write since which a template asks for what it does, if a claim was made before it.
+
+    A claim may differ from its template for other reasons: a webhook changed it, or the template
+    was recorded as a user wrote it, without defaults. So the template itself must have changed, or
+    be younger by its time of creation where only its first recorded state tells.
+    """
+    if not events:
+        return None
+    now = _asked(events[0].object)
+    written = events[0]
+    for event in events:
+        if event.type is EventType.OBJECT_DELETED:
+            continue
+        if _asked(event.object) != now:
+            return written if written.revision > made else None
+        if event.revision < made and event.stamp.verb != BASELINE_VERB:
+            return None
+        written = event
+    times = [meta.creation_timestamp(each) for each in (claim, written.object)]
+    instants = [sources.instant_of(text) for text in times]
+    claimed, born = instants
+    return written if claimed is not None and born is not None and claimed < born else None
+
+
+def _asked(template: JsonView) -> JsonView:
+    """The spec of the claims that a template makes."""
+    return meta.spec(meta.spec(template))
+
+
+def _reason(key: ObjectKey, written: Event, claim: str, differences: Sequence[str]) -> Reason:
+    how = "made anew" if written.type is EventType.OBJECT_CREATED else "changed"
+    text = f"template {key.namespace}/{key.name} was {how} {sources.by(written)}, after claim "
+    text += f"{claim} was made from it: a claim keeps what it asks for, until it is deleted"
+    children = [Reason(text=one) for one in differences[:NAMES_MAX]]
+    if (more := len(differences) - NAMES_MAX) > 0:
+        children.append(Reason(text=f"{more} more {'field' if more == 1 else 'fields'} differ"))
+    return Reason(
+        text=text, revision=written.revision, about=key, is_kept=True, children=tuple(children)
+    )
 
 
 def _differences(claim: JsonView, template: JsonView) -> list[str]:
