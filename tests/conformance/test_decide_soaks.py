@@ -9,7 +9,7 @@ import pytest
 from app.analysis.replay.classes import Reason
 from app.analysis.replay.differences import Aspect
 from app.bootstrap import process_settings, replays, stores
-from app.domain.controllers.registry import Options
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import InputError
 from app.domain.objects.profile import Profile
 from app.domain.values.timestamps import Instant
@@ -342,7 +342,7 @@ async def test_pod_that_goes_before_its_claims_are_written_had_a_place_until_the
         return Instant(now + 2_000 * MILLI), Instant(now + 2_500 * MILLI)
 
     profile = Profile(version=RELEASE, gates=dict.fromkeys(GATES, True))
-    cluster = Cluster(profile, Options(bind_delay=slowly))
+    cluster = Cluster(profile, ControllerOptions(bind_delay=slowly))
     cluster.node()
     cluster.device_class()
     cluster.slice(devices=1)
@@ -366,7 +366,7 @@ async def test_placement_whose_writes_waited_is_tried_from_the_time_that_the_pod
         return Instant(now + 2_100 * MILLI), Instant(now + 2_200 * MILLI)
 
     profile = Profile(version=RELEASE, gates=dict.fromkeys(GATES, True))
-    cluster = Cluster(profile, Options(bind_delay=slowly))
+    cluster = Cluster(profile, ControllerOptions(bind_delay=slowly))
     cluster.node()
     cluster.node("n2")
     cluster.device_class()
