@@ -560,5 +560,5 @@ def test_times_of_stores_are_read_and_a_guess_is_said(tmp_path, zone):
 def test_time_of_another_zone_without_its_letter_is_refused(tmp_path):
     event = audit("create", tree(PODS, "a", rv=3, spec={}), type_=PODS)
     event["stageTimestamp"] = "2026-01-01 00:00:05 CET"
-    with pytest.raises(InputError, match=r"stageTimestamp is .*, which is no time"):
+    with pytest.raises(InputError, match=r"stageTimestamp is .*, which is not a time"):
         audit_records(tmp_path, event)
