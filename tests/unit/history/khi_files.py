@@ -2,11 +2,12 @@
 
 import gzip
 import struct
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 TYPES = ("k8sCluster", "apiVersion", "kind", "namespace", "resource", "subresource")
 VERBS = ("create", "update", "patch", "delete")
 NORMAL, DELETED, PARTIAL = 1, 2, 3
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def varint(number):
@@ -46,6 +47,7 @@ class KhiFile:
         tree,
         *,
         at="2026-01-02T03:04:05Z",
+        nanos=123_456_789,
         verb="create",
         state=NORMAL,
         principal="alice",
@@ -64,8 +66,10 @@ class KhiFile:
             metadata["name"],
         ]
         timeline = self._timeline(tuple(steps + ([subresource] if subresource else [])))
-        seconds = int(datetime.fromisoformat(at).timestamp())
-        parts = [message(2, number(1, seconds), number(2, 123_456_789))]
+        parts = []
+        if at:
+            seconds = int(datetime.fromisoformat(at).timestamp())
+            parts.append(message(2, number(1, seconds), number(2, nanos)))
         if body:
             parts.append(message(3, self._struct(tree)))
         parts += [
@@ -149,6 +153,9 @@ class KhiFile:
                 return number(4, self._text(value))
             case dict():
                 return message(6, self._struct(value))
+            case datetime():
+                seconds = (value - EPOCH) // timedelta(seconds=1)
+                return message(8, number(1, seconds), number(2, value.microsecond * 1000))
         return message(7, *(message(1, self._value(item)) for item in value))
 
 

@@ -2,14 +2,25 @@
 
 import gzip
 import struct
+from datetime import datetime
 
 import pytest
 
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.domain.errors import InputError
-from app.domain.log.records import Loss, Op, Quality
-from tests.unit.history.khi_files import DELETED, PARTIAL, KhiFile, chunk, message, number, text
+from app.domain.log.records import Loss, Op, Quality, TimeQuality
+from app.domain.values import timestamps
+from tests.unit.history.khi_files import (
+    DELETED,
+    PARTIAL,
+    TYPES,
+    KhiFile,
+    chunk,
+    message,
+    number,
+    text,
+)
 from tests.unit.history.worlds import NAMESPACES, PODS, tree
 
 
@@ -22,8 +33,9 @@ def read(folder, content, **options):
         return records, lost, history.left_out
 
 
-def pod(rv="", **parts):
-    return tree(PODS, "web", "shop", rv=rv, **parts)
+def pod(rv="", metadata=None, **parts):
+    metadata = {"creationTimestamp": "2026-01-02T03:04:05Z", **(metadata or {})}
+    return tree(PODS, "web", "shop", rv=rv, metadata=metadata, **parts)
 
 
 def brief(records):
@@ -45,6 +57,7 @@ def test_revisions_of_an_object_are_its_states_with_who_made_them(tmp_path):
         (Op.DELETED, "web", ""),
     ]
     assert records[0].object == first
+    assert records[0].object_quality is Quality.FULL
     assert [record.actor.user for record in records] == ["kubectl", "alice", "alice"]
     assert records[0].observed_at % 1_000_000 == 123_456
     assert lost == []
@@ -80,6 +93,74 @@ def test_change_without_a_body_is_a_gap_and_a_conclusion_is_left_out(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("principal", ["N/A", ""])
+def test_creation_that_khi_takes_from_a_later_body_is_no_record(tmp_path, principal):
+    """Its state is an ordinary one, and its principal no user."""
+    file = KhiFile()
+    file.revision(pod(), body=False, at="2025-01-02T03:04:05Z", principal=principal)
+    file.revision(pod(rv=3), verb="patch")
+    records, _, left_out = read(tmp_path, file.content())
+    assert brief(records)[-1] == (Op.MODIFIED, "web", "3")
+    assert {record.observed_at for record in records} == {records[-1].observed_at}
+    assert left_out == [("inspection.khi", "revisions that KHI concluded without a body")]
+
+
+def test_principal_that_is_not_known_is_no_user(tmp_path):
+    file = KhiFile()
+    file.revision(pod(rv=3), principal="N/A")
+    ((record,), _, _) = read(tmp_path, file.content())
+    assert record.actor is None
+    assert Loss.NO_ACTOR in record.losses
+
+
+@pytest.mark.parametrize("kind", ["Status", "DeleteOptions"])
+def test_answer_in_the_place_of_a_body_is_no_object(tmp_path, kind):
+    file = KhiFile()
+    file.revision(pod(rv=3))
+    answer = {"apiVersion": "v1", "kind": kind, "metadata": {}}
+    file.revision(KeyedBody(answer, pod()), verb="delete", state=DELETED)
+    records, _, _ = read(tmp_path, file.content())
+    assert [(record.op, record.kind, record.name) for record in records] == [
+        (Op.ADDED, "Pod", "web"),
+        (Op.DELETED, "Pod", "web"),
+    ]
+
+
+@pytest.mark.parametrize("empty", ["", None])
+def test_namespace_that_is_empty_in_a_body_is_that_of_its_timeline(tmp_path, empty):
+    file = KhiFile()
+    body = {**pod(), "metadata": {"name": "web", "namespace": empty}}
+    file.revision(KeyedBody(body, pod()))
+    ((record,), _, _) = read(tmp_path, file.content())
+    assert record.namespace == "shop"
+
+
+@pytest.mark.parametrize("missing", ["uid", "creationTimestamp"])
+def test_patch_of_an_object_that_was_not_known_is_a_part_of_it(tmp_path, missing):
+    file = KhiFile()
+    patch = pod(spec={"nodeName": "n1"})
+    del patch["metadata"][missing]
+    file.revision(patch, verb="patch")
+    records, _, _ = read(tmp_path, file.content())
+    assert {record.object_quality for record in records} == {Quality.PARTIAL}
+
+
+def test_revision_without_a_time_has_none(tmp_path):
+    file = KhiFile()
+    file.revision(pod(rv=3), at="")
+    ((record,), _, _) = read(tmp_path, file.content())
+    assert record.time_quality is TimeQuality.DERIVED
+    assert record.observed_at == timestamps.parse("2026-01-02T03:04:05Z")
+
+
+def test_times_in_a_body_are_texts_as_a_server_writes_them(tmp_path):
+    texts = ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.000006Z", "0001-01-01T00:00:00Z"]
+    file = KhiFile()
+    file.revision(pod(rv=3, status={"times": [datetime.fromisoformat(each) for each in texts]}))
+    ((record,), _, _) = read(tmp_path, file.content())
+    assert record.object["status"] == {"times": texts}
+
+
 def test_kind_and_names_that_a_body_lacks_are_those_of_its_timelines(tmp_path):
     file = KhiFile()
     whole = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}}
@@ -94,6 +175,7 @@ def test_kind_and_names_that_a_body_lacks_are_those_of_its_timelines(tmp_path):
         {"minReadySeconds": 5},
     )
     assert "@type" not in agent.object
+    assert agent.object_quality is Quality.PARTIAL
     assert next(record for record in records if record.kind == "Namespace").namespace == ""
     assert lost == []
 
@@ -141,6 +223,38 @@ def of_one_pod(**options):
     return file.content(**options)
 
 
+def of_one_change(**options):
+    file = KhiFile()
+    file.revision(pod(rv=1), **options)
+    return file.content()
+
+
+def of_two_members():
+    pool = gzip.compress(b"") + gzip.compress(text(1, "lost"))
+    return b"KHI\x06" + struct.pack("<II", len(pool), 2) + pool
+
+
+def of_small_chunks():
+    """Each is small enough by itself, and all of them unpack to more than the bounds allow."""
+    return b"KHI\x06" + chunk(2, message(9, bytes(9 * 1024 * 1024))) * 2
+
+
+def of_a_field_twice():
+    def timeline(at, kind, name, above):
+        items = number(4, 1) if kind == 5 else b""
+        return message(1, number(1, at), number(2, kind), number(3, name), items, number(5, above))
+
+    names = ("c", "core/v1", "pod", "shop", "web", "spec")
+    texts = [message(1, number(1, at), text(2, name)) for at, name in enumerate(names, 1)]
+    paths = message(2, number(1, 1), number(2, 6), number(2, 6))
+    types = [message(5, number(1, at), text(2, name)) for at, name in enumerate(TYPES, 1)]
+    body = message(3, number(1, 1), message(2, number(5, 1)), message(2, number(5, 0)))
+    lines = [timeline(at, at, at, at - 1) for at in range(1, 6)]
+    items = message(2, number(1, 1), message(2, message(2, number(1, 5)), body))
+    chunks = ((2, [*texts, paths]), (4, types), (5, [*lines, items]))
+    return b"KHI\x06" + b"".join(chunk(kind, b"".join(parts)) for kind, parts in chunks)
+
+
 def of_other_values():
     """A whole number where the specification has one with eight bytes."""
     value = message(2, number(3, 1))
@@ -156,6 +270,11 @@ REFUSED = {
     "tells of several clusters, 'a' and 'b'": of_two_clusters(),
     "of version 6: field double has another type": of_other_values(),
     "has another form than that of version 6": b"KHI\x06" + chunk(2, text(1, "\xff")),
+    "a chunk was cut": b"KHI\x06" + struct.pack("<II", 20, 2) + gzip.compress(b"\0" * 99)[:20],
+    "a chunk has bytes after its end": of_two_members(),
+    "it unpacks to more than 100 times its size": of_small_chunks(),
+    "and 1000000000 nanoseconds is out of range": of_one_change(nanos=1_000_000_000),
+    "the field 'spec' has two values": of_a_field_twice(),
     "there is no object": b"KHI\x06" + chunk(2, b""),
 }
 

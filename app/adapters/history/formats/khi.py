@@ -17,12 +17,12 @@ from typing import Any
 
 import msgspec
 
-from app.adapters.history import json_text
+from app.adapters.history import compression, json_text, kinds, times
 from app.adapters.history.reading import Notes, object_record
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import Actor
-from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, comparable_version
+from app.domain.log.records import Loss, Op, Quality, Record, comparable_version
 from app.domain.objects import registry
 from app.domain.values import protobuf, timestamps
 from app.domain.values.fields import meta
@@ -38,11 +38,16 @@ CHUNK_BYTES_MAX = 64 * 1024 * 1024
 
 _POOL, _STYLE, _TIMELINES = 2, 4, 5
 _ROOTS = {_POOL: "khi.Pool", _STYLE: "khi.Styles", _TIMELINES: "khi.Timelines"}
+_NANOS_OF_SECOND = 1_000_000_000
 _DELETED, _PARTIAL = 2, 3
 """How the state after a revision is drawn: the object is gone, or is not known as a whole."""
 
 _NO_NAMESPACE = "cluster-scope"
+_NO_PRINCIPAL = "N/A"
 _CREATE = "create"
+_ANSWERS = (*kinds.NOT_OBJECTS, "DeleteOptions")
+"""The kinds of bodies that are no state of an object."""
+
 _MESSAGES = protobuf.parse_table(
     "khi",
     """
@@ -122,6 +127,8 @@ class _File:
                 place = place.setdefault(step, {})
                 if not isinstance(place, dict):
                     raise InputError(f"the field {step!r} has a value and fields")
+            if last in place:
+                raise InputError(f"the field {last!r} has two values")
             place[last] = self._value(value)
         return tree
 
@@ -160,7 +167,7 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
             cure="export the logs again with a version that writes it",
         )
     file = _File()
-    for place, kind, chunk in _chunks(content, source.name):
+    for place, kind, chunk in _chunks(content, source):
         try:
             file.add(kind, protobuf.decode(_MESSAGES, _ROOTS[kind], chunk))
         except ProtobufError as problem:
@@ -171,11 +178,12 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     yield from _records(file, source, number, notes)
 
 
-def _chunks(content: bytes, name: str) -> Iterator[tuple[str, int, bytes]]:
+def _chunks(content: bytes, source: ByteSource) -> Iterator[tuple[str, int, bytes]]:
     """The place, type and unpacked bytes of each chunk that tells of objects."""
     at = HEADER_BYTES
+    unpacked = 0
     while at < len(content):
-        place = f"{name}:{at}"
+        place = f"{source.name}:{at}"
         if at + 8 > len(content):
             raise InputError("the file ends in the middle of a chunk", place=place)
         size, kind = struct.unpack_from("<II", content, at)
@@ -183,7 +191,10 @@ def _chunks(content: bytes, name: str) -> Iterator[tuple[str, int, bytes]]:
         if at + size > len(content):
             raise InputError("the file ends in the middle of a chunk", place=place)
         if kind in _ROOTS:
-            yield place, kind, _unpacked(content[at : at + size], place)
+            chunk = _unpacked(content[at : at + size], place)
+            unpacked += len(chunk)
+            compression.check_size(unpacked, len(content), source.name, source.limits)
+            yield place, kind, chunk
         at += size
 
 
@@ -196,6 +207,8 @@ def _unpacked(packed: bytes, place: str) -> bytes:
     if unpacker.unconsumed_tail or not unpacker.eof:
         reason = "is longer than the format allows" if unpacker.unconsumed_tail else "was cut"
         raise InputError(f"a chunk {reason}", place=place)
+    if unpacker.unused_data:
+        raise InputError("a chunk has bytes after its end", place=place)
     return chunk
 
 
@@ -253,23 +266,27 @@ def _record(
 ) -> Record | None:
     """The record of a revision; None for one that KHI concluded and whose body is not known.
 
+    Among these is the creation that KHI takes from the creationTimestamp of a later body.
     `version` is the resource version of the revision before: KHI applies patches by itself, and the
     version of what comes of it is an old one.
     """
     style = file.styles.get(revision.get("state", 0), 0)
     verb = file.verbs.get(revision.get("verb", 0), "").lower()
-    body = revision.get("body", {})
-    has_body = bool(body.get("values"))
-    if not has_body and style == _PARTIAL:
+    principal = file.texts.get(revision.get("principal", 0), "")
+    has_user = principal not in ("", _NO_PRINCIPAL)
+    body = file.tree(revision.get("body", {}))
+    json_text.check_depth(body, f"{source.name}:{position}", source.limits)
+    if body.get("kind") in _ANSWERS:
+        body = {}
+    has_body = bool(body)
+    if not has_body and (style == _PARTIAL or (verb == _CREATE and not has_user)):
         return None
-    body_tree = file.tree(body)
-    json_text.check_depth(body_tree, f"{source.name}:{position}", source.limits)
-    tree = _completed(body_tree, names)
-    quality = Quality.PARTIAL if style == _PARTIAL else Quality.FULL
+    tree = _completed(body, names)
+    quality = Quality.FULL if style != _PARTIAL and _is_whole(tree) else Quality.PARTIAL
     is_old = bool(version) and meta.resource_version(tree) in ("", version)
     if is_old and has_body:
         tree["metadata"].pop("resourceVersion", None)
-        quality = Quality.PARTIAL if style == _PARTIAL else Quality.RECONSTRUCTED
+        quality = Quality.RECONSTRUCTED if quality is Quality.FULL else quality
     op = Op.DELETED if style == _DELETED else Op.ADDED if verb == _CREATE else Op.MODIFIED
     record = object_record(
         tree,
@@ -277,19 +294,16 @@ def _record(
         source=source.name,
         position=position,
         order=order,
-        observed_at=_instant(revision.get("at", {})),
+        observed_at=_changed_at(revision),
         quality=quality,
     )
     if is_old:
         record = msgspec.structs.replace(
             record, order_key=(0, comparable_version(version), 1, order[0], order[1])
         )
-    principal = file.texts.get(revision.get("principal", 0), "")
-    actor = Actor(user=principal) if principal else None
+    actor = Actor(user=principal) if has_user else None
     kept = tuple(loss for loss in record.losses if loss is not Loss.NO_ACTOR or actor is None)
-    record = msgspec.structs.replace(
-        record, actor=actor, verb=verb, losses=kept, time_quality=TimeQuality.EXACT
-    )
+    record = msgspec.structs.replace(record, actor=actor, verb=verb, losses=kept)
     return record if has_body else _without_body(record)
 
 
@@ -316,10 +330,10 @@ def _completed(tree: JsonObject, names: Mapping[str, str]) -> JsonObject:
     own = {name: tree[name] for name in ("apiVersion", "kind") if tree.get(name)}
     kind = own.get("kind") or _kind(version, names.get("kind", ""))
     metadata = dict(meta.metadata(tree))
-    metadata.setdefault("name", names.get("resource", ""))
+    metadata["name"] = metadata.get("name") or names.get("resource", "")
     namespace = names.get("namespace", "")
     if namespace and namespace != _NO_NAMESPACE:
-        metadata.setdefault("namespace", namespace)
+        metadata["namespace"] = metadata.get("namespace") or namespace
     rest = {name: value for name, value in tree.items() if name != "@type"}
     return {**rest, "apiVersion": version, "kind": kind, **own, "metadata": metadata}
 
@@ -333,11 +347,23 @@ def _kind(version: str, name: str) -> str:
     raise _UnknownKind(f"the kind {name!r} of {version} is not known by its name in small letters")
 
 
+def _is_whole(tree: JsonObject) -> bool:
+    """False for a patch whose object was not known before: a server gives each object both."""
+    return bool(meta.uid(tree)) and times.creation(tree) is not None
+
+
+def _changed_at(revision: JsonObject) -> Instant | None:
+    """The time of a revision; None if it is not set. Raises InputError."""
+    at = _instant(revision.get("at", {}))
+    return at if at > 0 else None
+
+
 def _instant(moment: JsonObject) -> Instant:
     seconds, nanos = moment.get("seconds", 0), moment.get("nanos", 0)
-    if not 0 <= seconds < timestamps.LATEST // timestamps.SECOND:
-        raise InputError(f"a time of {seconds} seconds is out of range")
-    return Instant(seconds * timestamps.SECOND + nanos // 1000)
+    at = seconds * timestamps.SECOND + nanos // 1000
+    if not timestamps.EARLIEST <= at <= timestamps.LATEST or not 0 <= nanos < _NANOS_OF_SECOND:
+        raise InputError(f"a time of {seconds} seconds and {nanos} nanoseconds is out of range")
+    return Instant(at)
 
 
 def _id(part: JsonObject) -> int:
