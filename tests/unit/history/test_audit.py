@@ -545,6 +545,15 @@ def test_code_of_a_response_may_be_text(tmp_path):
     assert (bare.op, bare.name) == (Op.ADDED, "a")
 
 
+@pytest.mark.parametrize("code", ["9" * 5_000, "2010", ""])
+def test_text_that_is_no_code_of_a_response_is_refused_with_its_line(tmp_path, code):
+    event = audit("create", tree(PODS, "a", rv=3, spec={}), type_=PODS)
+    event["responseStatus"] = {"code": code}
+    with pytest.raises(InputError, match="it is not an audit event") as caught:
+        audit_records(tmp_path, event)
+    assert caught.value.place == "audit.log:1"
+
+
 @pytest.mark.parametrize("zone", [" UTC", "Z", "+00", "+00:00", ""])
 def test_times_of_stores_are_read_and_a_guess_is_said(tmp_path, zone):
     event = audit("create", tree(PODS, "a", rv=3, spec={}), type_=PODS)

@@ -68,8 +68,16 @@ def test_object_that_went_before_the_log_begins_does_not_exist(tmp_path):
 
 
 def test_objects_of_a_collector_are_what_they_were(tmp_path):
-    spec = {"flag": True, "weight": 0.5, "count": 3, "names": ["a", "b"], "none": {}}
+    spec = {"flag": True, "weight": 0.5, "count": 3, "names": ["a", None], "none": {}, "null": None}
     stored = claim(4, **spec)
     records, _ = read(tmp_path, json.dumps(collected(stored)))
     assert keys(records) == [(Op.BASELINE, "ResourceClaim", "shop", "c1")]
     assert records[0].object == stored
+
+
+@pytest.mark.parametrize("text", ["--5", "9" * 5_000, "٣"])
+def test_whole_number_of_a_collector_that_is_none_stays_a_text(tmp_path, text):
+    line = json.dumps(collected(claim(4, count=12345)))
+    assert '"12345"' in line
+    records, _ = read(tmp_path, line.replace('"12345"', json.dumps(text)))
+    assert records[0].object["spec"]["count"] == text

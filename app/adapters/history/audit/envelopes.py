@@ -7,6 +7,7 @@ its own. Bodies that a service cut off are marked as truncated.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,6 +39,7 @@ _COLUMNS = {
 }
 """Fields of an event by the columns of Azure's tables AKSAudit and AKSAuditAdmin."""
 
+_CODE = re.compile(r"[1-9][0-9]{2}")
 _RELATED = frozenset({"stage", "objectRef", "requestURI"})
 """Fields of which an event has one, beside its id and its verb."""
 
@@ -118,7 +120,7 @@ def _tidied(tree: JsonObject) -> JsonObject:
             event["annotations"][TRUNCATED] = "true"
     event.setdefault("stage", "ResponseComplete")
     status = tree.get("responseStatus")
-    if isinstance(status, dict) and str(status.get("code", "")).isdecimal():
+    if isinstance(status, dict) and _CODE.fullmatch(str(status.get("code", ""))):
         event["responseStatus"] = {**status, "code": int(status["code"])}
     return event
 
