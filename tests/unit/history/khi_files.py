@@ -83,8 +83,11 @@ class KhiFile:
         """Leave a text out of the pool; what names it stays."""
         self._forgotten = self._texts[value]
 
-    def content(self, *, first=b"KHI\x06", cluster_types=TYPES):
-        """The bytes of the file; the pool comes last, since the order of chunks is free."""
+    def content(self, *, first=b"KHI\x06", cluster_types=TYPES, items_max=None):
+        """The bytes of the file; the pool comes last, since the order of chunks is free.
+
+        Only the revisions of the first `items_max` timelines are in it.
+        """
         styles = [message(2, number(1, at), text(2, label)) for at, label in enumerate(VERBS, 1)]
         styles += [message(4, number(1, style), number(6, style)) for style in (1, 2, 3)]
         styles += [
@@ -118,7 +121,7 @@ class KhiFile:
             (1, b""),
             (4, b"".join(styles)),
             (5, b"".join(timelines)),
-            (5, b"".join(items)),
+            (5, b"".join(items[:items_max])),
             (3, b"\x0a\x02\x08\x01"),
             (2, b"".join(pool[:half])),
             (2, b"".join(pool[half:])),

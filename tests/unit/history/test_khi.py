@@ -287,6 +287,23 @@ def test_file_in_which_nothing_can_be_read_is_refused_in_a_sentence(tmp_path, re
     assert "inspection.khi" in str(caught.value)
 
 
+def test_of_two_clusters_nothing_is_read(tmp_path):
+    with pytest.raises(InputError, match="no record could be read"):
+        read(tmp_path, of_two_clusters(), keep_going=True)
+
+
+def test_revisions_in_a_chunk_that_is_missing_are_lost_and_named(tmp_path):
+    file = KhiFile()
+    file.revision(pod(rv=1))
+    file.revision(tree(PODS, "other", "shop", rv=2))
+    content = file.content(items_max=1)
+    with pytest.raises(InputError, match="are in no chunk"):
+        read(tmp_path, content)
+    records, lost, _ = read(tmp_path, content, keep_going=True)
+    assert [record.name for record in records] == ["web"]
+    assert lost == [("inspection.khi:6", "the revisions 1006 are in no chunk")]
+
+
 def test_value_in_no_pool_loses_its_object_alone(tmp_path):
     file = KhiFile()
     file.revision(pod(rv=1, spec={"nodeName": "n1"}))

@@ -100,6 +100,10 @@ class _File:
             for each in _all(chunk, "items"):
                 self.items.setdefault(_id(each), []).extend(_all(each, "revisions"))
 
+    def is_resource(self, timeline: JsonObject) -> bool:
+        """True for the timeline of an object, whose revisions are its states."""
+        return self.types.get(timeline.get("type", 0)) == "resource"
+
     def names(self, timeline: JsonObject) -> dict[str, str]:
         """The names of a timeline and of those above it, by the labels of their types."""
         names: dict[str, str] = {}
@@ -214,23 +218,17 @@ def _unpacked(packed: bytes, place: str) -> bytes:
 
 def _records(file: _File, source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     index = others = unknown = 0
-    cluster: str | None = None
+    _check_cluster(file, source.name)
     for key, timeline in sorted(file.timelines.items()):
-        revisions = file.items.get(timeline.get("items", 0), [])
-        names = file.names(timeline)
-        if not revisions:
-            continue
-        if file.types.get(timeline.get("type", 0)) != "resource":
+        items = timeline.get("items", 0)
+        revisions = file.items.get(items, [])
+        if not file.is_resource(timeline):
             others += len(revisions)
             continue
-        own = names.get("k8sCluster", "")
-        if cluster is not None and own != cluster:
-            raise InputError(
-                f"the file tells of several clusters, {cluster!r} and {own!r}",
-                place=source.name,
-                cure="export them one by one",
-            )
-        cluster = own
+        if items and items not in file.items:
+            place = f"{source.name}:{key}"
+            notes.refuse(InputError(f"the revisions {items} are in no chunk", place=place))
+        names = file.names(timeline)
         version = ""
         for turn, revision in enumerate(revisions):
             index += 1
@@ -253,6 +251,21 @@ def _records(file: _File, source: ByteSource, number: int, notes: Notes) -> Iter
         notes.pass_over(source.name, "revisions of subresources, conditions and containers", others)
     if unknown:
         notes.pass_over(source.name, "revisions that KHI concluded without a body", unknown)
+
+
+def _check_cluster(file: _File, name: str) -> None:
+    """Raise InputError if objects of several clusters are in the file, which then mix."""
+    clusters: set[str] = set()
+    for timeline in file.timelines.values():
+        if file.is_resource(timeline) and file.items.get(timeline.get("items", 0)):
+            clusters.add(file.names(timeline).get("k8sCluster", ""))
+    if len(clusters) > 1:
+        first, second, *_ = sorted(clusters)
+        raise InputError(
+            f"the file tells of several clusters, {first!r} and {second!r}",
+            place=name,
+            cure="export them one by one",
+        )
 
 
 def _record(
