@@ -214,7 +214,7 @@ def _bundled_rules(reader: BundleReader) -> Rules:
 def _bundle_notes(bundle: BundleImport) -> Iterator[str]:
     if bundle.protected:
         yield (
-            f"{bundle.protected} values of Secrets were in plain text and are now encrypted; "
+            f"{bundle.protected} values of Secrets were in plain text and are now protected; "
             "from the first of them on, the events have other hashes than in the bundle"
         )
     if bundle.keys:
