@@ -40,7 +40,8 @@ def watch_over(
     As events arrive, decisions of redra and allocations of any scheduler are made again, invariants
     are checked, and known defects are looked for. Each finding is printed once, on one line (as
     JSON with -o json). The findings are those of `redra verify` and `redra scan` for the same
-    history. The exit code is 1 if a rule is broken or a known defect occurs.
+    history, except that a gap recorded later makes a finding of `redra verify` unsure. The exit
+    code is 1 if a rule is broken or a known defect occurs.
     """
     from app.bootstrap import process_settings
     from app.bootstrap.pacing import overseeing
