@@ -111,7 +111,6 @@ class Proposals:
             return
         group = self.group_of(sides, again)
         pod = self._recorded.keys.get(group) or again.keys.get(group)
-        only = list(sides.facts())
         if pod is not None and pod.resource == "pods":
             yield from self._of_pod(sides, again, group, pod)
         if key.resource == "devicetaintrules":
@@ -129,7 +128,7 @@ class Proposals:
                     target=key.name,
                 )
         for claim in self._claims_of(sides, key, again):
-            if all(isinstance(fact, _ENDINGS) for fact in only):
+            if self._is_of_end(sides, claim, again):
                 if self._returns(claim):
                     yield Hypothesis(
                         reason=Reason.RACE,
@@ -138,6 +137,33 @@ class Proposals:
                         target=claim,
                     )
                 yield from _orders(claim)
+
+    def _is_of_end(self, sides: Sides, claim: ObjectKey, again: Trace) -> bool:
+        """Whether an act that ends the claim is what differs, or came before what differs."""
+        only = list(sides.facts())
+        if only:
+            return all(isinstance(fact, _ENDINGS) for fact in only)
+        both = (self._recorded, again)
+        match sides.aspect:
+            case Aspect.WRITES | Aspect.ORDER:
+                # Both sides have the same writes in another order.
+                steps = (
+                    step
+                    for trace in both
+                    for step in (*trace.writes.get(sides.uid, ()), *trace.of_pod.get(sides.uid, ()))
+                )
+                return any(step.key == claim and _has(step, *_ENDINGS) for step in steps)
+            case Aspect.DEVICES:
+                pairs = enumerate(zip(sides.recorded, sides.again, strict=False))
+                same = min(len(sides.recorded), len(sides.again))
+                first = next((number for number, (one, two) in pairs if one != two), same)
+                theirs, ours = (_ends_before(trace, sides.uid, first) for trace in both)
+                return theirs != ours
+            case Aspect.FINAL:
+                theirs, ours = (_ends_before(trace, sides.uid, None) for trace in both)
+                return theirs != ours
+            case _:
+                return False
 
     def _returns(self, claim: ObjectKey) -> bool:
         """Whether the recorded scheduler took a reservation of the claim back."""
@@ -285,8 +311,21 @@ def _orders(claim: ObjectKey) -> Iterator[Hypothesis]:
         yield Hypothesis(reason=Reason.RACE, detail=detail, field=name, target=claim)
 
 
-def _has(step: Step, type_: type) -> bool:
-    return any(isinstance(fact, type_) for fact in step.facts)
+def _ends_before(trace: Trace, claim: str, number: int | None) -> list[Fact]:
+    """The facts about the end of a claim before its allocation of this number, or all of them."""
+    given = trace.allocations.get(claim, ())
+    until = given[number].revision if number is not None and number < len(given) else None
+    return [
+        fact
+        for step in trace.writes.get(claim, ())
+        if until is None or step.revision < until
+        for fact in step.facts
+        if isinstance(fact, _ENDINGS)
+    ]
+
+
+def _has(step: Step, *types: type) -> bool:
+    return any(isinstance(fact, types) for fact in step.facts)
 
 
 def _all(facts: Iterator[Fact], *types: type) -> bool:

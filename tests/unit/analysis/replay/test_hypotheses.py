@@ -3,13 +3,16 @@
 The table has a row per sentence of "Classes of differences" in docs/explanation/decide.md.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
 from app.adapters import schemas
 from app.analysis.replay import facts
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.hypotheses import Hypothesis, Proposals
-from app.analysis.replay.traces import Step, Trace
+from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.analysis.replay.variants import Variant
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import Instant
@@ -204,6 +207,90 @@ def test_order_of_a_pods_writes_is_about_its_claims() -> None:
     ended = (step(CLAIM, RELEASED),)
     assert proposed(Aspect.ORDER, theirs=ended) == ENDS
     assert proposed(Aspect.CONDITIONS, theirs=ended) == []
+
+
+def of_claim(
+    aspect: Aspect, theirs: tuple[Sequence[facts.Fact], ...], ours: tuple[Sequence[facts.Fact], ...]
+) -> list[str]:
+    """The orders that are tried for a claim with these writes, one after the other.
+
+    Only the traces have the writes, as where devices or the objects at the end are compared, or
+    where both sides have the same writes in another order.
+    """
+    recorded, again = pair = traces()
+    for trace, writes in zip(pair, (theirs, ours), strict=True):
+        for number, what in enumerate(writes):
+            made = replace(step(CLAIM, *what), revision=number)
+            trace.writes["claim"].append(made)
+            trace.of_pod["pod"].append(made)
+            for given in what:
+                if isinstance(given, facts.Allocated):
+                    trace.allocations["claim"].append(
+                        AllocationStep(
+                            revision=number,
+                            time=made.time,
+                            key=CLAIM,
+                            uid="claim",
+                            pod="pod",
+                            devices=given.devices,
+                            allocation={"devices": list(given.devices)},
+                        )
+                    )
+    answers = [[each.allocation for each in trace.allocations["claim"]] for trace in pair]
+    uid = "pod" if aspect is Aspect.ORDER else "claim"
+    sides = Sides(aspect=aspect, uid=uid, recorded=answers[0], again=answers[1])
+    orders = {name for _, name, _ in ENDS}
+    made = [each.field for each in Proposals(recorded).local(sides, again)]
+    return [name for name in made if name in orders]
+
+
+A, B = (facts.Allocated((f"r: p/{name}",)) for name in "ab")
+ORDERS = [name for _, name, _ in ENDS]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "expected"),
+    [
+        (((A,),), ((B,),), []),
+        (((A,), (RELEASED,)), ((B,), (RELEASED,)), []),
+        (((A,),), ((B,), (RELEASED,), (facts.Removed(),)), []),
+        (((A,),), (), []),
+        (((facts.Removed(),),), ((A,), (facts.Removed(),)), ORDERS),
+        (((A,), (RELEASED,), (B,)), ((A,),), ORDERS),
+        (((A,), (RELEASED,), (B,)), ((A,), (RELEASED,), (A,)), []),
+        (((A,), (UNRESERVED, RELEASED), (B,)), ((A,), (RELEASED,), (A,)), ORDERS),
+    ],
+)
+def test_devices_differ_for_the_end_of_a_claim_only_where_that_differs_before(
+    theirs, ours, expected
+) -> None:
+    """What comes after an allocation cannot be why it differs."""
+    assert of_claim(Aspect.DEVICES, theirs, ours) == expected
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "expected"),
+    [
+        (((A,),), ((B,),), []),
+        (((A,), (RELEASED,)), ((B,), (RELEASED,)), []),
+        (((A,), (RELEASED,)), ((A,),), ORDERS),
+    ],
+)
+def test_claim_at_the_end_differs_for_its_end_only_where_that_differs(
+    theirs, ours, expected
+) -> None:
+    assert of_claim(Aspect.FINAL, theirs, ours) == expected
+
+
+@pytest.mark.parametrize("aspect", [Aspect.WRITES, Aspect.ORDER])
+@pytest.mark.parametrize(
+    ("theirs", "expected"), [((RELEASED, RESERVED), ORDERS), ((A, RESERVED), [])]
+)
+def test_order_of_the_same_writes_is_one_of_ends_where_a_claim_ends(
+    aspect: Aspect, theirs: tuple[facts.Fact, ...], expected: list[str]
+) -> None:
+    writes = tuple((fact,) for fact in theirs)
+    assert of_claim(aspect, writes, writes[::-1]) == expected
 
 
 @pytest.mark.parametrize("writer", ["", "scheduler"])
