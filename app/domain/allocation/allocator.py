@@ -111,6 +111,11 @@ class _Attempt:
     key: object
     like: LikeNodes | None
 
+    def forget_if_grown(self) -> None:
+        """Ends remembering once a request has grown: answers then depend on the nodes before."""
+        if self.builder.has_grown:
+            self.key = self.like = None
+
 
 class Allocator:
     """Allocates the claims of one pod, node by node, on one state of the cluster.
@@ -227,6 +232,7 @@ class Allocator:
                     steps=stop.steps,
                     timed_out=True,
                 )
+            attempt.forget_if_grown()
             results = outcome.results
             known = Found(picks=None if results is None else picks_of(results), steps=outcome.steps)
             if attempt.like is not None:

@@ -14,9 +14,13 @@ from app.domain.values.quantity import Format, Quantity
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Requested:
-    """An amount that a claim requests. `may_grow` is true for an amount in decimal form."""
+    """An amount that a claim requests. `may_grow` is true for an amount in decimal form.
+
+    `has_grown` is true once it differs from what the claim requests.
+    """
 
     amount: Quantity
+    has_grown: bool = False
 
     @property
     def may_grow(self) -> bool:
@@ -25,6 +29,7 @@ class Requested:
 
     def grow(self, by: int) -> None:
         """Adds nanos to the amount in place (quirk q20)."""
+        self.has_grown = True
         nanos = self.amount.nanos + by
         self.amount = Quantity(
             nanos=nanos,

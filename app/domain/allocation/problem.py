@@ -192,6 +192,15 @@ class ProblemBuilder:
                 row.candidates |= row.tight
         return problem
 
+    @property
+    def has_grown(self) -> bool:
+        """Whether a search of this attempt has enlarged a requested amount (quirk q20)."""
+        return any(
+            requested.has_grown
+            for amounts in self._requested.values()
+            for requested in amounts.values()
+        )
+
     def _empty(self, view: NodeView) -> Problem:
         multi, consuming = _shape(view, consumable=self._consumable)
         dedicated, held = self.in_use(view)

@@ -4,8 +4,8 @@ An answer is a function of the claims' signature (all parts of the plans except 
 appear in texts), the view of the node, and the allocated devices in its pools. Views are compared
 by identity, allocated devices by the stamps of the pools, so an earlier answer is reused until one
 of these changes. Three kinds of answers are not remembered: errors (their texts name claims),
-answers with requests that have grown (q20), and answers of nodes on which the available counters
-depend on the order of queries (q3, q12).
+answers with requests that may grow or have grown on an earlier node (q20), and answers of nodes on
+which the available counters depend on the order of queries (q3, q12).
 """
 
 from collections.abc import Sequence

@@ -117,3 +117,25 @@ def test_answer_of_a_node_that_reads_counters_of_another_first_is_not_remembered
     assert answers("part", "whole") == [None, [["r: whole-1", "r: whole-2"]]]
     assert answers("whole", "part") == [None, None]
     assert answers("part", "whole") == [None, [["r: whole-1", "r: whole-2"]]]
+
+
+def test_answer_to_a_request_that_grew_on_another_node_is_neither_remembered_nor_recalled() -> None:
+    """1.5Gi are 3.5Gi after the node with a policy was asked. Parity: allocator.md 16, Q20."""
+    ruled = {"value": "10Gi", "requestPolicy": {"default": "1Gi"}}
+    shared = device("s", allowMultipleAllocations=True, capacity={"memory": ruled})
+    slices = [resource_slice("s", shared, node="shared", pool="shared")]
+    for name in ("one", "two"):
+        plain = [device(each, capacity={"memory": {"value": "2Gi"}}) for each in "pq"]
+        slices.append(resource_slice(name, *plain, node=name, pool=name))
+    inventory, state = Inventory.of_slices(slices), AllocatedState()
+    half = {"requests": {"memory": "1.5Gi"}}
+    claims = [claim(request("r0"), request("r1", 1, capacity=half))]
+
+    def answers(*names: str) -> list:
+        asked = allocator(inventory, state)
+        return [taken(asked.allocate(node(name), claims)) for name in names]
+
+    both, fits = [["r0: s", "r1: s"]], [["r0: p", "r1: q"]]
+    assert answers("shared", "one", "two") == [both, None, None]
+    assert answers("one", "two") == [fits, fits]
+    assert answers("one", "shared", "two", "one") == [fits, both, None, None]
