@@ -3,6 +3,7 @@
 import errno
 import ipaddress
 import os
+import re
 import secrets
 import socket
 import ssl
@@ -25,6 +26,7 @@ LOCAL_TOKEN = "local"  # noqa: S105 - not a secret: it names who asks, on loopba
 """The token in the kubeconfig of a server without authentication; clients require a token."""
 
 _TEXT_MAX = 4 * 1024 * 1024
+_PORT = re.compile(r"[0-9]{1,5}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +145,7 @@ def parse_address(text: str) -> Address:
     """Host and port of a listen address. Raises InputError."""
     host, colon, port = text.rpartition(":")
     host = host.strip("[]")
-    if not colon or not host or not port.isdigit() or int(port) > 65_535:
+    if not colon or not host or not _PORT.fullmatch(port) or int(port) > 65_535:
         raise InputError(
             f"{text!r} is not an address", place="--listen", cure="write it as 127.0.0.1:8080"
         )

@@ -27,6 +27,7 @@ _PROGRAM = re.compile(r"\b(?:kubectl|oc|k)\b")
 _GET = re.compile(r"(?<![\w-])get\s+(?:-\S+\s+)*+(?P<name>[a-z][\w.,-]*)")
 _COMMAND_NAMESPACE = re.compile(r"(?:\s-n[ =]?|--namespace[ =])(?P<name>[a-z0-9-]+)")
 _ROW_NAME = re.compile(r"[a-z0-9][a-z0-9.:/_-]*")
+_COUNT = re.compile(r"[0-9]{1,9}")
 _NONE = ("<none>", "<unset>", "<unknown>", "")
 _PHASES = {
     "Pending": "Pending",
@@ -226,7 +227,7 @@ def _event(row: dict[str, str], namespace: str) -> JsonObject | None:
     component, _, host = row.get("SOURCE", "").partition(", ")
     if component:
         event["source"] = {"component": component, **({"host": host} if host else {})}
-    if row.get("COUNT", "").isdigit():
+    if _COUNT.fullmatch(row.get("COUNT", "")):
         event["count"] = int(row["COUNT"])
     return event
 

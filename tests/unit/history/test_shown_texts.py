@@ -157,6 +157,15 @@ def test_wide_table_of_events_names_them(tmp_path):
     assert event["involvedObject"]["fieldPath"] == "spec.containers{c}"
 
 
+def test_cell_that_is_no_count_gives_none(tmp_path):
+    text = (
+        "LAST SEEN   TYPE     REASON   OBJECT   MESSAGE   COUNT   NAME\n"
+        "9m          Normal   Pulled   pod/p    got it    ²       p.1\n"
+    )
+    records, _ = read(tmp_path, text)
+    assert "count" not in records[0].object
+
+
 def test_folder_of_texts_is_read_the_same(tmp_path):
     (tmp_path / "letter.txt").write_text(SHOWN["a letter that quotes"])
     with open_history([tmp_path], ReadOptions()) as history:
