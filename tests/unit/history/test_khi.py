@@ -113,6 +113,27 @@ def test_principal_that_is_not_known_is_no_user(tmp_path):
     assert Loss.NO_ACTOR in record.losses
 
 
+@pytest.mark.parametrize("subresource", ["binding", "eviction"])
+def test_binding_and_eviction_are_gaps_of_the_pod_until_its_next_state(tmp_path, subresource):
+    file = KhiFile()
+    file.revision(pod(rv=3))
+    at = "2026-01-02T03:04:06Z"
+    file.revision(pod(), subresource=subresource, at=at, principal="scheduler")
+    file.revision(pod(rv=5), verb="patch", at="2026-01-02T03:04:07Z")
+    file.revision(pod(rv=5), verb="delete", subresource=subresource, at="2026-01-02T03:04:08Z")
+    records, lost, left_out = read(tmp_path, file.content())
+    assert [(record.op, record.name) for record in records] == [
+        (Op.ADDED, "web"),
+        (Op.GAP, "web"),
+        (Op.MODIFIED, "web"),
+    ]
+    gap = records[1]
+    assert (gap.actor.user, gap.subresource, gap.object) == ("scheduler", subresource, None)
+    assert gap.message == f"create {subresource}: the body was not recorded"
+    assert lost == []
+    assert left_out == [("inspection.khi", "revisions of subresources, conditions and containers")]
+
+
 @pytest.mark.parametrize("kind", ["Status", "DeleteOptions"])
 def test_answer_in_the_place_of_a_body_is_no_object(tmp_path, kind):
     file = KhiFile()

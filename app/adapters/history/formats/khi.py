@@ -45,6 +45,10 @@ _DELETED, _PARTIAL = 2, 3
 _NO_NAMESPACE = "cluster-scope"
 _NO_PRINCIPAL = "N/A"
 _CREATE = "create"
+_UPON_PODS = ("binding", "eviction")
+"""Subresources whose creation changes a pod."""
+_OF_A_CHANGE = ("at", "principal", "verb")
+
 _ANSWERS = (*kinds.NOT_OBJECTS, "DeleteOptions")
 """The kinds of bodies that are no state of an object."""
 
@@ -219,6 +223,7 @@ def _unpacked(packed: bytes, place: str) -> bytes:
 def _records(file: _File, source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     index = others = unknown = 0
     _check_cluster(file, source.name)
+    upon_pods = _changes_of_pods(file)
     for key, timeline in sorted(file.timelines.items()):
         items = timeline.get("items", 0)
         revisions = file.items.get(items, [])
@@ -229,6 +234,9 @@ def _records(file: _File, source: ByteSource, number: int, notes: Notes) -> Iter
             place = f"{source.name}:{key}"
             notes.refuse(InputError(f"the revisions {items} are in no chunk", place=place))
         names = file.names(timeline)
+        if key in upon_pods:
+            others -= len(upon_pods[key])
+            revisions = sorted([*revisions, *upon_pods[key]], key=_moment)
         version = ""
         for turn, revision in enumerate(revisions):
             index += 1
@@ -251,6 +259,29 @@ def _records(file: _File, source: ByteSource, number: int, notes: Notes) -> Iter
         notes.pass_over(source.name, "revisions of subresources, conditions and containers", others)
     if unknown:
         notes.pass_over(source.name, "revisions that KHI concluded without a body", unknown)
+
+
+def _changes_of_pods(file: _File) -> dict[int, list[JsonObject]]:
+    """The creations of bindings and evictions, by the id of the pod's timeline, without bodies.
+
+    No state of the pod shows them before its next write, so each is a gap.
+    """
+    changes: dict[int, list[JsonObject]] = {}
+    for timeline in file.timelines.values():
+        names = file.names(timeline)
+        name = names.get("subresource", "")
+        if name not in _UPON_PODS or names.get("kind") != "pod":
+            continue
+        for revision in file.items.get(timeline.get("items", 0), []):
+            if file.verbs.get(revision.get("verb", 0), "").lower() == _CREATE:
+                bare = {part: revision[part] for part in _OF_A_CHANGE if part in revision}
+                changes.setdefault(timeline.get("parent", 0), []).append({**bare, "upon": name})
+    return changes
+
+
+def _moment(revision: JsonObject) -> tuple[int, int]:
+    at = revision.get("at", {})
+    return at.get("seconds", 0), at.get("nanos", 0)
 
 
 def _check_cluster(file: _File, name: str) -> None:
@@ -317,6 +348,8 @@ def _record(
     actor = Actor(user=principal) if has_user else None
     kept = tuple(loss for loss in record.losses if loss is not Loss.NO_ACTOR or actor is None)
     record = msgspec.structs.replace(record, actor=actor, verb=verb, losses=kept)
+    if subresource := revision.get("upon", ""):
+        record = msgspec.structs.replace(record, subresource=subresource)
     return record if has_body else _without_body(record)
 
 
@@ -333,7 +366,8 @@ def _without_body(record: Record) -> Record:
         object=None,
         object_quality=Quality.IDENTITY,
         losses=(Loss.GAP, Loss.METADATA_ONLY),
-        message=f"{record.verb or 'change'}: the body was not recorded",
+        message=f"{record.verb or 'change'} {record.subresource}".rstrip()
+        + ": the body was not recorded",
     )
 
 
