@@ -14,7 +14,7 @@ class Behaviour:
     """A behaviour by its number, such as `Q1`, in words.
 
     `releases` are the profiles that have it by default. `is_on` is its state in the history; None
-    for a behaviour without a switch, which every release has.
+    for a behaviour without a switch.
     """
 
     number: str

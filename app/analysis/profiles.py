@@ -67,12 +67,13 @@ WITHOUT_SWITCH = {
     "c13": "A claim that was allocated without a time keeps its second pod away for ever",
     "c14": "The 257th consumer of a claim fails at the write, endlessly",
     "c18": "A pod that names one claim twice is never bound",
-    "c19": "A slice written again without `timeAdded` starts tolerated times anew",
+    "c19": "A slice written again without timeAdded starts tolerated times anew",
     "c20": 'The Event "Cancelling deletion" comes after the eviction',
     "c21": "A rule deleted and made again, seen as one update, has no immediate status",
     "c23": "The reservation for a finished pod of a claim that is being deleted is refused again "
-    "and again",
-    "q19": "If attributes `x` and `<driver>/x` exist, upstream's selectors see either of them",
+    "and again (only with C8)",
+    "q19": "If two attributes x and DRIVER/x exist, upstream's selectors see either of them; here "
+    "they see the second",
 }
 """The behaviours with a number that no switch changes, in the same words."""
 

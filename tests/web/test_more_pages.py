@@ -99,7 +99,7 @@ async def test_pace_page_has_the_pods_of_the_json(seed):
         answer = await server.get(f"{JSON}/pace")
         root = await page(server, f"{UI}/pace")
         names = [
-            row.one("span", "name").text for row in root.all("table", "stack")[0].all("tr")[1:]
+            row.one("span", "name").text for row in root.all("table", "stack")[-1].all("tr")[1:]
         ]
         assert names == [f"{one['namespace']}/{one['name']}" for one in answer["pods"]]
         steps = root.all("table")[0].one("tbody").all("tr")

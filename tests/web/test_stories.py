@@ -109,6 +109,18 @@ def test_pages_work_without_script_and_fit_a_telephone(story):
             assert page.evaluate("document.documentElement.scrollWidth") <= 400, part
 
 
+@pytest.mark.parametrize("width", [390, 800, 1280])
+def test_no_table_is_cut(story, width):
+    with story.page(viewport={"width": width, "height": 900}) as page:
+        for address in ("/ui/", *(f"/ui/h/default/{part}" for part in PARTS)):
+            page.goto(f"{story.url}{address}")
+            cut = page.eval_on_selector_all(
+                ".scroll", "all => all.filter(one => one.scrollWidth > one.clientWidth)"
+                ".map(one => one.getAttribute('aria-label'))",
+            )  # fmt: skip
+            assert not cut, address
+
+
 def test_page_follows_its_history_until_it_is_scrubbed_back(story):
     with story.page() as page:
         page.goto(f"{story.url}/ui/h/default/timeline?kind=PodCreated")

@@ -83,7 +83,7 @@ def notes_of(report: Rehearsal) -> list[str]:
             notes.append(f"known defects {word}: {listing} (`redra profiles {numbers[0]}`)")
         elif numbers:
             notes.append(f"known defects {word}:")
-            notes += [f"  {number}: {profiles.WORDS[number]}" for number in numbers]
+            notes += [f"  {number.upper()}: {profiles.WORDS[number]}" for number in numbers]
     return [*notes, *_unsure(report)]
 
 

@@ -27,8 +27,20 @@ def page(
         parameters=parameters,
         report=report,
         head=text.subject_of(report) if report is not None else "",
-        notes=text.notes_of(report) if report is not None else (),
+        notes=_grouped(text.notes_of(report)) if report is not None else (),
         reasons=reasons,
         open_depth=OPEN_DEPTH,
         open_size=why.OPEN_SIZE,
     )
+
+
+def _grouped(lines: Sequence[str]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The notes, each with the defects that it lists: number and words of indented lines."""
+    groups: list[tuple[str, list[tuple[str, str]]]] = []
+    for line in lines:
+        if line.startswith(" ") and groups:
+            number, _, words = line.strip().partition(": ")
+            groups[-1][1].append((number, words))
+        else:
+            groups.append((line, []))
+    return groups
