@@ -1478,7 +1478,7 @@ MESSAGES = [
     ),
     (
         a_new_generation_has_its_own_counters,
-        "device gpu.example.com/p/b is allocated and is published no more",
+        "device gpu.example.com/p/b is allocated but no longer published",
     ),
     (a_device_that_never_was, "device gpu.example.com/p/b is in no slice"),
     (a_device_that_had_just_gone, "device gpu.example.com/p/b went away just before"),
