@@ -29,6 +29,10 @@ _replace = msgspec.structs.replace
 OLDER_FORMS = ("only one of `sharedCounters` or `devices` is allowed",)
 """Rules that releases before 1.35 do not have; a manifest that breaks only these is accepted."""
 
+_CLEANED = ("metadata.ownerReferences", "metadata.namespace")
+"""Fields of which people remove parts from a copied object, such as the uid of an owner, and what
+kubectl sets or leaves out itself. Nothing is read from them that would have to be right."""
+
 
 def admitted(
     record: Record, tree: JsonObject, kind: Kind, rules: Rules, present: Instant
@@ -49,7 +53,9 @@ def admitted(
         raise InputError(problem.message, place=record.place, cure="correct the manifest") from (
             problem
         )
-    refused = metadata.check(kind, stored)
+    refused = [
+        error for error in metadata.check(kind, stored) if not error.path.startswith(_CLEANED)
+    ]
     refused += rules.validate_create(kind, stored, rules.context(UnknownCluster(), now))
     errors = [error for error in refused if error.detail not in OLDER_FORMS]
     if errors:

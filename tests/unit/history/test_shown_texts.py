@@ -229,6 +229,22 @@ def test_variables_of_a_script_are_no_names(tmp_path):
     assert "metadata.name: Invalid value" in lost.problem
 
 
+def test_parts_of_metadata_that_people_remove_from_a_copy_are_no_damage(tmp_path):
+    """kubectl itself leaves out a namespace where the kind has none."""
+    owner = "ownerReferences:\n  - {apiVersion: v1, kind: Node, name: worker, uid: ''}\n  name: one"
+    role = (
+        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n"
+        "metadata: {name: reader, namespace: shop}\nrules: []\n"
+    )
+    options = ReadOptions(rules=rules.rules_for(profile.from_settings({})))
+    path = tmp_path / "copied.yaml"
+    path.write_text(CLAIM.replace("name: one", owner) + role)
+    with open_history([path], options) as history:
+        names = [(record.kind, record.name) for record in history.records()]
+        assert history.refusals == ()
+    assert names == [("ResourceClaim", "one"), ("ClusterRole", "reader")]
+
+
 def test_damage_is_the_reason_where_nothing_else_is_in_a_text(tmp_path):
     """The line within the document is that of the file."""
     text = (
