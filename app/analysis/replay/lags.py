@@ -47,7 +47,10 @@ class Waits:
         self._sent = [sent for sent, _ in known]
         self._made = [made for _, made in known]
         instants = sorted(writes)
-        self._busy = _busy_since(sorted((*instants, *self._sent)))
+        requests = sorted((*instants, *self._sent))
+        self._busy = _busy_since(requests, tolerances.TABLE.near)
+        # What was sent before the recording began is unknown.
+        self._resumed = _busy_since(requests, tolerances.TABLE.reported_before)[1:]
         self._writes, self._since = _empty_since(instants)
         if self._is_slower():
             self._writes, self._since = [], []
@@ -76,9 +79,13 @@ class Waits:
         """The earliest instant at which the request sent at this one may have been made.
 
         The limit is unknown here. It passes requests in order, so none was made before one that was
-        sent earlier, and none waits longer than `reported_before`.
+        sent earlier, and none waits longer than `reported_before`. While nothing is sent for as
+        long, none waits: a limit that slow would make the next one wait longer.
         """
         earliest = Instant(sent - tolerances.TABLE.reported_before)
+        if number := bisect_right(self._resumed, sent):
+            first = self._resumed[number - 1] - tolerances.TABLE.overtaken_by
+            earliest = Instant(max(earliest, first))
         index = bisect_left(self._sent, sent)
         if not index:
             return earliest
@@ -141,12 +148,12 @@ def in_order(pairs: Iterable[tuple[Instant, Instant]]) -> list[tuple[Instant, In
     return chosen
 
 
-def _busy_since(writes: list[Instant]) -> list[Instant]:
-    """The instants of the first writes after pauses, which are gaps longer than `near`."""
+def _busy_since(writes: list[Instant], pause: int) -> list[Instant]:
+    """The instants of the first write and of the first ones after pauses longer than this."""
     return [
         sent
         for before, sent in zip([None, *writes], writes, strict=False)
-        if before is None or sent - before > tolerances.TABLE.near
+        if before is None or sent - before > pause
     ]
 
 

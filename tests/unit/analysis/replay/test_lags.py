@@ -129,3 +129,11 @@ def test_earliest_instant_of_a_request_holds_whatever_the_limit_is(rate, burst):
         assert waits.longest(request) <= made[number]
         assert request - waits.longest(request) <= tolerances.TABLE.reported_before
     assert waits.longest(writes[-2]) >= pairs[-2][1] - tolerances.TABLE.overtaken_by
+
+
+def test_request_after_a_pause_did_not_wait_whatever_the_limit_is():
+    """A limit that makes one request wait makes those before it wait, too."""
+    refused, placed = Instant(10 * SECOND), Instant(200 * SECOND)
+    waits = Waits([(refused, refused)], [refused, placed, Instant(placed + SECOND)])
+    for request in (placed, Instant(placed + SECOND)):
+        assert waits.longest(request) == placed - tolerances.TABLE.overtaken_by
