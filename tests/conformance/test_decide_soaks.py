@@ -12,6 +12,7 @@ from app.bootstrap import process_settings, replays, stores
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import InputError
 from app.domain.objects.profile import Profile
+from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant
 from tests import draws
 from tests.cluster import DRIVER, Cluster
@@ -400,3 +401,48 @@ async def test_placement_whose_writes_waited_is_tried_from_the_time_that_the_pod
     report = await decided(cluster, {nominated.revision: late}, tmp_path)
     assert {each.reason for each in report.differences} == {reason}
     assert any(each.aspect is Aspect.NODES for each in report.differences)
+
+
+async def test_placements_that_waited_together_were_decided_one_after_the_other(tmp_path):
+    """The second got what the first had left; when its requests were sent, that was gone."""
+
+    def slowly(_pod, now):
+        return Instant(now + 2_100 * MILLI), Instant(now + 2_200 * MILLI)
+
+    profile = Profile(version=RELEASE, gates=dict.fromkeys(GATES, True))
+    cluster = Cluster(profile, ControllerOptions(bind_delay=slowly))
+    cluster.node()
+    cluster.device_class()
+    offered = cluster.slice()
+    cluster.template()
+    cluster.pod("too-large", requests={"cpu": "1000"})
+    cluster.wait(1)
+    names = ("pod", "second")
+    for name in names:
+        cluster.pod(name, template="gpu")
+        cluster.settle()
+    nominated = [
+        each for each in cluster.line.events
+        if each.key.name in names and json_tree.text(each.object, "status", "nominatedNodeName")
+    ]  # fmt: skip
+    assert [each.key.name for each in nominated] == list(names)
+    cluster.wait(1)
+    cluster.update("resourceslices", _without_the_last_device(offered))
+    cluster.wait(15)
+    assert [cluster.must("pods", name)["spec"]["nodeName"] for name in names] == ["n1", "n1"]
+    late = {
+        each.revision: Late(at=Instant(each.stamp.time + (2_000 + 8 * number) * MILLI))
+        for number, each in enumerate(nominated)
+    }
+    report = await decided(cluster, late, tmp_path)
+    assert {each.reason for each in report.differences} == {Reason.TIMING}
+    assert {each.detail for each in report.differences} == {
+        "the scheduler's client had a lower limit, and all its requests for placements may have "
+        "waited longer"
+    }
+
+
+def _without_the_last_device(offered):
+    spec = offered["spec"]
+    pool = {**spec["pool"], "generation": spec["pool"]["generation"] + 1}
+    return {**offered, "spec": {**spec, "pool": pool, "devices": spec["devices"][:-1]}}

@@ -84,6 +84,8 @@ class Hypothesis:
                 return replace(variant, switches=switches, resyncs=True, released_first=first)
             case "is_paced":
                 return replace(variant, is_paced=True)
+            case "is_limited":
+                return replace(variant, is_limited=True)
             case names:
                 added = {name: getattr(variant, name) | {self.target} for name in names.split("+")}
                 return replace(variant, **added)
@@ -187,7 +189,8 @@ class Proposals:
                 target=self._reserved_again(sides),
             )
         yield from self._attempts(sides, uid)
-        if sides.aspect in (Aspect.NODES, Aspect.DEVICES) and sides.recorded:
+        is_placed_otherwise = sides.aspect in (Aspect.NODES, Aspect.DEVICES) and sides.recorded
+        if is_placed_otherwise:
             yield Hypothesis(
                 reason=Reason.TIMING,
                 detail="the pod was tried earlier, and the requests for it waited longer",
@@ -236,6 +239,18 @@ class Proposals:
                 field="unsynced",
                 target=key,
             )
+        if is_placed_otherwise or self._is_refusal(sides):
+            yield Hypothesis(
+                reason=Reason.TIMING,
+                detail="the scheduler's client had a lower limit, and all its requests for "
+                "placements may have waited longer",
+                field="is_limited",
+            )
+
+    def _is_refusal(self, sides: Sides) -> bool:
+        """Whether the conditions of the pod differ in failed attempts alone."""
+        only = list(sides.facts()) if sides.aspect is Aspect.CONDITIONS else []
+        return bool(only) and all(is_failed_attempt(fact) for fact in only)
 
     def _is_report_in_vain(self, sides: Sides, uid: str) -> bool:
         """Whether only this side has the last conditions of a pod that went soon afterwards."""

@@ -57,6 +57,7 @@ class Variant:
       make them those of attempts that a repeated report shows.
     - `waited`: pods whose placement may have waited longer than the client's usual limit makes it
       wait, as far as the order of requests allows.
+    - `is_limited`: the same for all placements: the client's limit was lower than the usual one.
     - `skipped`: pods that are tried between the two revisions of their removal.
     - `untried`: pods that are tried only when the recording shows it.
     - `held`: pods that are not tried before an instant.
@@ -89,6 +90,7 @@ class Variant:
     tried: frozenset[PodUid] = frozenset()
     apart: frozenset[PodUid] = frozenset()
     waited: frozenset[PodUid] = frozenset()
+    is_limited: bool = False
     skipped: frozenset[PodUid] = frozenset()
     untried: frozenset[PodUid] = frozenset()
     held: frozenset[tuple[PodUid, Instant]] = frozenset()

@@ -342,8 +342,9 @@ class Prover:
             *self._proposals.local(root, self._again),
         ):
             variant = hypothesis.on(self._variant)
-            until = self._races.settled_by(root, self._again)
-            _, left = await self._differences(variant, until)
+            if variant == self._variant:
+                continue
+            _, left = await self._differences(variant, self._races.settled_by(root, self._again))
             if root.key in left:
                 continue
             again, left = await self._differences(variant)

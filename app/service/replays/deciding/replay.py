@@ -133,7 +133,7 @@ class Runs:
             self.writers.names,
             self.recording.removed,
             apart=variant.apart,
-            waited=variant.waited,
+            waited=self.recording.trace.keys.keys() if variant.is_limited else variant.waited,
         )
         return pace
 

@@ -100,6 +100,7 @@ def test_condition_that_only_its_instant_gives_to_an_attempt_may_be_of_another_o
 
 
 TRIES = [("timing", "tried", "pod"), ("timing", "tried+repeated", "pod")]
+LIMITED = ("timing", "is_limited", None)
 ENDS = [
     ("race", name, CLAIM)
     for name in ("collected_last", "collected_first", "released_last", "released_first")
@@ -109,15 +110,15 @@ ENDS = [
 @pytest.mark.parametrize(
     ("theirs", "ours", "expected"),
     [
-        ((FAILED,), (), TRIES),
-        ((TRIED,), (), TRIES),
-        ((FAILED,), (FAILED,), [("race", field, uid) for _, field, uid in TRIES]),
-        ((IN_FLIGHT,), (), [("in flight", field, uid) for _, field, uid in TRIES]),
-        ((SKIPPED,), (), [("timing", "skipped", "pod")]),
-        ((SKIPPED, FAILED), (), [("timing", "skipped", "pod"), *TRIES]),
-        ((), (FAILED,), [("timing", "untried", "pod")]),
-        ((), (TRIED, FAILED), [("timing", "untried", "pod")]),
-        ((), (IN_FLIGHT,), [("in flight", "untried", "pod")]),
+        ((FAILED,), (), [*TRIES, LIMITED]),
+        ((TRIED,), (), [*TRIES, LIMITED]),
+        ((FAILED,), (FAILED,), [*(("race", field, uid) for _, field, uid in TRIES), LIMITED]),
+        ((IN_FLIGHT,), (), [*(("in flight", field, uid) for _, field, uid in TRIES), LIMITED]),
+        ((SKIPPED,), (), [("timing", "skipped", "pod"), LIMITED]),
+        ((SKIPPED, FAILED), (), [("timing", "skipped", "pod"), *TRIES, LIMITED]),
+        ((), (FAILED,), [("timing", "untried", "pod"), LIMITED]),
+        ((), (TRIED, FAILED), [("timing", "untried", "pod"), LIMITED]),
+        ((), (IN_FLIGHT,), [("in flight", "untried", "pod"), LIMITED]),
         ((), (FAILED, PLACED), []),
         ((PLACED,), (), []),
         ((PLACED,), (FAILED,), []),
@@ -361,3 +362,20 @@ def test_recorded_placement_may_have_been_decided_earlier_and_one_that_is_not_re
     sides = Sides(aspect=aspect, uid="pod", recorded=list(recorded), again=["n2"])
     fields = [each.field for each in Proposals(there).local(sides, again)]
     assert ("waited" in fields) is expected
+
+
+@pytest.mark.parametrize("aspect", Aspect)
+def test_lower_limit_of_the_client_is_thought_of_last_for_placements_and_refusals(
+    aspect: Aspect,
+) -> None:
+    """It holds for all requests of a client; a pod without a recorded place had no requests."""
+    there, again = traces()
+    sides = Sides(aspect=aspect, uid="pod", recorded=["n1"], again=["n2"])
+    made = list(Proposals(there).local(sides, again))
+    is_placement = aspect in (Aspect.NODES, Aspect.DEVICES)
+    assert [each.field for each in made[-1:]] == ["is_limited"] * is_placement
+    assert all(each.field != "is_limited" for each in made[:-1])
+    if made:
+        assert made[-1].on(Variant()) == Variant(is_limited=True)
+    is_of_conditions = aspect is Aspect.CONDITIONS
+    assert (LIMITED in proposed(aspect, ours=(step(POD, TRIED),))) is is_of_conditions
