@@ -212,26 +212,7 @@ class Proposals:
                 target=uid,
             )
         if sides.aspect is Aspect.SAID and sides.is_order:
-            yield Hypothesis(
-                reason=Reason.RACE,
-                detail="the scheduler's Events were written when they were recorded",
-                field="reported",
-                target=uid,
-            )
-            yield Hypothesis(
-                reason=Reason.RACE,
-                detail="the scheduler's Events, and those that it sent again, were written when "
-                "they were recorded",
-                field="reported+repeated",
-                target=uid,
-            )
-            yield Hypothesis(
-                reason=Reason.RACE,
-                detail="the scheduler's Events were written when they were recorded, and what it "
-                "said again meanwhile was added to them",
-                field="reported+repeated+joined",
-                target=uid,
-            )
+            yield from _late_reports(uid)
         if uid in self._recorded.removed and _all(sides.facts("again"), *_LATE_CLAIMS):
             yield Hypothesis(
                 reason=Reason.RACE,
@@ -324,6 +305,30 @@ def _orders(claim: ObjectKey) -> Iterator[Hypothesis]:
         ("released_first", "the claim controller came before the others"),
     ):
         yield Hypothesis(reason=Reason.RACE, detail=detail, field=name, target=claim)
+
+
+def _late_reports(uid: str) -> Iterator[Hypothesis]:
+    """When the scheduler's Events about a pod were written, and what was sent again or added."""
+    yield Hypothesis(
+        reason=Reason.RACE,
+        detail="the scheduler's Events were written when they were recorded",
+        field="reported",
+        target=uid,
+    )
+    yield Hypothesis(
+        reason=Reason.RACE,
+        detail="the scheduler's Events, and those that it sent again, were written when "
+        "they were recorded",
+        field="reported+repeated",
+        target=uid,
+    )
+    yield Hypothesis(
+        reason=Reason.RACE,
+        detail="the scheduler's Events were written when they were recorded, and what it "
+        "said again meanwhile was added to them",
+        field="reported+repeated+joined",
+        target=uid,
+    )
 
 
 def _ends_before(trace: Trace, claim: str, number: int | None) -> list[Fact]:
