@@ -101,6 +101,80 @@ def bind_to_a_cordoned_node(lines: Lines, draw: random.Random) -> Told:
     return Told(pods, f"{node} takes no pods")
 
 
+# What is there after a gap.
+
+
+def bind_elsewhere_unseen(lines: Lines, draw: random.Random) -> Told:
+    """A pod is on another node when it is seen again: of its later states only two are left."""
+    states: dict[tuple[str, str], Lines] = {}
+    for line in of(lines, "pods"):
+        is_bound = (line.get("responseObject") or {}).get("spec", {}).get("nodeName")
+        if is_bound and line["verb"] in ("update", "patch"):
+            states.setdefault(name_of(line), []).append(line)
+    first, *lost, last = one_of([each for each in states.values() if len(each) > 2], draw)
+    _lose(lines, lost)
+    for line in [last, *of(lines[lines.index(last) + 1 :], "pods")]:
+        for tree in bodies(line) if name_of(line) == name_of(first) else ():
+            if tree.get("spec", {}).get("nodeName"):
+                tree["spec"]["nodeName"] = "another-node"
+    return Told((name_of(first)[1],), f"{name_of(first)[1]} is on another node after a gap")
+
+
+def ask_otherwise_unseen(lines: Lines, draw: random.Random) -> Told:
+    """The requests of a claim are of another class when it is seen again."""
+    picked, last = _seen_again(lines, draw)
+    for line in of(lines[lines.index(last) :], "resourceclaims"):
+        for tree in bodies(line) if name_of(line) == picked.claim else ():
+            for request in _exactly(tree):
+                request["deviceClassName"] = "another.example.com"
+    return Told((picked.claim[1],), f"the spec of {picked.claim} is another one after a gap")
+
+
+def write_in_an_older_version_unseen(lines: Lines, draw: random.Random) -> Told:
+    """A claim is made and answered in v1beta1, and seen again in another version."""
+    picked, last = _seen_again(lines, draw)
+    for line in of(lines[: lines.index(last)], "resourceclaims"):
+        if name_of(line) != picked.claim:
+            continue
+        line["objectRef"]["apiVersion"] = "v1beta1"
+        line["requestURI"] = line["requestURI"].replace("/v1/", "/v1beta1/")
+        for tree in bodies(line):
+            if tree.get("kind") == "ResourceClaim":
+                tree["apiVersion"] = "resource.k8s.io/v1beta1"
+            for request in tree.get("spec", {}).get("devices", {}).get("requests", ()):
+                request.update(request.pop("exactly", {}))
+    return Told((), f"{picked.claim} was made in v1beta1")
+
+
+def _seen_again(lines: Lines, draw: random.Random) -> tuple[Allocated, dict[str, Any]]:
+    """An allocated claim of which only the first line and the last ones are left; those."""
+    options = []
+    for each in allocations(lines):
+        told = [line for line in of(lines, "resourceclaims") if name_of(line) == each.claim]
+        writes = [line for line in told if line["verb"] in ("update", "patch")]
+        if len(writes) > 1 and told[0]["verb"] == "create":
+            options.append((each, writes))
+    picked, writes = one_of(options, draw)
+    last = writes[-1]
+    _lose(lines, [line for line in writes if line is not last])
+    return picked, last
+
+
+def _lose(lines: Lines, lost: Lines) -> None:
+    places = {id(line) for line in lost}
+    lines[:] = [line for line in lines if id(line) not in places]
+
+
+def _exactly(tree: dict[str, Any]) -> list[dict[str, Any]]:
+    """The requests of a claim, in a version that has them flat or nested."""
+    requests = tree.get("spec", {}).get("devices", {}).get("requests", ())
+    return [each.get("exactly", each) for each in requests if "firstAvailable" not in each]
+
+
+def _is_on_a_node(line: dict[str, Any]) -> bool:
+    return bool((line.get("responseObject") or {}).get("spec", {}).get("nodeName"))
+
+
 # What changes nothing.
 
 

@@ -1,6 +1,6 @@
 """Writes of ResourceClaims: applies their changes and finds faults in the writes themselves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Raw
 
@@ -13,10 +13,18 @@ from app.analysis.verify.invariants.cluster import (
     is_same,
     losses_of,
 )
-from app.analysis.verify.invariants.known import SOUND, KnownClaim, KnownPod, joined, parted
+from app.analysis.verify.invariants.known import (
+    NOT_SHOWN,
+    SOUND,
+    KnownClaim,
+    KnownPod,
+    Shown,
+    joined,
+    parted,
+)
 from app.analysis.verify.invariants.placements import Written
 from app.analysis.verify.invariants.reading import Allocation, Consumer, Result
-from app.analysis.verify.invariants.unseen import is_partial
+from app.analysis.verify.invariants.unseen import is_partial, is_shown
 from app.analysis.verify.invariants.violations import Cause, Finding, Place, ViolationKind
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.raw_parts import RawClaim
@@ -40,8 +48,9 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
     key = event.key
     origin = event.stamp.origin
     cluster.latest["resourceclaims"] = event.revision
+    shows = origin is None or is_shown(origin)
     is_whole = True
-    if cluster.lossy or cluster.gaps or (origin is not None and is_partial(origin)):
+    if cluster.lossy or cluster.gaps or (origin is not None and not shows and is_partial(origin)):
         is_whole = cluster.unseen.note_write(event)
     known = cluster.claims.get(key)
     if claim is None:
@@ -55,7 +64,9 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
         cluster.forget_faults(key)
         if not (status.allocation or status.reserved_for):
             ordinary.take_first(known, event, claim, is_protected=is_protected)
+            known.shown = None if shows else NOT_SHOWN
             return
+    is_steady = is_whole or (known.is_there and not cluster.has_published_since(known.written))
     known.written = event.revision
     if (
         not known.is_there
@@ -63,7 +74,10 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
         or not (known.uid == event.uid or is_same(known.uid, event.uid))
     ):
         _take_found(cluster, event, known, claim)
+        known.shown = None if shows else NOT_SHOWN
         return
+    if not shows or known.shown is not None or not is_whole:
+        _note_shown(cluster, event, known, claim, shows=shows)
     if status.allocation != known.raw_allocation:
         if not known.raw_allocation:
             if ordinary.take_given(cluster, event, known, claim, is_protected=is_protected):
@@ -80,7 +94,41 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
         and metadata.owner_references == known.raw_owners
     ):
         return
-    _take_change(cluster, event, known, claim, is_whole=is_whole)
+    _take_change(cluster, event, known, claim, is_whole=is_whole, is_steady=is_steady)
+
+
+def _note_shown(
+    cluster: Cluster, event: Event, known: KnownClaim, claim: RawClaim, *, shows: bool
+) -> None:
+    """Compares a state of the claim with the last one that was recorded itself (`shows`).
+
+    Whatever happened between the two, no server changed what is immutable.
+    """
+    last = known.shown or Shown(known.asked.raw, known.is_terminating)
+    if known.uid != event.uid or not event.uid:
+        last = NOT_SHOWN
+    known.shown = None if shows and event.uid else last
+    if known.shown is not None or last.part is None:
+        return
+    kind = change_between(last.part, claim.spec)
+    if kind is not None:
+        note_changed(cluster, event, "spec", kind)
+    if last.is_terminating and not claim.metadata.deletion_timestamp:
+        note_changed(cluster, event, "metadata.deletionTimestamp")
+
+
+def change_between(one: Raw, other: Raw) -> ViolationKind | None:
+    """The severity of a difference of immutable parts with a gap between them; None for equal ones.
+
+    The gap may hide that servers of two releases answered: `UNSURE` for what that may explain.
+    """
+    if one == other:
+        return None
+    before, after = (reading.meaning({"": reading.value(part)}) for part in (one, other))
+    if before == after:
+        return None
+    is_broken = reading.contradicts(before, after)
+    return ViolationKind.BROKEN if is_broken else ViolationKind.UNSURE
 
 
 def _take_end(cluster: Cluster, event: Event, known: KnownClaim, *, is_whole: bool) -> None:
@@ -132,9 +180,18 @@ def _take_found(cluster: Cluster, event: Event, known: KnownClaim, claim: RawCla
 
 
 def _take_change(
-    cluster: Cluster, event: Event, known: KnownClaim, claim: RawClaim, *, is_whole: bool
+    cluster: Cluster,
+    event: Event,
+    known: KnownClaim,
+    claim: RawClaim,
+    *,
+    is_whole: bool,
+    is_steady: bool,
 ) -> None:
-    """Applies a change to a known claim in a part that a rule reads."""
+    """Applies a change to a known claim in a part that a rule reads.
+
+    `is_steady`: no device was published differently since the claim's last recorded write.
+    """
     held, raw, spec = known.allocation, known.raw_allocation, known.asked.raw
     reserved, was_terminating = known.reserved, known.is_terminating
     was_protected = known.is_protected
@@ -152,15 +209,17 @@ def _take_change(
     elif now is not held:
         known.was_protected = False
         known.held_since = event.stamp.time
-        known.placed = _placed(cluster, event, known, now.devices.results)
+        judged = _written(
+            event, known, now.devices.results, is_dated=is_certain, is_steady=is_steady
+        )
+        known.placed = _placed(cluster, event, judged)
         if held is not None:
-            _note_exchange(event, known)
-    elif (
-        raw != known.raw_allocation
-        and is_certain
-        and not reading.means_same(raw, known.raw_allocation)
-    ):
-        _note_exchange(event, known)
+            _note_exchange(event, known, is_certain=is_certain)
+    elif raw != known.raw_allocation and not reading.means_same(raw, known.raw_allocation):
+        if is_certain:
+            _note_exchange(event, known, is_certain=True)
+        else:
+            _note_copies(cluster, event, known)
     if now is not None and known.is_protected:
         known.was_protected = True
     is_odd = _is_odd(known)
@@ -172,9 +231,7 @@ def _take_change(
         cluster.dirty.add(known)
     if reserved is not known.reserved:
         if known.strangers:
-            left = {(each.name, each.uid) for each in known.reserved}
-            strangers = known.strangers.items()
-            known.strangers = {entry: is_open for entry, is_open in strangers if entry in left}
+            _forget_strangers(known)
         if _reserve(cluster, known, reserved, known.reserved):
             is_odd = True
             if is_certain and not is_collapsed:
@@ -260,12 +317,12 @@ def _note_unprotected(cluster: Cluster, event: Event) -> None:
     cluster.note_fault(event.key, place, finding)
 
 
-def _note_exchange(event: Event, known: KnownClaim) -> None:
+def _note_exchange(event: Event, known: KnownClaim, *, is_certain: bool) -> None:
     """Notes an allocation that replaced another one directly. Parity: objects.md 5.4.
 
-    A claim's allocation has to be removed before the claim gets another one.
+    A claim's allocation has to be removed before the claim gets another one. A gap may hide that.
     """
-    was_seen = "collapsed" not in losses_of(event)
+    was_seen = is_certain and "collapsed" not in losses_of(event)
     place = ("allocation-unchanged", event.key, event.revision)
     finding = Finding(
         kind=ViolationKind.BROKEN if was_seen else ViolationKind.UNSURE,
@@ -275,23 +332,41 @@ def _note_exchange(event: Event, known: KnownClaim) -> None:
     known.placed = {**known.placed, place: finding}
 
 
-def _placed(
-    cluster: Cluster, event: Event, known: KnownClaim, results: Sequence[Result]
-) -> Mapping[Place, Finding]:
-    """The faults of the allocation that the event wrote."""
-    if placements.plain_pool(cluster.stock, cluster.switches, known.asked, results) is not None:
-        return SOUND
-    written = Written(
+def _note_copies(cluster: Cluster, event: Event, known: KnownClaim) -> None:
+    """Notes results whose tolerations are not those of the claim, whenever they were written."""
+    given = reading.allocation(known.raw_allocation)
+    if given is not None:
+        judged = _written(event, known, given.devices.results, is_dated=False, is_steady=False)
+        copies = placements.judge_copies(cluster.stock, judged)
+        known.placed = {**known.placed, **_at(event, copies)}
+
+
+def _written(
+    event: Event, known: KnownClaim, results: Sequence[Result], *, is_dated: bool, is_steady: bool
+) -> Written:
+    """The allocation that the event shows."""
+    return Written(
         claim=event.key,
         asked=known.asked,
         made=known.made,
         results=results,
         now=event.stamp.time,
+        is_dated=is_dated,
+        is_steady=is_steady,
     )
-    return {
-        (rule, event.key, event.revision, *place): finding
-        for (rule, *place), finding in placements.judge(cluster.stock, cluster.switches, written)
-    }
+
+
+def _placed(cluster: Cluster, event: Event, written: Written) -> Mapping[Place, Finding]:
+    """The faults of the allocation that the event shows."""
+    stock, switches = cluster.stock, cluster.switches
+    if placements.plain_pool(stock, switches, written.asked, written.results) is not None:
+        return SOUND
+    return _at(event, placements.judge(stock, switches, written))
+
+
+def _at(event: Event, faults: Iterable[tuple[Place, Finding]]) -> Mapping[Place, Finding]:
+    """The faults of an allocation with the claim and the revision in their places."""
+    return {(rule, event.key, event.revision, *place): each for (rule, *place), each in faults}
 
 
 def _added(before: Sequence[Consumer], after: Sequence[Consumer]) -> Sequence[Consumer]:
@@ -322,6 +397,13 @@ def _note_strangers(
         if claims is None or (key not in claims and not is_owned(known, consumer.uid)):
             is_open = not cluster.went_before(pod_key, consumer.uid, known.made)
             known.strangers = {**known.strangers, (consumer.name, consumer.uid): is_open}
+
+
+def _forget_strangers(known: KnownClaim) -> None:
+    """Drops the strangers for which the claim is reserved no more."""
+    left = {(each.name, each.uid) for each in known.reserved}
+    strangers = known.strangers.items()
+    known.strangers = {entry: is_open for entry, is_open in strangers if entry in left}
 
 
 def is_owned(known: KnownClaim, uid: str) -> bool:

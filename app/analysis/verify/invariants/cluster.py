@@ -12,7 +12,7 @@ from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.pools import Pool
 from app.analysis.verify.invariants.reading import Result
 from app.analysis.verify.invariants.stock import Stock
-from app.analysis.verify.invariants.unseen import GROUP, Unseen
+from app.analysis.verify.invariants.unseen import GROUP, Unseen, is_shown
 from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Place
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.values.timestamps import Instant
@@ -46,7 +46,8 @@ class Cluster:
     are the resources of which the recording may lack whole objects, and `doubts.TIMES`. `namers`
     are the users who told pods the names of their generated claims: claim controllers.
     `published` has the last write of each slice, rule and patch, `latest` that of each kind which
-    may decide about others.
+    may decide about others. `shown` has what is immutable of a slice or template, as of its last
+    state that was recorded itself, where a later one was not (None when there is no such state).
     """
 
     def __init__(self, switches: Switches, lacking: frozenset[str] = frozenset()) -> None:
@@ -59,6 +60,7 @@ class Cluster:
         self.labels: dict[str, Mapping[str, Any]] = {}
         self.published: dict[ObjectKey, Revision] = {}
         self.latest: dict[str, Revision] = {}
+        self.shown: dict[ObjectKey, Any] = {}
         self.namers: set[str] = set()
         self.caused: list[KnownClaim] = []
         self.leaving: list[KnownClaim | KnownPod] = []
@@ -198,6 +200,12 @@ class Cluster:
             return claim.written if claim.is_there else Revision(0)
         return self.published.get(key, Revision(0))
 
+    def has_published_since(self, revision: Revision) -> bool:
+        """Whether a slice or patch was written or deleted after a revision."""
+        latest, never = self.latest, Revision(0)
+        kinds = ("resourceslices", "resourceslicepatches")
+        return max(latest.get(kind, never) for kind in kinds) > revision
+
     def note_published(self, event: Event) -> bool:
         """Notes a write or deletion of a slice, rule or patch; True for one seen as a whole."""
         self.latest[event.key.resource] = event.revision
@@ -206,6 +214,19 @@ class Cluster:
         else:
             self.published[event.key] = event.revision
         return self.unseen.note_write(event)
+
+    def last_shown(self, event: Event, known: Any) -> Any:
+        """What is immutable of a slice or template, to be compared with its state in the event.
+
+        That is as of its last state that was recorded itself; `known` is as of the last state. None
+        when there is nothing to compare: no such state is known, or the event shows none itself.
+        """
+        shown, key = self.shown, event.key
+        origin = event.stamp.origin
+        if not is_shown(origin) or not event.uid:
+            shown.setdefault(key, known)
+            return None
+        return shown.pop(key, known) if shown else known
 
     def note_fault(self, key: ObjectKey, place: Place, finding: Finding) -> None:
         """Notes a fault of a write itself; the fault remains as long as the object exists."""

@@ -6,7 +6,7 @@ A claim or a pod that another object names has an entry before it is seen and af
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Raw
 
@@ -30,6 +30,20 @@ NEVER = Instant(0)
 """The allocation time of a claim that is not allocated."""
 
 
+class Shown(NamedTuple):
+    """What nobody may change, as of the last state of an object that was recorded itself.
+
+    `part` is the spec of a claim or the claim entries of a pod; None when no such state is known.
+    """
+
+    part: Raw | None
+    is_terminating: bool = False
+    node_name: str = ""
+
+
+NOT_SHOWN = Shown(None)
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
     """Whether an allocation selects the node of a pod, as of when the two came together.
@@ -49,7 +63,8 @@ class KnownClaim:
     clock differences leave that open. `held_since` is the time of the allocation, 0 if the claim
     was found allocated; `written` is its last write. Names with `raw` hold the bytes of those
     parts. `users` are the pods that name the claim. `cause` is how it came to hold its devices, if
-    that happened in the current step. Attributes that `__init__` does not set are set when the
+    that happened in the current step. `shown` is what it was when it was last recorded itself, None
+    where that is what is known of it. Attributes that `__init__` does not set are set when the
     claim is read.
     """
 
@@ -68,6 +83,7 @@ class KnownClaim:
         "raw_owners",
         "raw_reserved",
         "reserved",
+        "shown",
         "strangers",
         "uid",
         "users",
@@ -94,6 +110,7 @@ class KnownClaim:
         self.reserved: tuple[Consumer, ...] = ()
         self.placed: Mapping[Place, Finding] = SOUND
         self.strangers = NO_STRANGERS
+        self.shown: Shown | None = None
 
     def forget(self) -> None:
         """Resets the claim to one that does not exist."""
@@ -111,8 +128,8 @@ class KnownPod:
 
     `node` is the node that needs the pod's claims; empty for a finished pod. Names with `raw` hold
     the bytes of the claim statuses and of the status of its extended resources. `reservers` are the
-    claims that are reserved for a pod of that name. Attributes that `__init__` does not set are set
-    when the pod is read.
+    claims that are reserved for a pod of that name. `shown` is as in `KnownClaim`. Attributes that
+    `__init__` does not set are set when the pod is read.
     """
 
     __slots__ = (
@@ -129,6 +146,7 @@ class KnownPod:
         "raw_extended",
         "raw_statuses",
         "reservers",
+        "shown",
         "uid",
     )
 
@@ -147,6 +165,7 @@ class KnownPod:
         self.is_there = False
         self.uid = self.node = ""
         self.claims: tuple[KnownClaim, ...] = ()
+        self.shown: Shown | None = None
 
     def forget(self) -> None:
         """Resets the pod to one that does not exist."""

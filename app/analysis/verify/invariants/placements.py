@@ -53,13 +53,25 @@ class Switches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A written allocation: the claim, its requests, creation time and results, and the time."""
+    """A written allocation: the claim, its requests, creation time and results, and the time.
+
+    With a gap before it (not `is_dated`) it may have been written earlier; `is_steady` when the
+    devices were certainly published then as they are now.
+    """
 
     claim: ObjectKey
     asked: Asked
     made: Instant
     results: Sequence[Result]
     now: Instant
+    is_dated: bool
+    is_steady: bool
+
+    @property
+    def by_devices(self) -> ViolationKind:
+        """The severity of a fault that the published devices of now show."""
+        is_sure = self.is_dated or self.is_steady
+        return ViolationKind.BROKEN if is_sure else ViolationKind.UNSURE
 
 
 def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[Place, Finding]]:
@@ -69,7 +81,6 @@ def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[
     if asked.constraints:
         yield from _constraints(stock, switches, written, asked.constraints)
     for index, result in enumerate(results):
-        request = wanted.get(result.request)
         copied = tolerations_in(reading.value(result.tolerations))
         for rule, kind, objects, message, is_timed in _result(
             stock, switches, written, result, copied
@@ -78,11 +89,16 @@ def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[
             # A taint of a rule is as certain as the rule, which is among the objects.
             pools = () if objects else (result.id[:2],)
             yield (rule, index), replace(finding, pools=pools, reads_times=is_timed)
-        if (
-            request is not None
-            and copied != request.tolerations
-            and stock.device(result.id) is not None
-        ):
+    yield from judge_copies(stock, written)
+
+
+def judge_copies(stock: Stock, written: Written) -> Iterator[tuple[Place, Finding]]:
+    """Results that have not the tolerations of their request, whenever they were written."""
+    for index, result in enumerate(written.results):
+        request = written.asked.wanted.get(result.request)
+        if request is None or stock.device(result.id) is None:
+            continue
+        if tolerations_in(reading.value(result.tolerations)) != request.tolerations:
             message = f"result {index} has not the tolerations of request {result.request}"
             yield ("tolerations-copied", index), _finding(written, ViolationKind.BROKEN, message)
 
@@ -168,7 +184,7 @@ def _constraints(
             requests = [_main(result.request) for result in under]
             holds = _differ(requests, values, by_last=switches.distinct_by_last)
         if not holds:
-            kind = ViolationKind.BROKEN if is_certain else ViolationKind.UNSURE
+            kind = written.by_devices if is_certain else ViolationKind.UNSURE
             verb = "do not agree in" if match else "do not differ in"
             message = f"the devices of constraint {index} {verb} {name}"
             pools = tuple(sorted({result.id[:2] for result in under}))
@@ -196,6 +212,9 @@ def _result(
                 f"no slice with {name} was recorded",
                 False,
             )
+        elif id_ in stock.gone and not written.is_dated:
+            message = f"device {name} went away before this was seen"
+            yield "allocated-device-existed", ViolationKind.UNSURE, (), message, True
         elif written.now - stock.gone.get(id_, SINCE_EVER) <= IN_FLIGHT:
             message = f"device {name} went away just before"
             yield "allocated-device-existed", ViolationKind.UNSURE, (), message, True
@@ -211,7 +230,7 @@ def _result(
         return
     if result.share_id and not device.allow_multiple_allocations:
         message = f"device {name} is given in shares and does not allow multiple allocations"
-        yield "share-of-shared-device", ViolationKind.BROKEN, (), message, False
+        yield "share-of-shared-device", written.by_devices, (), message, False
     is_tainted = device.taints or (switches.rules and stock.rules)
     if is_tainted and switches.taints and not result.admin_access:
         yield from _taints(stock, switches, written, id_, tolerations)
@@ -236,7 +255,7 @@ def _taints(
         if rule is not None and switches.rules_unseen:
             message += ", which the scheduler of this release does not see (C24)"
             doubtful = doubtful or (_TAINTED, ViolationKind.KNOWN, objects, message, False)
-        elif since <= written.made or written.now - since > IN_FLIGHT:
+        elif since <= written.made or (written.is_dated and written.now - since > IN_FLIGHT):
             is_timed = since > written.made
             yield _TAINTED, ViolationKind.BROKEN, objects, message, is_timed
             return

@@ -4,10 +4,17 @@ from collections.abc import Collection
 
 from app.analysis.verify.invariants import cells, evictions, reading
 from app.analysis.verify.invariants.asking import entries_in
-from app.analysis.verify.invariants.claims import note_changed
+from app.analysis.verify.invariants.claims import change_between, note_changed
 from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, losses_of
-from app.analysis.verify.invariants.known import KnownClaim, KnownPod, joined, parted
-from app.analysis.verify.invariants.unseen import is_partial
+from app.analysis.verify.invariants.known import (
+    NOT_SHOWN,
+    KnownClaim,
+    KnownPod,
+    Shown,
+    joined,
+    parted,
+)
+from app.analysis.verify.invariants.unseen import is_partial, is_shown
 from app.analysis.verify.invariants.violations import ViolationKind
 from app.domain.log import Event, EventType
 from app.domain.log.raw_parts import RawPod
@@ -24,8 +31,9 @@ def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
     cluster.latest["pods"] = event.revision
     key, uid, kind = event.key, event.uid, event.type
     origin = event.stamp.origin
+    shows = origin is None or is_shown(origin)
     is_whole = True
-    if cluster.lossy or cluster.gaps or (origin is not None and is_partial(origin)):
+    if cluster.lossy or cluster.gaps or (origin is not None and not shows and is_partial(origin)):
         is_whole = cluster.unseen.note_write(event)
     known = cluster.pods.get(key)
     if pod is None:
@@ -36,7 +44,10 @@ def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
         known = cluster.pods[key] = KnownPod(key)
     if not known.is_there or kind is _CREATED or not (known.uid == uid or is_same(known.uid, uid)):
         _take_found(cluster, event, known, pod)
+        known.shown = None if shows else NOT_SHOWN
     else:
+        if not shows or known.shown is not None or not is_whole:
+            _note_shown(cluster, event, known, pod, shows=shows)
         _take_change(cluster, event, known, pod, is_whole=is_whole)
 
 
@@ -131,6 +142,25 @@ def _take_change(
         evictions.note(cluster, event, known.claims)
     if (is_other and known.claims) or known.fits or cluster.open:
         _follow(cluster, known, is_other=is_other)
+
+
+def _note_shown(
+    cluster: Cluster, event: Event, known: KnownPod, pod: RawPod, *, shows: bool
+) -> None:
+    """Compares a state of the pod with the last one that was recorded itself (`shows`)."""
+    last = known.shown or Shown(known.entries.raw, known.is_terminating, known.node_name)
+    if known.uid != event.uid or not event.uid:
+        last = NOT_SHOWN
+    known.shown = None if shows and event.uid else last
+    if known.shown is not None or last.part is None:
+        return
+    if last.node_name not in ("", pod.spec.node_name):
+        note_changed(cluster, event, "spec.nodeName")
+    kind = change_between(last.part, pod.spec.resource_claims)
+    if kind is not None:
+        note_changed(cluster, event, "spec.resourceClaims", kind)
+    if last.is_terminating and not pod.metadata.deletion_timestamp:
+        note_changed(cluster, event, "metadata.deletionTimestamp")
 
 
 def _note_faults(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) -> None:

@@ -1,12 +1,15 @@
 """Writes of drivers and administrators: slices, rules, patches, templates, nodes."""
 
 from app.analysis.verify.invariants import reading
-from app.analysis.verify.invariants.claims import note_changed
+from app.analysis.verify.invariants.claims import change_between, note_changed
 from app.analysis.verify.invariants.cluster import LISTED, Cluster
 from app.analysis.verify.invariants.stock import SINCE_EVER
 from app.domain.log import Event, EventType
 
 _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
+
+_IMMUTABLE = ("spec.driver", "spec.pool.name", "spec.nodeName")
+"""The immutable fields of a slice that the rules read. Parity: objects.md 7."""
 
 
 def take_slice(cluster: Cluster, event: Event, _: None) -> None:
@@ -15,24 +18,33 @@ def take_slice(cluster: Cluster, event: Event, _: None) -> None:
     key, now, stock = event.key, event.stamp.time, cluster.stock
     if event.type is _DELETED:
         cluster.forget_faults(key)
+        cluster.shown.pop(key, None)
         cluster.note_pools(stock.remove_slice(key, now))
         return
     since = SINCE_EVER if event.stamp.verb == LISTED else now
     old = stock.slices.get(key)
-    uid = None if old is None else old.uid
+    uid = event.uid if old is None else old.uid
+    before = None if old is None else (*old.pool, old.node_name)
     touched = stock.put_slice(key, event.uid, event.body, since, now)
-    if old is not None:
-        new = stock.slices[key]
-        if event.type is _CREATED or uid != new.uid:
-            cluster.forget_faults(key)
-        elif is_whole and new.uid:
-            if old.pool[0] != new.pool[0]:
-                note_changed(cluster, event, "spec.driver")
-            if old.pool[1] != new.pool[1]:
-                note_changed(cluster, event, "spec.pool.name")
-            if old.node_name != new.node_name:
-                note_changed(cluster, event, "spec.nodeName")
+    if event.type is _CREATED or uid != event.uid:
+        cluster.forget_faults(key)
+        cluster.shown.pop(key, None)
+        before = None
+    shown = cluster.last_shown(event, before)
+    new = stock.slices[key]
+    after = (*new.pool, new.node_name)
+    for last in (before if is_whole and event.uid else None, shown):
+        if last is not None and last != after:
+            _note_changed_slice(cluster, event, last, after)
     cluster.note_pools(touched)
+
+
+def _note_changed_slice(
+    cluster: Cluster, event: Event, before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    for name, one, other in zip(_IMMUTABLE, before, after, strict=True):
+        if one != other:
+            note_changed(cluster, event, name)
 
 
 def take_rule(cluster: Cluster, event: Event, _: None) -> None:
@@ -68,14 +80,19 @@ def take_template(cluster: Cluster, event: Event, _: None) -> None:
     old = cluster.templates.pop(key, None)
     if event.type is _DELETED:
         cluster.forget_faults(key)
+        cluster.shown.pop(key, None)
         return
     spec = reading.template(event.body).spec.copy()
     cluster.templates[key] = event.uid, spec
-    if old is None:
-        return
-    if event.type is _CREATED or old[0] != event.uid:
+    if event.type is _CREATED or (old is not None and old[0] != event.uid):
         cluster.forget_faults(key)
-    elif is_whole and event.uid and not reading.means_same(old[1], spec):
+        cluster.shown.pop(key, None)
+        old = None
+    before = None if old is None else old[1]
+    shown = cluster.last_shown(event, before)
+    if shown is not None and (kind := change_between(shown, spec)) is not None:
+        note_changed(cluster, event, "spec", kind)
+    if before is not None and is_whole and event.uid and not reading.means_same(before, spec):
         note_changed(cluster, event, "spec")
 
 

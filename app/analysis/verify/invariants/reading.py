@@ -261,6 +261,23 @@ def means_same(one: Raw, other: Raw) -> bool:
     return one == other or bool(meaning({"": value(one)}) == meaning({"": value(other)}))
 
 
+def contradicts(one: Any, other: Any, *, is_item: bool = False) -> bool:
+    """Whether a value that both have differs, or one lacks a part that every release has.
+
+    In the items of a list, a server of another release may add a field by default or not know it.
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        if not is_item and one.keys() != other.keys():
+            return True
+        shared = one.keys() & other.keys()
+        return any(contradicts(one[name], other[name], is_item=is_item) for name in shared)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) != len(other) or any(
+            contradicts(*pair, is_item=True) for pair in zip(one, other, strict=True)
+        )
+    return bool(one != other)
+
+
 def _read(form: Any, value: Any, default: Any) -> Any:
     """The value, reduced to what matches the form."""
     if form is Any:

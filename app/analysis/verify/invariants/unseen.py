@@ -45,6 +45,9 @@ LOSSES = frozenset(
 )
 """The losses of an event after which no rule can be judged by its object."""
 
+_UNPROVEN = LOSSES | {"no_uid", "no_rv", "version_guess", "printed"}
+"""The losses of an event whose object, its place in the order, or its fields are a guess."""
+
 _PARTIAL = frozenset(("partial", "identity"))
 
 _DERIVED = "reconstructed"
@@ -141,3 +144,15 @@ def is_partial(origin: Origin) -> bool:
     """Whether an object was recorded without all of its fields."""
     losses = origin.losses
     return (bool(losses) and not LOSSES.isdisjoint(losses)) or origin.quality in _PARTIAL
+
+
+def is_shown(origin: Origin | None) -> bool:
+    """Whether the state of an object was recorded itself: whole, with its uid and its version.
+
+    What differs in two such states of one object was changed between them, gap or not.
+    """
+    if origin is None:
+        return True
+    if origin.quality in _PARTIAL or origin.quality == _DERIVED:
+        return False
+    return not origin.losses or _UNPROVEN.isdisjoint(origin.losses)

@@ -44,6 +44,8 @@ INCOMPLETE = (
 )
 NO_PODS = "no pod was recorded"
 NEEDS_PODS = "reservation-names-pod"
+PROVEN = "immutable-field-unchanged"
+"""The rule that two states show, whatever was not recorded."""
 ORDERED = "bound-pod-has-claims"
 """The rule that depends on the order of two writes of which one, a binding, has no version."""
 _TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
@@ -216,12 +218,14 @@ class InvariantWatch:
         Violations that began before keep their judgement.
         """
         for places in self._open.values():
-            for each in places.values():
+            for place, each in places.items():
+                if place[0] == PROVEN:
+                    continue
                 is_later = each.begin.revision > revision
                 if is_later and is_concerned(each.objects, each.pools, each.unless):
                     each.is_doubted = True
         for number, (violation, pools, unless) in enumerate(self._ended):
-            is_later = violation.begin.revision > revision
+            is_later = violation.begin.revision > revision and violation.rule != PROVEN
             if is_later and is_concerned(violation.objects, pools, unless):
                 unsure = replace(violation, kind=ViolationKind.UNSURE, doubt=INCOMPLETE)
                 self._ended[number] = _Ended(unsure, pools, unless)

@@ -29,6 +29,7 @@ LOSSES = {"metadata_only", "truncated_body", "no_status", "spec_only", "unknown_
 READ = {"resourceclaims", "resourceslices", "devicetaintrules", "resourceslicepatches"}
 READ |= {"pods", "nodes", "resourceclaimtemplates"}
 LOSSES |= {"undecodable", "encrypted", "redacted", "contradicted"}
+UNPROVEN = LOSSES | {"no_uid", "no_rv", "version_guess", "printed"}
 MARK = "DeletionByDeviceTaintManager"
 MANAGERS = {"system:kube-controller-manager"}
 MANAGERS |= {"system:serviceaccount:kube-system:resource-claim-controller"}
@@ -164,6 +165,8 @@ def doubt_later(gap, events, before, broken):
         spec = fields(objects.get(key), "spec")
         pool = text(spec, "driver"), text(spec, "pool", "name")
         for each in broken:
+            if each.place[0] == "immutable-field-unchanged":
+                continue  # two states prove it
             is_concerned = key in each.objects
             if key.resource == "resourceslices":
                 is_any = key not in objects
@@ -817,7 +820,7 @@ class Judge:
 
     def faults_at(self, index, key):
         """What is wrong with the write of an object; the same whenever one asks."""
-        broken = {}
+        broken = self.changed_apart(index, key)
         if not self.is_change(index, key):
             return broken
         before = self.states[index - 1].objects[key]
@@ -835,6 +838,35 @@ class Judge:
         if key.resource == "pods" and is_marked(after) and not is_marked(before):
             self.eviction(index, key, after, losses, broken)
         return broken
+
+    def shows(self, index, key):
+        """Whether the object was written at a state and recorded there as it was."""
+        if key not in [each for each, _ in self.states[index].touched]:
+            return False
+        event = self.event_of(index, key)
+        origin = event.stamp.origin
+        if origin is None or not event.uid:
+            return bool(event.uid)
+        return origin.quality in ("", "full") and not UNPROVEN & set(origin.losses)
+
+    def changed_apart(self, index, key):
+        """Fields that nobody may change, in which the last two states that were shown differ."""
+        if key not in self.states[index].objects or not self.shows(index, key):
+            return {}
+        earlier = [
+            number for number in self.life(index, key) if number < index and self.shows(number, key)
+        ]
+        if not earlier:
+            return {}
+        before, after = (self.states[each].objects[key] for each in (earlier[0], index))
+        found = {}
+        for name, kind in changed_fields(key, before, after, ()):
+            path = name.split(".")
+            if path[-1] in ("spec", "resourceClaims"):
+                one, other = (pruned({"x": at(tree, *path)}) for tree in (before, after))
+                kind = "broken" if clash(one, other) else "unsure"
+            found["immutable-field-unchanged", key, name, index] = (kind, {key})
+        return found
 
     def eviction(self, index, key, pod, losses, broken):
         claims = {type(key)(GROUP, "resourceclaims", key.namespace, n) for n in names_of(pod)}
@@ -904,10 +936,36 @@ class Judge:
             if chosen(tree) != chosen(claim) or chosen(before) != chosen(claim):
                 break
             allocations = [at(each, "status", "allocation") for each in (before, tree)]
-            if self.is_change(index, key) and pruned(allocations[0]) != pruned(allocations[1]):
+            if pruned(allocations[0]) == pruned(allocations[1]):
+                continue
+            if not self.is_change(index, key):
+                broken |= self.copies(index, key)
+            else:
                 kind = "unsure" if key in self.states[index].collapsed else "broken"
                 broken["allocation-unchanged", key, index] = (kind, {key})
         return broken
+
+    @remembered
+    def copies(self, index, key):
+        """Results without the tolerations of their requests, of an allocation that was there."""
+        claim, world = self.states[index].objects[key], self.worlds[index]
+        requests = requests_of(claim)
+        return {
+            ("tolerations-copied", key, index, number): ("broken", {key})
+            for number, result in enumerate(results_of(claim))
+            if text(result, "request") in requests and world.device(device_of(result)) is not None
+            if tolerations_of(result) != requests[text(result, "request")][3]
+        }
+
+    def is_steady(self, index, key):
+        """Whether no device was published since the write of the claim before that one."""
+        for number in range(index, -1, -1):
+            for each, _ in reversed(self.states[number].touched):
+                if each == key and number < index:
+                    return True
+                if each.resource in ("resourceslices", "resourceslicepatches"):
+                    return False
+        return True
 
     def protection(self, number, key):
         """A finalizer that the allocation had is missed late, one that it never had at once."""
@@ -1026,11 +1084,14 @@ class Judge:
         def breach(rule, kind, *place, objects=()):
             broken[rule, key, first, *place] = (kind, {key, *objects})
 
+        is_dated = self.is_change(first, key)
         if chosen(before) is not None:
-            breach("allocation-unchanged", "unsure" if key in state.collapsed else "broken")
+            is_seen = is_dated and key not in state.collapsed
+            breach("allocation-unchanged", "broken" if is_seen else "unsure")
+        by_devices = "broken" if is_dated or self.is_steady(first, key) else "unsure"
         requests = requests_of(tree)
         self.judge_requests(tree, requests, breach)
-        self.judge_constraints(world, tree, breach)
+        self.judge_constraints(world, tree, breach, by_devices)
         for index, result in enumerate(results_of(tree)):
             self.judge_result(first, key, result, requests, index, breach)
         return broken
@@ -1054,7 +1115,7 @@ class Judge:
             if is_short or any((at(each, "adminAccess") is True) != is_admin for each in given):
                 breach("request-satisfied", "broken", main)
 
-    def judge_constraints(self, world, tree, breach):
+    def judge_constraints(self, world, tree, breach, by_devices):
         for index, constraint in enumerate(items(tree, "spec", "devices", "constraints")):
             listed = texts(constraint, "requests")
             under = [
@@ -1092,18 +1153,20 @@ class Judge:
                 names = [text(result, "request").partition("/")[0] for result in under]
                 holds = are_distinct(names, values, by_last=self.switches.distinct_by_last)
             if not holds:
-                breach("constraint-holds", "unsure" if is_doubtful else "broken", index)
+                breach("constraint-holds", "unsure" if is_doubtful else by_devices, index)
 
     def judge_result(self, number, key, result, requests, index, breach):
         state, world = self.states[number], self.worlds[number]
         device = device_of(result)
         published = world.device(device)
         if not world.is_published(device):
-            breach("allocated-device-existed", self.absence(number, device), index)
+            is_dated = self.is_change(number, key)
+            breach("allocated-device-existed", self.absence(number, device, is_dated), index)
         if published is None:
             return
         if text(result, "shareID") and at(published, "allowMultipleAllocations") is not True:
-            breach("share-of-shared-device", "broken", index)
+            is_sure = self.is_change(number, key) or self.is_steady(number, key)
+            breach("share-of-shared-device", "broken" if is_sure else "unsure", index)
         if (
             text(result, "request") in requests
             and tolerations_of(result) != requests[text(result, "request")][3]
@@ -1111,7 +1174,7 @@ class Judge:
             breach("tolerations-copied", "broken", index)
         if at(result, "adminAccess") is True or not self.switches.taints:
             return
-        worst = None
+        worst, is_dated = None, self.is_change(number, key)
         for taint, source in taints_of(world, device, published, self.switches.rules):
             if taint[2] not in ("NoSchedule", "NoExecute"):
                 continue
@@ -1121,7 +1184,11 @@ class Judge:
             made = state.made[key].stamp.time
             if source is not None and self.switches.rules_unseen:
                 kind = "known"
-            elif since is None or made >= since or state.time - since > IN_FLIGHT:
+            elif (
+                since is None
+                or made >= since
+                or (self.is_change(number, key) and state.time - since > IN_FLIGHT)
+            ):
                 kind = "broken"
             else:
                 kind = "unsure"
@@ -1131,8 +1198,10 @@ class Judge:
             kind = worst[0]
             breach("placement-respects-taints", kind, index, objects=[worst[1]] if worst[1] else [])
 
-    def absence(self, number, device):
-        """A device that was never published, or that went away a moment or long before."""
+    def absence(self, number, device, is_dated):
+        """A device that was never published, or that went away a moment or long before.
+
+        An allocation that is not dated may have been written before it went."""
         ever = any(
             key.resource == "resourceslices"
             for state in self.states[: number + 1]
@@ -1143,7 +1212,8 @@ class Judge:
         for index in range(number, 0, -1):
             if self.worlds[index - 1].is_published(device):
                 gone = self.states[index].time
-                return "unsure" if self.states[number].time - gone <= IN_FLIGHT else "broken"
+                is_late = is_dated and self.states[number].time - gone > IN_FLIGHT
+                return "broken" if is_late else "unsure"
         return "broken"
 
     def since(self, number, device, taint, source):
@@ -1181,6 +1251,23 @@ def pruned(value):
         parts = {name: pruned(part) for name, part in value.items()}
         return {name: part for name, part in parts.items() if part not in (None, {}, [])}
     return [pruned(each) for each in value] if isinstance(value, list) else value
+
+
+def clash(one, other, in_list=False):
+    """Whether no server of another release explains the difference: one that knows fewer fields of
+    the items of a list, or gives more of them their defaults."""
+    match one, other:
+        case dict(), dict():
+            names = set(one) | set(other)
+            both = set(one) & set(other)
+            return (names != both and not in_list) or any(
+                clash(one[name], other[name], in_list) for name in both
+            )
+        case list(), list():
+            if len(one) != len(other):
+                return True
+            return any(clash(*pair, True) for pair in zip(one, other, strict=True))
+    return one != other
 
 
 def changed_fields(key, before, after, losses):

@@ -15,6 +15,7 @@ from tests.unit.analysis.invariants.worlds import (
     CONTROLLER,
     DRIVER,
     GROUP,
+    IMPORTS,
     UNNAMED,
     World,
     claim,
@@ -1379,6 +1380,259 @@ def a_write_between_two_whole_ones_that_was_not_dated(story):
     return [
         ("device-in-one-claim", "broken", "y,z", earlier, earlier_end),
         ("device-in-one-claim", "unsure", "w,x", begin, end),
+    ]
+
+
+def changed_unseen(story, key, change, *between):
+    """Some states of an object are missing or not shown; then it is there, changed."""
+    story.other()
+    for each in between or (lambda: story.gap(key, "gap"),):
+        each()
+    tree, write = story.change(key, after=1)
+    change(tree)
+    return write()
+
+
+def asking_for(count):
+    return lambda tree: tree["spec"]["devices"]["requests"][0]["exactly"].update(count=count)
+
+
+def the_spec_of_a_claim_changes_unseen(story):
+    """No gap lets a server change it, of an object, a kind or everything."""
+    found = []
+    gaps = (key_of("resourceclaims", "x"), ObjectKey(GROUP, "resourceclaims", "", ""), IMPORTS)
+    for name, key in zip("xyz", gaps, strict=True):
+        claim_key = story.claim(name, {"name": "r", "exactly": {"count": 1}})
+        begin = changed_unseen(story, claim_key, asking_for(2), lambda key=key: story.gap(key))
+        found.append(("immutable-field-unchanged", "broken", name, begin, None))
+    return found
+
+
+def the_spec_of_a_claim_changes_beside_a_state_in_part(story):
+    key = story.claim("x", {"name": "r", "exactly": {"count": 1}})
+
+    def in_part():
+        story.put(key, {"spec": {"devices": {}}}, losses=("truncated_body",))
+        story.put(key, claim({"name": "r", "exactly": {"count": 1}}), losses=("no_status",))
+
+    begin = changed_unseen(story, key, asking_for(2), in_part)
+    return [("immutable-field-unchanged", "broken", "x", begin, None)]
+
+
+def a_claim_is_the_same_after_a_state_in_part(story):
+    key = story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    story.put(key, {"spec": {"devices": {}}}, losses=("truncated_body",))
+    story.put(key, claim({"name": "r", "exactly": {"count": 1}}))
+    return []
+
+
+def a_claim_that_was_never_shown_before(story):
+    story.put(key_of("resourceclaims", "x"), claim("s"), losses=("truncated_body",))
+    changed_unseen(story, key_of("resourceclaims", "x"), lambda tree: tree.update(claim("r")))
+    return []
+
+
+def a_claim_whose_uid_is_a_guess(story):
+    """It may be another one of the same name."""
+    key = story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    story.gap(key, "gap")
+    story.put(key, claim({"name": "r", "exactly": {"count": 2}}), losses=("no_uid",))
+    return []
+
+
+def a_claim_made_anew_unseen(story):
+    key = story.claim("x", "r")
+    story.gap(key, "gap")
+    story.put(key, claim("r", "s"), uid="another")
+    return []
+
+
+def a_claim_with_defaults_of_a_newer_release(story):
+    """A server that was upgraded unseen gives defaults, and shows fields that it did not know."""
+    key = story.claim("x", {"name": "r", "exactly": {"deviceClassName": "gpu"}})
+    defaults = {"allocationMode": "ExactCount", "count": 1, "tolerations": [{"key": "k"}]}
+
+    def upgraded(tree):
+        tree["spec"]["devices"]["requests"][0]["exactly"].update(defaults)
+
+    added = changed_unseen(story, key, upgraded)
+
+    def other(tree):
+        exactly = tree["spec"]["devices"]["requests"][0]["exactly"]
+        exactly.update(deviceClassName="tpu")
+        del exactly["count"]
+
+    changed = changed_unseen(story, key, other)
+    return [
+        ("immutable-field-unchanged", "unsure", "x", added, None),
+        ("immutable-field-unchanged", "broken", "x", changed, None),
+    ]
+
+
+def another_request_of_a_claim_unseen(story):
+    key = story.claim("x", "r")
+    begin = changed_unseen(story, key, lambda tree: tree.update(claim("r", "s")))
+    return [("immutable-field-unchanged", "broken", "x", begin, None)]
+
+
+def a_config_of_a_claim_that_comes_unseen(story):
+    key = story.claim("x", "r")
+    config = [{"opaque": {"driver": DRIVER}}]
+    begin = changed_unseen(story, key, lambda tree: tree["spec"]["devices"].update(config=config))
+    return [("immutable-field-unchanged", "broken", "x", begin, None)]
+
+
+def a_deletion_taken_back_unseen(story):
+    key = story.claim("x", "r")
+    tree, write = story.change(key)
+    tree["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    write()
+    begin = changed_unseen(story, key, lambda tree: tree["metadata"].pop("deletionTimestamp"))
+    return [("immutable-field-unchanged", "broken", "x", begin, None)]
+
+
+def a_pod_moved_unseen(story):
+    """A gap that is noticed later leaves nothing open: two states prove it."""
+    story.pod("q", node="n")
+    key = key_of("pods", "q")
+    begin = changed_unseen(story, key, lambda tree: tree["spec"].update(nodeName="m"))
+    story.gap(key, "gap")
+    story.change(key)[1]()
+    return [("immutable-field-unchanged", "broken", "q", begin, None)]
+
+
+def a_pod_bound_unseen(story):
+    story.pod("q")
+    key = key_of("pods", "q")
+    changed_unseen(story, key, lambda tree: tree["spec"].update(nodeName="n"))
+    return []
+
+
+def a_binding_that_is_placed_by_its_time(story):
+    """The states of versions are unbound before and after it: it may have come later."""
+    story.pod("q")
+    tree, write = story.change(key_of("pods", "q"), losses=("no_rv",))
+    tree["spec"]["nodeName"] = "n"
+    write()
+    changed_unseen(story, key_of("pods", "q"), lambda tree: tree["spec"].pop("nodeName"))
+    return []
+
+
+def the_claims_of_a_pod_change_unseen(story):
+    story.pod("q", "x")
+    key = key_of("pods", "q")
+    begin = changed_unseen(story, key, lambda tree: tree["spec"].update(pod("y")["spec"]))
+    return [("immutable-field-unchanged", "broken", "q", begin, None)]
+
+
+def immutable_fields_of_a_slice_and_a_template_change_unseen(story):
+    story.publish("p", device("a"))
+    key = key_of("resourceslices", "p")
+    begin = changed_unseen(
+        story, key, lambda tree: tree["spec"].update(driver="other", nodeName="")
+    )
+    template = key_of("resourceclaimtemplates", "t")
+    story.put(template, {"spec": {"spec": {"devices": {}}}}, losses=("truncated_body",))
+    one, other = ({"spec": {"spec": {"devices": {"requests": [{"name": n}]}}}} for n in "rs")
+    story.put(template, one)
+    changed = changed_unseen(story, template, lambda tree: tree.update(other))
+    return [
+        ("immutable-field-unchanged", "broken", "p", begin, None),
+        ("immutable-field-unchanged", "broken", "t", changed, None),
+    ]
+
+
+def a_slice_of_another_driver_beside_a_state_in_part(story):
+    story.publish("p", device("a"))
+    key = key_of("resourceslices", "p")
+
+    def in_part():
+        story.put(key, {"spec": {}}, losses=("truncated_body",))
+
+    begin = changed_unseen(story, key, lambda tree: tree.update(slice_("p", driver="o")), in_part)
+    story.publish("q", device("a"))
+    story.put(key_of("resourceslices", "q"), {"spec": {}}, losses=("truncated_body",))
+    story.publish("q", device("a"))
+    return [("immutable-field-unchanged", "broken", "p", begin, None)]
+
+
+def given(*results):
+    def change(tree):
+        tree["status"]["allocation"] = {"devices": {"results": list(results)}}
+
+    return change
+
+
+def another_allocation_after_a_gap(story):
+    """The first one may have been given back in between."""
+    story.publish("p", device("a"), device("b"))
+    story.allocate("x", result("p", "a"))
+    key = key_of("resourceclaims", "x")
+    begin = changed_unseen(story, key, given(result("p", "b")))
+    return [("allocation-unchanged", "unsure", "x", begin, None)]
+
+
+def a_result_that_tolerates_more_after_a_gap(story):
+    """An allocation, the same or a new one, tolerates what its claim does."""
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    key = key_of("resourceclaims", "x")
+    tolerant = result("p", "a", tolerations=[{"key": "k", "operator": "Exists"}])
+    begin = changed_unseen(story, key, given(tolerant))
+    return [("tolerations-copied", "broken", "x", begin, None)]
+
+
+def allocated_before_the_taint_and_seen_after_it(story):
+    story.publish("p", device("a"), device("b", taints=[{"key": "k", "effect": "NoSchedule"}]))
+    one, other = story.claim("x", after=60), story.claim("y")
+    story.publish(
+        "p", *(device(name, taints=[{"key": "k", "effect": "NoSchedule"}]) for name in "ab")
+    )
+    story.other(after=60)
+    unsure = changed_unseen(story, one, given(result("p", "a")))
+    broken = changed_unseen(story, other, given(result("p", "b")))
+    return [
+        ("placement-respects-taints", "unsure", "x", unsure, None),
+        ("placement-respects-taints", "broken", "y", broken, None),
+    ]
+
+
+def allocated_before_the_device_went_and_seen_after_it(story):
+    story.publish("p", device("a"), device("b"))
+    one, other = story.claim("x", after=60), story.claim("y")
+    story.publish("p", device("b"))
+    story.other(after=60)
+    unsure = changed_unseen(story, one, given(result("p", "a")))
+    broken = changed_unseen(story, other, given(result("p", "c")))
+    return [
+        ("allocated-device-existed", "unsure", "x", unsure, None),
+        ("allocated-device-published", "outside", "x", unsure, None),
+        ("allocated-device-existed", "broken", "y", broken, None),
+    ]
+
+
+def allocated_before_the_devices_were_changed_and_seen_after_it(story):
+    """What the devices are now does not judge an allocation that may be older."""
+    request = {"name": "r", "exactly": {"count": 2}}
+    constraint = {"matchAttribute": f"{DRIVER}/numa"}
+    for name in ("p", "q"):
+        devices = (device(each, attributes=numa(1)) for each in "ab")
+        story.publish(name, *devices)
+    one = story.claim("x", request, constraints=[constraint])
+    story.publish("p", *(device(each, attributes=numa(n)) for n, each in enumerate("ab")))
+    other = story.claim("y", request, constraints=[constraint])
+    results = {
+        name: [result(name, each, shareID=f"{name}{each}") for each in "ab"] for name in "pq"
+    }
+    unsure = changed_unseen(story, one, given(*results["p"]))
+    broken = changed_unseen(story, other, given(results["q"][0], results["p"][0]))
+    return [
+        ("constraint-holds", "unsure", "x", unsure, None),
+        ("share-of-shared-device", "unsure", "x", unsure, None),
+        ("share-of-shared-device", "unsure", "x", unsure, None),
+        ("constraint-holds", "broken", "y", broken, None),
+        ("share-of-shared-device", "broken", "y", broken, None),
+        ("share-of-shared-device", "broken", "y", broken, None),
     ]
 
 
