@@ -79,14 +79,7 @@ BESIDE = (
     ("c-multihost-tpu", tampering.change_a_spec, further.forget_an_end),
     ("c-multihost-tpu", crossed.draw_more_from_a_counter, crossed.lose_what_one_server_kept),
     ("c-multihost-tpu", tampering.change_a_spec, crossed.drop_every_second_line_of_claims),
-    pytest.param(
-        "e-taints",
-        further.bind_to_another_node,
-        further.cut_the_middle,
-        marks=pytest.mark.xfail(
-            strict=True, reason="open: a node whose labels nothing reads is in doubt after a gap"
-        ),
-    ),
+    ("e-taints", further.bind_to_another_node, further.cut_the_middle),
 )
 """What no control plane does, beside something missing that it does not rest on."""
 

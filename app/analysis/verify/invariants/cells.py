@@ -242,9 +242,11 @@ def _misplaced(
         answer = nodes.selects(selector.tree, node, None)
     if answer is True:
         return SOUND
+    node_key = ObjectKey("", "nodes", "", node)
     finding = Finding(
         kind=ViolationKind.BROKEN if answer is False else ViolationKind.UNSURE,
-        objects=(pod.key, claim.key, ObjectKey("", "nodes", "", node)),
+        objects=(pod.key, claim.key, node_key),
+        unread=() if selector.reads_labels else (node_key,),
         message=f"the pod is on node {node}, which the allocation of its claim {claim.key.name} "
         "does not select",
     )

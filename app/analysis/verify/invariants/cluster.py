@@ -167,7 +167,7 @@ class Cluster:
             return True
         if not (self.lossy or self.gaps):
             return False
-        if self.unseen.covers_any(finding.objects):
+        if self.unseen.covers_any(key for key in finding.objects if key not in finding.unread):
             return True
         if finding.reads_patches and self.switches.patches:
             kind = "resourceslicepatches"

@@ -96,7 +96,8 @@ class Finding:
     did for that in the current step. A step without causes is one of drivers or administrators.
     `pools` are the pools whose devices decided it; `reads_patches` when patches decided it, too.
     `unless` are the kinds of which an object that nobody knows could make it no fault.
-    `reads_times` when it depends on a duration.
+    `reads_times` when it depends on a duration. `unread` are those of the objects whose state does
+    not matter.
     """
 
     kind: ViolationKind | None
@@ -107,6 +108,7 @@ class Finding:
     reads_patches: bool = False
     unless: frozenset[str] = frozenset()
     reads_times: bool = False
+    unread: tuple[ObjectKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

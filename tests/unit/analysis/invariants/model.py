@@ -481,9 +481,14 @@ class Judge:
     def doubted(self, number, place, objects):
         """Whether what decides the place may look different from what was recorded."""
         state = self.states[number]
-        if any(state.is_unseen(key) for key in objects):
-            return True
         rule = place[0]
+        decisive = set(objects)
+        if rule == "pod-on-allocated-node":
+            chosen_by = at(state.objects[place[2]], "status", "allocation", "nodeSelector")
+            if not uses_labels(chosen_by):
+                decisive = {key for key in decisive if key.resource != "nodes"}
+        if any(state.is_unseen(key) for key in decisive):
+            return True
         if rule in ("consumed-within-capacity", "constraint-holds") and self.switches.patches:
             lossy = {key.resource for key in state.lossy} | {resource for resource, _ in state.gaps}
             if "resourceslicepatches" in lossy:
