@@ -259,11 +259,44 @@ def change_a_spec(lines: Lines, draw: random.Random) -> str:
 
 
 def allocate_what_is_being_deleted(lines: Lines, draw: random.Random) -> str:
+    """The request that asks for the deletion is there, so nothing is missing."""
     picked = _reserved(lines, draw)
-    for tree in picked.trees:
-        tree["metadata"]["deletionTimestamp"] = picked.lines[0]["stageTimestamp"][:19] + "Z"
-        tree["metadata"]["deletionGracePeriodSeconds"] = 0
+    first = picked.lines[0]
+    marks = {
+        "deletionTimestamp": first["stageTimestamp"][:19] + "Z",
+        "deletionGracePeriodSeconds": 0,
+    }
+    asked = json.loads(json.dumps(first))
+    asked["auditID"] = "00000000-0000-0000-0000-000000000003"
+    asked |= {"verb": "delete", "user": {"username": "alice"}}
+    del asked["requestObject"], asked["objectRef"]["subresource"]
+    tree = asked["responseObject"]
+    tree["status"] = {}
+    allocated = int(tree["metadata"]["resourceVersion"])
+    tree["metadata"]["resourceVersion"] = _version_before(lines, tree)
+    since = int(tree["metadata"]["resourceVersion"])
+    later = [
+        each
+        for line in of(lines, "resourceclaims")
+        for each in bodies(line)
+        if each.get("metadata", {}).get("uid") == tree["metadata"]["uid"]
+        and since < int(each["metadata"]["resourceVersion"]) <= allocated
+    ]
+    for each in (tree, *later, *picked.trees):
+        each["metadata"] |= marks
+    lines.insert(lines.index(first), asked)
     return f"{picked.claim} is allocated while it is being deleted"
+
+
+def _version_before(lines: Lines, tree: dict[str, Any]) -> str:
+    """The last resource version before that of an object which no line has."""
+    used = {
+        each.get("metadata", {}).get("resourceVersion") for line in lines for each in bodies(line)
+    }
+    version = int(tree["metadata"]["resourceVersion"]) - 1
+    while str(version) in used:
+        version -= 1
+    return str(version)
 
 
 def bind_again(lines: Lines, draw: random.Random) -> str:

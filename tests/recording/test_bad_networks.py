@@ -34,7 +34,10 @@ async def test_connections_that_are_slow_cut_silent_and_repeat_lose_nothing(tmp_
                 await writer.write(chance.randrange(25))
                 if chance.random() < 0.3:
                     proxy.close()
+            while not proxy.acts["cut"]:
+                await writer.write(5)
             proxy.cut = proxy.silent = 0.0
+            proxy.repeat = 1.0
             await writer.write(1)
             await recording.wait_for_version(await last_version(source))
         # A connection that is silent for longer than the window shows its changes late.
