@@ -1,5 +1,7 @@
 """How long kubelets may keep what they have read, by the size of the cluster."""
 
+import pytest
+
 from app.domain.controllers.nodes.ttl import ANNOTATION
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.values import json_tree
@@ -51,11 +53,12 @@ def test_steps_overlap_and_nodes_are_told_when_they_change():
     assert told(cluster, "n1") == "0"
 
 
-def test_wrong_annotation_is_put_right_once():
+@pytest.mark.parametrize("text", ["soon", "9" * 5_000])
+def test_wrong_annotation_is_put_right_once(text):
     cluster = Cluster(node_ttl=True, options=QUIET)
     cluster.node("n1")
     cluster.settle()
-    cluster.patch("nodes", "n1", {"metadata": {"annotations": {ANNOTATION: "soon"}}})
+    cluster.patch("nodes", "n1", {"metadata": {"annotations": {ANNOTATION: text}}})
     before = cluster.line.head.revision
     cluster.settle()
     assert told(cluster, "n1") == "0"

@@ -159,6 +159,10 @@ def test_a_generated_name_that_is_taken_is_drawn_again() -> None:
             "resourceVersion should not be set on objects to be created",
         ),
         (
+            {"metadata": {"name": "c", "namespace": "default", "resourceVersion": "9" * 5_000}},
+            "resourceVersion should not be set on objects to be created",
+        ),
+        (
             {"spec": {"devices": []}},
             'ResourceClaim in version "v1" cannot be handled as a ResourceClaim: json: cannot '
             "unmarshal array into Go struct field ResourceClaimSpec.spec.devices of type "

@@ -193,6 +193,22 @@ class TestReplicaSet:
         cluster.settle()
         assert len(cluster.names("pods")) == 1
 
+    @pytest.mark.parametrize("wrong", ["--5", "9" * 5_000, "²"])
+    def test_pod_with_the_lower_deletion_cost_goes_first_and_a_wrong_one_is_none(self, wrong):
+        cluster = cluster_of(kubelet=False)
+        workload(cluster, "ReplicaSet", replicas=3, pod=template(nodeSelector={"none": "here"}))
+        cluster.settle()
+        costs = dict(zip(cluster.names("pods"), ("7", wrong, "-3"), strict=True))
+        for name, cost in costs.items():
+            annotations = {"controller.kubernetes.io/pod-deletion-cost": cost}
+            cluster.patch("pods", name, {"metadata": {"annotations": annotations}})
+        left = list(costs.values())
+        for cost in ("-3", wrong):
+            left.remove(cost)
+            cluster.patch("replicasets", "web", {"spec": {"replicas": len(left)}})
+            cluster.settle()
+            assert [costs[name] for name in cluster.names("pods")] == left
+
     def test_many_pods_of_one_step_have_different_names_and_events(self):
         cluster = cluster_of(kubelet=False)
         workload(cluster, "ReplicaSet", replicas=120)

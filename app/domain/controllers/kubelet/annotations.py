@@ -9,7 +9,7 @@ lost drivers, separated by commas.
 
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, well_known
+from app.domain.values import api_resources, decimals, well_known
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND
@@ -63,8 +63,8 @@ def stop_delay(pod: JsonView) -> int:
 
 def exit_code(pod: JsonView) -> int | None:
     """The exit code of the containers; None without the annotation."""
-    text = meta.annotation(pod, EXIT_CODE)
-    return int(text) % 256 if text.isdecimal() else None
+    code = decimals.natural(meta.annotation(pod, EXIT_CODE))
+    return None if code is None else code % 256
 
 
 def _micros(pod: JsonView, name: str) -> int | None:

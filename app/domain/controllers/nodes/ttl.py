@@ -13,7 +13,7 @@ from app.domain.controllers.plan import Reads, Views
 from app.domain.controllers.resources import is_of
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import api_resources
+from app.domain.values import api_resources, decimals
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
@@ -77,5 +77,4 @@ class NodeTtlReconciler(KeyedController[tuple[str], Views]):
 
 def _told(tree: JsonView) -> int | None:
     """The current TTL in the annotation of a node; None when it is not a number."""
-    text = meta.annotation(tree, ANNOTATION)
-    return int(text) if text.isdecimal() else None
+    return decimals.natural(meta.annotation(tree, ANNOTATION))

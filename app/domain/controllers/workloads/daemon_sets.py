@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.domain.controllers.workloads import pods_of, revisions, templates
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.controllers.workloads.revisions import Revision
-from app.domain.values import api_resources, json_tree, selectors, well_known
+from app.domain.values import api_resources, decimals, json_tree, selectors, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import SelectorError
@@ -204,8 +204,9 @@ def _outdated(found: _Set) -> list[Step]:
 
 
 def _allowed(value: object, found: _Set) -> int:
-    if isinstance(value, str) and value.endswith("%") and value[:-1].isdecimal():
-        return max(1, -(-int(value[:-1]) * len(found.wanted) // 100))
+    percentage = decimals.percentage(value)
+    if percentage is not None:
+        return max(1, -(-percentage * len(found.wanted) // 100))
     return value if isinstance(value, int) and value > 0 else 1
 
 

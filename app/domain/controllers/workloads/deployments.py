@@ -12,7 +12,7 @@ from app.domain.controllers.workloads import deployment_status, pods_of, templat
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
-from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values import api_resources, decimals, json_tree, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -300,8 +300,9 @@ def _annotations(rollout: _Rollout, source: JsonView, *, is_new: bool) -> dict[s
 
 def _share(value: object, whole: int, *, round_up: bool) -> int:
     """A number, or a percentage of `whole`."""
-    if isinstance(value, str) and value.endswith("%") and value[:-1].isdecimal():
-        hundredths = int(value[:-1]) * whole
+    percentage = decimals.percentage(value)
+    if percentage is not None:
+        hundredths = percentage * whole
         return -(-hundredths // 100) if round_up else hundredths // 100
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
@@ -315,5 +316,4 @@ def _available(found: JsonView) -> int:
 
 
 def _revision(found: JsonView) -> int:
-    text = meta.annotation(found, REVISION)
-    return int(text) if text.isdecimal() else 0
+    return decimals.natural(meta.annotation(found, REVISION)) or 0

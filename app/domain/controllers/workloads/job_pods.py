@@ -12,7 +12,7 @@ from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import api_resources, condition_types, json_tree, timestamps
+from app.domain.values import api_resources, condition_types, decimals, json_tree, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -75,8 +75,7 @@ def has_succeeded(pod: JsonView) -> bool:
 
 def index_of(pod: JsonView) -> int | None:
     """The completion index of a pod of an indexed Job."""
-    text = meta.annotation(pod, INDEX)
-    return int(text) if text.isdecimal() else None
+    return decimals.natural(meta.annotation(pod, INDEX))
 
 
 def freed(pod: JsonView) -> PatchObject | None:

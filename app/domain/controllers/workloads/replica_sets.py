@@ -8,7 +8,7 @@ from collections import Counter
 
 from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
-from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values import api_resources, decimals, json_tree, timestamps
 from app.domain.values.condition_types import REPLICA_FAILURE
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -83,7 +83,7 @@ def _worth(pod: JsonView, on_node: Counter[str]) -> tuple[object, ...]:
         bool(node),
         ("Pending", "Unknown", "Running").index(_phase(pod)),
         since is not None,
-        int(cost) if cost.lstrip("-").isdecimal() else 0,
+        decimals.integer(cost) or 0,
         -on_node[node],
         -(since or 0),
         _reversed(meta.creation_timestamp(pod)),

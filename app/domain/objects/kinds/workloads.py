@@ -1,6 +1,6 @@
 """Fields that the API server sets on workloads, before any controller sees them."""
 
-from app.domain.values import json_tree
+from app.domain.values import decimals, json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -48,5 +48,5 @@ def count_template(tree: JsonObject, old: JsonView | None = None) -> None:
 
 
 def _template_count(tree: JsonView) -> int:
-    text = meta.annotations(tree).get(TEMPLATE_GENERATION, "")
-    return int(text) if text.isdecimal() else meta.generation(tree) or 1
+    count = decimals.natural(meta.annotation(tree, TEMPLATE_GENERATION))
+    return meta.generation(tree) or 1 if count is None else count

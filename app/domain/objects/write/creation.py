@@ -161,7 +161,7 @@ def _identified(
     if kind.custom is not None and kind.custom.is_terminating:
         raise rejections.definition_ends(kind, "create")
     revision = written.get("resourceVersion", "")
-    if revision.isdecimal() and int(revision):
+    if revision.isascii() and revision.isdecimal() and revision.strip("0"):
         # Parity: api.md 5; a value that is not a number is ignored. Upstream answers an unexplained
         # 500.
         raise BadRequest("resourceVersion should not be set on objects to be created")
