@@ -1,5 +1,7 @@
 """The comparison of two runs, aspect by aspect: what both have, and what one has alone."""
 
+from typing import Any
+
 import pytest
 
 from app.adapters import schemas
@@ -29,27 +31,27 @@ def allocation(device: str) -> AllocationStep:
     )
 
 
-def trace(aspect: Aspect | None = None, *answers: object, key: ObjectKey = POD) -> Trace:
+def trace(aspect: Aspect | None = None, *answers: Any, key: ObjectKey = POD) -> Trace:
     """A trace that has answers of one aspect, or nothing but the key of the object."""
     made = Trace(schemas.load("1.36"))
     made.keys[UID] = key
     match aspect:
         case Aspect.NODES:
-            made.node_of[UID] = answers[0]  # type: ignore[assignment]  # of the aspect
+            made.node_of[UID] = answers[0]
         case Aspect.EVICTIONS:
-            made.evicted[UID] = answers[0]  # type: ignore[assignment]
+            made.evicted[UID] = answers[0]
         case Aspect.FINAL:
-            made.kept[UID] = answers[0]  # type: ignore[assignment]
+            made.kept[UID] = answers[0]
         case Aspect.CONDITIONS | Aspect.RULES:
-            made.conditions[UID, "Ready"] = list(answers)  # type: ignore[arg-type]
+            made.conditions[UID, "Ready"] = list(answers)
         case Aspect.DEVICES:
-            made.allocations[UID] = list(answers)  # type: ignore[arg-type]
+            made.allocations[UID] = list(answers)
         case Aspect.SAID:
-            made.said[UID] = list(answers)  # type: ignore[arg-type]
+            made.said[UID] = list(answers)
         case Aspect.WRITES:
-            made.writes[UID] = list(answers)  # type: ignore[arg-type]
+            made.writes[UID] = list(answers)
         case Aspect.ORDER:
-            made.of_pod[UID] = list(answers)  # type: ignore[arg-type]
+            made.of_pod[UID] = list(answers)
     return made
 
 
