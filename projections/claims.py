@@ -16,7 +16,7 @@ from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta, records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
@@ -72,13 +72,13 @@ class _Shown(msgspec.Struct, frozen=True, gc=False):
     status: _ShownStatus = _ShownStatus()
 
 
-class _Results(Record, frozen=True):
+class _Results(FieldRecord, frozen=True):
     """The devices of an allocation."""
 
     results: tuple[dra.DeviceResult, ...] = ()
 
 
-class _Allocation(Record, frozen=True):
+class _Allocation(FieldRecord, frozen=True):
     """An allocation."""
 
     devices: _Results = _Results()
@@ -285,7 +285,7 @@ def _asked_in(spec: bytes) -> tuple[_Asked, ...]:
     requests: list[_Asked] = []
     for request in dra.requests({"spec": _decoder.decode(spec)}):
         named_asks = [(ask.name, ask) for ask in request.first_available] or [
-            ("", request.exactly or dra.Ask())
+            ("", request.exactly or dra.RequestDetails())
         ]
         requests.append((request.name, [_ask(sub, ask) for sub, ask in named_asks]))
     return tuple(requests)
@@ -308,7 +308,7 @@ def _requests(requests: Sequence[_Asked], results: Sequence[dra.DeviceResult]) -
     return rows
 
 
-def _ask(name: str, ask: dra.Ask) -> JsonObject:
+def _ask(name: str, ask: dra.RequestDetails) -> JsonObject:
     return {
         "name": name,
         "device_class": ask.device_class_name,

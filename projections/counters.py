@@ -89,7 +89,9 @@ class CountersProjection(LateRows, PagedView):
                 self._set_claim(place, devices)
         self._noted.clear()
 
-    def _note_slice(self, name: _SliceName, body: bytes, spec: outlines.SliceSpec | None) -> None:
+    def _note_slice(
+        self, name: _SliceName, body: bytes, spec: outlines.SliceSpecOutline | None
+    ) -> None:
         place = None if spec is None else (spec.driver, spec.pool.name, spec.pool.generation)
         if place != self._places.get(name):
             self._set_place(name, place)

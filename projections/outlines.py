@@ -17,11 +17,11 @@ import msgspec
 from app.domain.log.raw_parts import RawClaim, RawPod
 from app.domain.values import condition_types
 from app.domain.values.fields import core, dra, meta, records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject
 
 
-class Metadata(Record, frozen=True):
+class MetadataOutline(FieldRecord, frozen=True):
     """The metadata of any object."""
 
     generation: int = 0
@@ -29,13 +29,13 @@ class Metadata(Record, frozen=True):
     owner_references: tuple[meta.Owner, ...] = ()
 
 
-class Outline(Record, frozen=True):
+class Outline(FieldRecord, frozen=True):
     """The outline of any object."""
 
-    metadata: Metadata = Metadata()
+    metadata: MetadataOutline = MetadataOutline()
 
 
-class Taint(Record, frozen=True):
+class TaintOutline(FieldRecord, frozen=True):
     """A taint of a device or a node."""
 
     key: str = ""
@@ -43,7 +43,7 @@ class Taint(Record, frozen=True):
     effect: str = ""
 
 
-class PodClaim(Record, frozen=True):
+class PodClaimOutline(FieldRecord, frozen=True):
     """An entry of a pod's `spec.resourceClaims` or `status.resourceClaimStatuses`."""
 
     name: str = ""
@@ -51,80 +51,80 @@ class PodClaim(Record, frozen=True):
     resource_claim_template_name: str = ""
 
 
-class PodSpec(Record, frozen=True):
+class PodSpecOutline(FieldRecord, frozen=True):
     """The specification of a pod."""
 
     node_name: str = ""
-    resource_claims: tuple[PodClaim, ...] = ()
+    resource_claims: tuple[PodClaimOutline, ...] = ()
 
 
-class PodStatus(Record, frozen=True):
+class PodStatusOutline(FieldRecord, frozen=True):
     """The status of a pod."""
 
     phase: str = ""
     conditions: tuple[meta.Condition, ...] = ()
-    resource_claim_statuses: tuple[PodClaim, ...] = ()
-    extended_resource_claim_status: PodClaim = PodClaim()
+    resource_claim_statuses: tuple[PodClaimOutline, ...] = ()
+    extended_resource_claim_status: PodClaimOutline = PodClaimOutline()
 
 
-class Pod(Record, frozen=True):
+class PodOutline(FieldRecord, frozen=True):
     """A pod."""
 
-    metadata: Metadata = Metadata()
-    spec: PodSpec = PodSpec()
-    status: PodStatus = PodStatus()
+    metadata: MetadataOutline = MetadataOutline()
+    spec: PodSpecOutline = PodSpecOutline()
+    status: PodStatusOutline = PodStatusOutline()
 
 
-class Results(Record, frozen=True):
+class ResultsOutline(FieldRecord, frozen=True):
     """The devices of an allocation."""
 
     results: tuple[dra.DeviceResult, ...] = ()
 
 
-class Allocation(Record, frozen=True):
+class AllocationOutline(FieldRecord, frozen=True):
     """An allocation."""
 
-    devices: Results = Results()
+    devices: ResultsOutline = ResultsOutline()
 
 
-class ClaimStatus(Record, frozen=True):
+class ClaimStatusOutline(FieldRecord, frozen=True):
     """The status of a claim."""
 
-    allocation: Allocation | None = None
+    allocation: AllocationOutline | None = None
     reserved_for: tuple[dra.Consumer, ...] = ()
 
 
-class Claim(Record, frozen=True):
+class ClaimOutline(FieldRecord, frozen=True):
     """A claim."""
 
-    metadata: Metadata = Metadata()
-    status: ClaimStatus = ClaimStatus()
+    metadata: MetadataOutline = MetadataOutline()
+    status: ClaimStatusOutline = ClaimStatusOutline()
 
 
-class Device(Record, frozen=True):
+class DeviceOutline(FieldRecord, frozen=True):
     """A device of a slice."""
 
     name: str = ""
     taints: tuple[JsonObject, ...] = ()
 
 
-class SliceSpec(Record, frozen=True):
+class SliceSpecOutline(FieldRecord, frozen=True):
     """The specification of a slice."""
 
     driver: str = ""
     node_name: str = ""
-    pool: dra.Pool = dra.Pool()
-    devices: tuple[Device, ...] = ()
+    pool: dra.ResourcePool = dra.ResourcePool()
+    devices: tuple[DeviceOutline, ...] = ()
 
 
-class Slice(Record, frozen=True):
+class SliceOutline(FieldRecord, frozen=True):
     """A slice."""
 
-    metadata: Metadata = Metadata()
-    spec: SliceSpec = SliceSpec()
+    metadata: MetadataOutline = MetadataOutline()
+    spec: SliceSpecOutline = SliceSpecOutline()
 
 
-class Selector(Record, frozen=True):
+class SelectorOutline(FieldRecord, frozen=True):
     """The device selector of a rule."""
 
     driver: str = ""
@@ -132,56 +132,56 @@ class Selector(Record, frozen=True):
     device: str = ""
 
 
-class RuleSpec(Record, frozen=True):
+class RuleSpecOutline(FieldRecord, frozen=True):
     """The specification of a rule."""
 
-    device_selector: Selector | None = None
-    taint: Taint = Taint()
+    device_selector: SelectorOutline | None = None
+    taint: TaintOutline = TaintOutline()
 
 
-class Conditions(Record, frozen=True):
+class ConditionsOutline(FieldRecord, frozen=True):
     """A status of which only the conditions are read."""
 
     conditions: tuple[meta.Condition, ...] = ()
 
 
-class Rule(Record, frozen=True):
+class RuleOutline(FieldRecord, frozen=True):
     """A DeviceTaintRule."""
 
-    spec: RuleSpec = RuleSpec()
-    status: Conditions = Conditions()
+    spec: RuleSpecOutline = RuleSpecOutline()
+    status: ConditionsOutline = ConditionsOutline()
 
 
-class NodeSpec(Record, frozen=True):
+class NodeSpecOutline(FieldRecord, frozen=True):
     """The specification of a node."""
 
     unschedulable: bool = False
-    taints: tuple[Taint, ...] = ()
+    taints: tuple[TaintOutline, ...] = ()
 
 
-class Node(Record, frozen=True):
+class NodeOutline(FieldRecord, frozen=True):
     """A node."""
 
-    spec: NodeSpec = NodeSpec()
-    status: Conditions = Conditions()
+    spec: NodeSpecOutline = NodeSpecOutline()
+    status: ConditionsOutline = ConditionsOutline()
 
 
-class Summary(Record, frozen=True):
+class SummaryOutline(FieldRecord, frozen=True):
     """The summary of a decision."""
 
     message: str = ""
 
 
-class Decision(Record, frozen=True):
+class DecisionOutline(FieldRecord, frozen=True):
     """The body of a DecisionRecorded event."""
 
     controller: str = ""
     resource: str = ""
     outcome: str = ""
-    summary: Summary = Summary()
+    summary: SummaryOutline = SummaryOutline()
 
 
-class Held(Record, frozen=True):
+class Held(FieldRecord, frozen=True):
     """A device of an allocation, with the fields that folds read."""
 
     request: str = ""
@@ -192,19 +192,19 @@ class Held(Record, frozen=True):
     tolerations: tuple[JsonObject, ...] = ()
 
 
-class _HeldDevices(Record, frozen=True):
+class _HeldDevices(FieldRecord, frozen=True):
     """The devices of an allocation."""
 
     results: tuple[Held, ...] = ()
 
 
-class _HeldAllocation(Record, frozen=True):
+class _HeldAllocation(FieldRecord, frozen=True):
     """An allocation."""
 
     devices: _HeldDevices = _HeldDevices()
 
 
-class _ConditionText(Record, frozen=True):
+class _ConditionText(FieldRecord, frozen=True):
     """A condition of a pod."""
 
     type: str = ""
@@ -327,21 +327,21 @@ def _held_in(allocation: bytes) -> tuple[Held, ...] | None:
     return _held_allocation(allocation).devices.results
 
 
-_entries = records.of_list_bytes(PodClaim)
-_extended = records.of_bytes(PodClaim)
+_entries = records.of_list_bytes(PodClaimOutline)
+_extended = records.of_bytes(PodClaimOutline)
 _conditions = records.of_list_bytes(_ConditionText)
 _consumers_in = lru_cache(maxsize=PARTS_MAX)(records.of_list_bytes(dra.Consumer))
 _held_allocation = records.of_bytes(_HeldAllocation)
 
 
 outline = records.of_bytes(Outline)
-pod = records.of_bytes(Pod)
-claim = records.of_bytes(Claim)
-slice = records.of_bytes(Slice)  # noqa: A001 (read as `outlines.slice`; Kubernetes' own word)
-rule = records.of_bytes(Rule)
-node = records.of_bytes(Node)
+pod = records.of_bytes(PodOutline)
+claim = records.of_bytes(ClaimOutline)
+slice = records.of_bytes(SliceOutline)  # noqa: A001 (read as `outlines.slice`; Kubernetes' own word)
+rule = records.of_bytes(RuleOutline)
+node = records.of_bytes(NodeOutline)
 event_object = records.of_bytes(core.EventObject)
-decision = records.of_bytes(Decision)
+decision = records.of_bytes(DecisionOutline)
 
 
 def owner_uids(body: bytes) -> tuple[str, ...]:

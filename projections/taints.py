@@ -353,7 +353,7 @@ def _read_rule(name: str, tree: JsonObject) -> TaintRule:
     return taints.rule_of({**tree, "metadata": metadata})
 
 
-def _slice_of(spec: outlines.SliceSpec) -> _Slice:
+def _slice_of(spec: outlines.SliceSpecOutline) -> _Slice:
     return _Slice(
         spec.driver,
         spec.pool.name,

@@ -19,7 +19,7 @@ from app.domain.log.projection import Row, RowKey, Table
 from projections import outlines, timeline_kinds
 from projections.row_changes import AppendedRows, PagedView
 from projections.tables import TIMELINE
-from projections.timeline_kinds import Kind, State, States, Told
+from projections.timeline_kinds import FollowedKind, State, States, Told
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -81,7 +81,7 @@ class TimelineProjection(PagedView):
         self._entries += new
         self._revisions += [entry.revision for entry in new]
 
-    def _follow(self, kind: Kind, states: States, new: list[Entry]) -> None:
+    def _follow(self, kind: FollowedKind, states: States, new: list[Entry]) -> None:
         """Append an entry for each followed change of the objects of one kind."""
         known, tell = self._states, kind.tell
         for event, state in states:

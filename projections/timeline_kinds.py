@@ -1,7 +1,7 @@
 """The tables of the timeline: the followed fields of each kind of object, and names of changes.
 
-This module is not a view; `timeline` uses it. A `Kind` reads only the followed fields of an object
-and names the difference between two states. Names begin with `word`: `PodScheduled`.
+This module is not a view; `timeline` uses it. A `FollowedKind` reads only the followed fields of
+an object and names the difference between two states. Names begin with `word`: `PodScheduled`.
 """
 
 from collections.abc import Callable, Sequence
@@ -90,7 +90,7 @@ States: TypeAlias = Sequence[tuple[Event, State | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class FollowedKind:
     """A kind that the timeline follows: `states` reads a page, `tell` names a difference.
 
     `tell` returns None when the difference is not shown.
@@ -101,7 +101,7 @@ class Kind:
     tell: Callable[[Any, Any], Told | None]
 
 
-def kind_of(place: Place) -> Kind | None:
+def kind_of(place: Place) -> FollowedKind | None:
     """The kind of a group and resource; None when the timeline does not follow it."""
     kind = _KINDS.get(place, _OTHER)
     return kind if kind is not _OTHER or place not in _UNTOLD else None
@@ -119,14 +119,14 @@ def tell_fact(event: Event) -> Told | None:
     return event.type.value, _cut(json_tree.text(body, "message") or json_tree.text(body, "reason"))
 
 
-def tell_decision(decided: outlines.Decision) -> Told:
+def tell_decision(decided: outlines.DecisionOutline) -> Told:
     """The name and text of a decision."""
     text = f"{decided.controller} decided {decided.outcome}"
     message = decided.summary.message
     return "Decision", _cut(f"{text}: {message}" if message else text)
 
 
-def subject_of_decision(event: Event, decided: outlines.Decision) -> ObjectKey:
+def subject_of_decision(event: Event, decided: outlines.DecisionOutline) -> ObjectKey:
     """The object that a decision is about."""
     key, resource = event.key, decided.resource
     if not resource:
@@ -222,7 +222,7 @@ def _followed(
     read: Callable[[bytes], _Outline],
     state_of: Callable[[_Outline], State],
     tell: Callable[[Any, Any], Told | None],
-) -> Kind:
+) -> FollowedKind:
     """A kind whose followed fields are in an outline."""
 
     def states(page: Page, place: Place) -> States:
@@ -231,7 +231,7 @@ def _followed(
             for event, outline in page.read(place, read)
         ]
 
-    return Kind(word=word, states=states, tell=tell)
+    return FollowedKind(word=word, states=states, tell=tell)
 
 
 def _tell_claim(old: ClaimState | None, new: ClaimState) -> Told | None:
@@ -258,7 +258,7 @@ def _tell_claim(old: ClaimState | None, new: ClaimState) -> Told | None:
     return None
 
 
-def _slice_state(slice_outline: outlines.Slice) -> SliceState:
+def _slice_state(slice_outline: outlines.SliceOutline) -> SliceState:
     spec = slice_outline.spec
     return SliceState(
         f"{spec.driver}/{spec.pool.name}",
@@ -288,7 +288,7 @@ def _tell_slice(old: SliceState | None, new: SliceState) -> Told | None:
     return "SliceChanged", f"{place}: what devices have or consume"
 
 
-def _rule_state(rule: outlines.Rule) -> RuleState:
+def _rule_state(rule: outlines.RuleOutline) -> RuleState:
     selector = rule.spec.device_selector
     text = "no selector"
     if selector is not None:
@@ -309,7 +309,7 @@ def _tell_rule(old: RuleState | None, new: RuleState) -> Told | None:
     return "RuleStatus", _cut(new.condition)
 
 
-def _node_state(node: outlines.Node) -> NodeState:
+def _node_state(node: outlines.NodeOutline) -> NodeState:
     ready = [
         condition.status
         for condition in node.status.conditions
@@ -332,7 +332,7 @@ def _tell_node(old: NodeState | None, new: NodeState) -> Told | None:
     return "NodeChanged", _cut("; ".join(_differences("taints", old.taints, new.taints)))
 
 
-def _plain(word: str) -> Kind:
+def _plain(word: str) -> FollowedKind:
     """A kind that is followed by its generation: creation, change of the spec, deletion."""
 
     def tell(old: PlainState | None, new: PlainState) -> Told | None:
@@ -364,14 +364,14 @@ def _differences(what: str, old: tuple[str, ...], new: tuple[str, ...]) -> list[
     return parts
 
 
-def _taint(taint: outlines.Taint) -> str:
+def _taint(taint: outlines.TaintOutline) -> str:
     return f"{taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect}"
 
 
 def _taint_of_tree(tree: JsonObject) -> str:
     parts = (json_tree.text(tree, part) for part in ("key", "value", "effect"))
     key, value, effect = parts
-    return _taint(outlines.Taint(key=key, value=value, effect=effect))
+    return _taint(outlines.TaintOutline(key=key, value=value, effect=effect))
 
 
 def _named(names: tuple[str, ...]) -> str:
@@ -399,10 +399,12 @@ _DECIDED_GROUPS = {
     "workloads": api_groups.SCHEDULING,
     "podgroups": api_groups.SCHEDULING,
 }
-_KINDS: dict[tuple[str, str], Kind] = {
-    api_resources.PODS: Kind(word="Pod", states=_pod_states, tell=_tell_pod),
+_KINDS: dict[tuple[str, str], FollowedKind] = {
+    api_resources.PODS: FollowedKind(word="Pod", states=_pod_states, tell=_tell_pod),
     api_resources.NODES: _followed("Node", outlines.node, _node_state, _tell_node),
-    api_resources.RESOURCE_CLAIMS: Kind(word="Claim", states=_claim_states, tell=_tell_claim),
+    api_resources.RESOURCE_CLAIMS: FollowedKind(
+        word="Claim", states=_claim_states, tell=_tell_claim
+    ),
     api_resources.RESOURCE_SLICES: _followed("Slice", outlines.slice, _slice_state, _tell_slice),
     api_resources.DEVICE_TAINT_RULES: _followed("Rule", outlines.rule, _rule_state, _tell_rule),
     api_resources.NAMESPACES: _plain("Namespace"),

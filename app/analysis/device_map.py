@@ -17,7 +17,7 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, quantity, selectors
 from app.domain.values.fields import meta
-from app.domain.values.quantity import Format
+from app.domain.values.quantity import QuantityFormat
 from app.domain.values.selectors import LabelSelector, SelectorError
 
 
@@ -172,7 +172,9 @@ def _gauges(pool: Pool, used: Mapping[tuple[str, str], int]) -> Iterator[Gauge]:
             )
 
 
-def _form(total: int) -> Format:
+def _form(total: int) -> QuantityFormat:
     """The notation: powers of two for bytes, as drivers publish them, plain for other amounts."""
     mebibyte = 1024 * 1024 * 10**9
-    return Format.BINARY_SI if total and total % mebibyte == 0 else Format.DECIMAL_SI
+    return (
+        QuantityFormat.BINARY_SI if total and total % mebibyte == 0 else QuantityFormat.DECIMAL_SI
+    )

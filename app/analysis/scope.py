@@ -129,7 +129,7 @@ class Selector:
         self._claims: dict[ObjectKey, _Claim] = {}
         self._nodes: dict[ObjectKey, str] = {}
         self._pools: dict[str, tuple[PoolId, frozenset[str], str]] = {}
-        self._rules: dict[str, outlines.Selector | None] = {}
+        self._rules: dict[str, outlines.SelectorOutline | None] = {}
         self._known: dict[str, dict[str, None]] = {}
         self._labelled = _Labelled(scope) if scope.labels else None
 
@@ -255,7 +255,7 @@ class Selector:
             if node and pool in pools:
                 yield node
 
-    def _selected(self, selector: outlines.Selector) -> Iterator[DeviceId]:
+    def _selected(self, selector: outlines.SelectorOutline) -> Iterator[DeviceId]:
         for pool, names, _ in self._pools.values():
             if selector.driver in ("", pool[0]) and selector.pool in ("", pool[1]):
                 for name in names:

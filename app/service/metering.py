@@ -23,7 +23,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.fields import core, decision_body, dra
-from app.domain.values.fields.decision_body import Decision
+from app.domain.values.fields.decision_body import DecisionBody
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Meter
@@ -205,7 +205,7 @@ class HistoryMeter:
         elif decision.controller == "scheduling":
             self._fold_attempt(event, decision, objects)
 
-    def _fold_attempt(self, event: Event, decision: Decision, objects: ObjectsReader) -> None:
+    def _fold_attempt(self, event: Event, decision: DecisionBody, objects: ObjectsReader) -> None:
         if decision.key == repeated_attempts.KEY:
             for attempt in repeated_attempts.read(json_tree.mapping(event.object, "inputs")):
                 pod = objects.get(pod_key(attempt.namespace, attempt.name))

@@ -30,7 +30,7 @@ JSON = st.recursive(
 TREES = st.dictionaries(st.sampled_from(KEYS), JSON, max_size=8)
 
 
-class Part(records.Record, frozen=True):
+class Part(records.FieldRecord, frozen=True):
     name: str = ""
     number: int | None = None
     flag: bool = False
@@ -38,7 +38,7 @@ class Part(records.Record, frozen=True):
     trees: tuple[JsonObject, ...] = msgspec.field(default=(), name="parts")
 
 
-class Whole(records.Record, frozen=True):
+class Whole(records.FieldRecord, frozen=True):
     a: str = ""
     part: Part = Part()
     parts: tuple[Part, ...] = ()
@@ -53,14 +53,14 @@ FORMS = (
     meta.Reference,
     dra.DeviceResult,
     dra.Consumer,
-    dra.Pool,
+    dra.ResourcePool,
     dra.DeviceStatus,
     dra.DeviceRequest,
     core.SelectorRequirement,
     core.EventObject,
     core.ContainerStatus,
-    decision_body.Decision,
-    decision_body.Summary,
+    decision_body.DecisionBody,
+    decision_body.DecisionSummary,
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.domain.values import quantity
-from app.domain.values.quantity import Format, Quantity
+from app.domain.values.quantity import Quantity, QuantityFormat
 
 
 def amount_of(asked, capacity):
@@ -26,7 +26,7 @@ def amount_of(asked, capacity):
             return wanted, by_reference
         base, width = whole(least), whole(read(within["step"]))
         steps = -((base - whole(wanted)) // width)
-        return quantity.from_integer(base + steps * width, Format.BINARY_SI), None
+        return quantity.from_integer(base + steps * width, QuantityFormat.BINARY_SI), None
     values = policy.get("validValues")
     if values:
         for found in values:

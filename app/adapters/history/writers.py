@@ -22,7 +22,7 @@ from app.domain.log.chain import canonical_json
 from app.domain.log.records import BASELINE_VERB
 from app.domain.values import json_tree, timestamps, well_known
 from app.domain.values.fields import meta, records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _VERBS = {
@@ -44,7 +44,7 @@ LEFT_OUT = "leftOut"
 """The key in the result of `finish` for the number of events that the format cannot represent."""
 
 
-class _Request(Record, frozen=True):
+class _Request(FieldRecord, frozen=True):
     """A request that changed nothing."""
 
     verb: str = ""

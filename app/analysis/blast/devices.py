@@ -282,7 +282,7 @@ def _counters(side: PoolSide) -> dict[str, Quantity]:
 def _of_nanos(nanos: int) -> Quantity:
     """The quantity of a counter: binary form for large multiples of 2**20, else decimal form."""
     is_binary = nanos and nanos % (2**20 * 10**9) == 0
-    form = quantity.Format.BINARY_SI if is_binary else quantity.Format.DECIMAL_SI
+    form = quantity.QuantityFormat.BINARY_SI if is_binary else quantity.QuantityFormat.DECIMAL_SI
     return quantity.from_nanos(nanos, form)
 
 

@@ -16,7 +16,7 @@ from app.domain.devices import patches
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Revision
 from app.domain.values import quantity, timestamps
-from app.domain.values.quantity import Format
+from app.domain.values.quantity import QuantityFormat
 from app.domain.values.timestamps import Instant
 
 _BINARY = 2**20 * 10**9
@@ -99,5 +99,5 @@ def _counters(sums: Mapping[tuple[str, str], CounterSum]) -> Iterator[CounterCap
 
 def _text(nanos: int) -> str:
     is_binary = nanos and nanos % _BINARY == 0
-    form = Format.BINARY_SI if is_binary else Format.DECIMAL_SI
+    form = QuantityFormat.BINARY_SI if is_binary else QuantityFormat.DECIMAL_SI
     return str(quantity.from_nanos(nanos, form))

@@ -9,7 +9,7 @@ from app.domain.allocation.reasons import causes
 from app.domain.log import Event
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import decision_body
-from app.domain.values.fields.decision_body import Summary
+from app.domain.values.fields.decision_body import DecisionSummary
 from app.domain.values.json_tree import JsonView
 
 _TOLD_ELSEWHERE = frozenset(
@@ -71,7 +71,7 @@ def lines_of(tree: JsonView, *, with_causes: bool = False) -> Iterator[Reason]:
         yield from _causes(summary)
 
 
-def _causes(summary: Summary) -> Iterator[Reason]:
+def _causes(summary: DecisionSummary) -> Iterator[Reason]:
     for cause in summary.causes:
         text = f"{devices_text(cause.devices)} on {nodes_text(cause.nodes)}"
         if cause.examples:

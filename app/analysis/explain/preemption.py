@@ -10,14 +10,14 @@ from app.domain.log import Event, EventType
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources
 from app.domain.values.fields import core, decision_body, meta
-from app.domain.values.fields.decision_body import Preemption
+from app.domain.values.fields.decision_body import PreemptionSummary
 from app.domain.values.json_tree import JsonView
 
 EFFECTS_MAX = 512
 """The number of events before a victim's condition that are searched for its decision."""
 
 
-def chosen_text(found: Preemption) -> str:
+def chosen_text(found: PreemptionSummary) -> str:
     """The text of a decision about its victims; empty when it has none."""
     victims = found.victims
     if not victims:
@@ -93,7 +93,7 @@ def _said(objects: ObjectsReader, victim: JsonView) -> Iterator[Reason]:
             yield Reason(text=said.message)
 
 
-def _cost_text(found: Preemption) -> str:
+def _cost_text(found: PreemptionSummary) -> str:
     violations = found.violations
     text = "no other node would fit by evictions"
     if found.candidates > 1:

@@ -88,7 +88,9 @@ def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reas
     if not used:
         return
     used.sort(key=lambda one: (not one[0], -one[2], one[1]))
-    total = quantity.from_nanos(sum(nanos for _, _, nanos in used), quantity.Format.DECIMAL_SI)
+    total = quantity.from_nanos(
+        sum(nanos for _, _, nanos in used), quantity.QuantityFormat.DECIMAL_SI
+    )
     children = tuple(_user(idle, key, nanos) for idle, key, nanos in used[:NAMES_MAX])
     if len(used) > NAMES_MAX:
         left = used[NAMES_MAX:]
@@ -118,7 +120,7 @@ def _idle(views: Views, key: ObjectKey, tree: JsonObject) -> str:
 
 
 def _user(idle: str, key: ObjectKey, nanos: int) -> Reason:
-    amount = quantity.from_nanos(nanos, quantity.Format.DECIMAL_SI)
+    amount = quantity.from_nanos(nanos, quantity.QuantityFormat.DECIMAL_SI)
     text = f"{_noun(key)} {key.namespace}/{key.name} counts for {amount}"
     text += f", and nobody uses it: {idle}" if idle else ""
     return Reason(text=text, about=key, is_kept=bool(idle))

@@ -15,7 +15,7 @@ from typing import Any
 from app.domain.errors import InputError
 from app.domain.values import json_tree, well_known
 from app.domain.values.fields import records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 
 UNITS_MAX = 64
@@ -35,7 +35,7 @@ class Unit:
     devices: tuple[JsonObject, ...]
 
 
-class _Grid(Record, frozen=True):
+class _Grid(FieldRecord, frozen=True):
     """The size of a grid and of a host in it, in chips."""
 
     rows: int = 0

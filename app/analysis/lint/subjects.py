@@ -16,7 +16,7 @@ from app.domain.devices.nodes import Node
 from app.domain.errors import InputError
 from app.domain.values.fields import meta, paths, records
 from app.domain.values.fields.dra import PoolId
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject
 
 TOLD = frozenset(
@@ -62,25 +62,25 @@ class Subject:
         )
 
 
-class Cel(Record, frozen=True):
+class Cel(FieldRecord, frozen=True):
     """The `cel` of a selector."""
 
     expression: str = ""
 
 
-class SelectorForm(Record, frozen=True):
+class SelectorForm(FieldRecord, frozen=True):
     """A device selector as written."""
 
     cel: Cel = Cel()
 
 
-class CapacityForm(Record, frozen=True):
+class CapacityForm(FieldRecord, frozen=True):
     """The `capacity` of a request."""
 
     requests: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class AskForm(Record, frozen=True):
+class AskForm(FieldRecord, frozen=True):
     """The contents of a request, or of one of its alternatives."""
 
     name: str = ""
@@ -93,7 +93,7 @@ class AskForm(Record, frozen=True):
     capacity: CapacityForm = CapacityForm()
 
 
-class RequestForm(Record, frozen=True):
+class RequestForm(FieldRecord, frozen=True):
     """A request of a claim."""
 
     name: str = ""
@@ -101,7 +101,7 @@ class RequestForm(Record, frozen=True):
     first_available: tuple[AskForm, ...] = ()
 
 
-class ConstraintForm(Record, frozen=True):
+class ConstraintForm(FieldRecord, frozen=True):
     """A constraint of a claim."""
 
     requests: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class ConstraintForm(Record, frozen=True):
     distinct_attribute: str = ""
 
 
-class DevicesForm(Record, frozen=True):
+class DevicesForm(FieldRecord, frozen=True):
     """The `spec.devices` of a claim."""
 
     requests: tuple[RequestForm, ...] = ()

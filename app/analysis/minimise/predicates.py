@@ -38,7 +38,7 @@ from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, decision_body, meta
-from app.domain.values.fields.decision_body import Cause
+from app.domain.values.fields.decision_body import CauseCount
 from app.domain.values.timestamps import SECOND, Instant
 
 _UNSCHEDULABLE = "Unschedulable"
@@ -400,7 +400,7 @@ def _main_cause(decision: Event | None) -> str:
     return max(sorted(devices), key=lambda each: devices[each], default="")
 
 
-def _causes_of(decision: Event | None) -> list[Cause]:
+def _causes_of(decision: Event | None) -> list[CauseCount]:
     """The causes of unsuitable devices, as counted by a decision."""
     if decision is None:
         return []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from app.domain.devices.model import Capacity, CapacityPolicy
 from app.domain.values import quantity
-from app.domain.values.quantity import Format, Quantity
+from app.domain.values.quantity import Quantity, QuantityFormat
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -155,7 +155,7 @@ def shown(nanos: int) -> str:
             nanos=nanos,
             mantissa=nanos,
             exponent=-9,
-            format=Format.BINARY_SI if binary else Format.DECIMAL_SI,
+            format=QuantityFormat.BINARY_SI if binary else QuantityFormat.DECIMAL_SI,
             compact=False,
         )
     )
@@ -174,4 +174,4 @@ def _stepped(wanted: Quantity, minimum: Quantity, step: Quantity) -> Quantity:
     if distance - steps * width:
         steps += 1
     total = quantity.wrap_int64(base + quantity.wrap_int64(steps * width))
-    return quantity.from_integer(total, Format.BINARY_SI)
+    return quantity.from_integer(total, QuantityFormat.BINARY_SI)

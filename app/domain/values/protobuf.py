@@ -53,7 +53,7 @@ class ProtobufError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class ProtobufField:
     """The JSON form of one field number; `type` is a scalar, a special type or a message.
 
     A message whose first field has `is_choice` takes the form of the last of its fields present.
@@ -69,7 +69,7 @@ class Field:
     is_choice: bool = False
 
 
-Message: TypeAlias = Mapping[int, Field]
+Message: TypeAlias = Mapping[int, ProtobufField]
 """The fields of a message by number."""
 
 Messages: TypeAlias = Mapping[str, Message]
@@ -86,16 +86,19 @@ class Envelope:
 
 
 _TYPE_META: Message = {
-    1: Field(name="apiVersion", type="string"),
-    2: Field(name="kind", type="string"),
+    1: ProtobufField(name="apiVersion", type="string"),
+    2: ProtobufField(name="kind", type="string"),
 }
-_ITEMS: Message = {1: Field(name="items", type="string", is_list=True)}
-_TIME: Message = {1: Field(name="seconds", type="int64"), 2: Field(name="nanos", type="int32")}
-_TEXT: Message = {1: Field(name="text", type="string")}
+_ITEMS: Message = {1: ProtobufField(name="items", type="string", is_list=True)}
+_TIME: Message = {
+    1: ProtobufField(name="seconds", type="int64"),
+    2: ProtobufField(name="nanos", type="int32"),
+}
+_TEXT: Message = {1: ProtobufField(name="text", type="string")}
 _INT_OR_TEXT: Message = {
-    1: Field(name="type", type="int64"),
-    2: Field(name="number", type="int32"),
-    3: Field(name="text", type="string"),
+    1: ProtobufField(name="type", type="int64"),
+    2: ProtobufField(name="number", type="int32"),
+    3: ProtobufField(name="text", type="string"),
 }
 _BUILT_IN: dict[str, Message] = {
     "TypeMeta": _TYPE_META,
@@ -108,12 +111,12 @@ def parse_table(package: str, text: str) -> dict[str, Message]:
     joined = text.replace("\n  ", " ")
     for line in filter(None, joined.splitlines()):
         name, _, fields = line.partition(": ")
-        message: dict[int, Field] = {}
+        message: dict[int, ProtobufField] = {}
         for item in fields.split(", "):
             matched = _FIELD.fullmatch(item)
             assert matched is not None, item
             number, field, type_name, mark = matched.groups()
-            message[int(number)] = Field(
+            message[int(number)] = ProtobufField(
                 name=field,
                 type=_full_type(package, type_name or "string"),
                 is_list=mark == "[]",
@@ -186,7 +189,12 @@ def _decode(messages: Messages, message: Message, raw: bytes, depth: int) -> Jso
 
 
 def _extend(
-    messages: Messages, field: Field, wire: int, value: int | bytes, items: list[Any], depth: int
+    messages: Messages,
+    field: ProtobufField,
+    wire: int,
+    value: int | bytes,
+    items: list[Any],
+    depth: int,
 ) -> None:
     if field.type in ("int32", "int64", "bool") and isinstance(value, bytes):
         at = 0
@@ -197,7 +205,7 @@ def _extend(
         items.append(_value(messages, field, wire, value, depth))
 
 
-def _map_entry(messages: Messages, field: Field, raw: bytes, depth: int) -> tuple[str, Any]:
+def _map_entry(messages: Messages, field: ProtobufField, raw: bytes, depth: int) -> tuple[str, Any]:
     key = ""
     wire, content = _BYTES, b""
     for number, found_wire, value in _fields(raw):
@@ -208,7 +216,9 @@ def _map_entry(messages: Messages, field: Field, raw: bytes, depth: int) -> tupl
     return key, _value(messages, field, wire, content, depth)
 
 
-def _value(messages: Messages, field: Field, wire: int, value: int | bytes, depth: int) -> Any:
+def _value(
+    messages: Messages, field: ProtobufField, wire: int, value: int | bytes, depth: int
+) -> Any:
     kind = field.type
     if kind == "double":
         if wire != _FIXED64 or isinstance(value, int):

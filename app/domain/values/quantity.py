@@ -36,7 +36,7 @@ class QuantityError(ValueError):
     """A text that is not a quantity; the message is one of the three texts of the API."""
 
 
-class Format(StrEnum):
+class QuantityFormat(StrEnum):
     """The format in which a quantity prints. UNKNOWN is for one that was not read from a text."""
 
     DECIMAL_SI = "DecimalSI"
@@ -56,7 +56,7 @@ class Quantity:
     nanos: int
     mantissa: int
     exponent: int
-    format: Format
+    format: QuantityFormat
     compact: bool
     text: str | None = None
 
@@ -71,14 +71,16 @@ def _power_of_ten(power: int) -> int:
     return _POWERS[power] if power < 64 else int(10**power)
 
 
-def _compact(mantissa: int, exponent: int, form: Format, text: str | None = None) -> Quantity:
+def _compact(
+    mantissa: int, exponent: int, form: QuantityFormat, text: str | None = None
+) -> Quantity:
     nanos = mantissa * _power_of_ten(exponent - _NANO_EXPONENT)
     return Quantity(
         nanos=nanos, mantissa=mantissa, exponent=exponent, format=form, compact=True, text=text
     )
 
 
-def _decimal(nanos: int, form: Format, text: str | None = None) -> Quantity:
+def _decimal(nanos: int, form: QuantityFormat, text: str | None = None) -> Quantity:
     return Quantity(
         nanos=nanos,
         mantissa=nanos,
@@ -89,7 +91,7 @@ def _decimal(nanos: int, form: Format, text: str | None = None) -> Quantity:
     )
 
 
-ZERO = _compact(0, 0, Format.UNKNOWN)
+ZERO = _compact(0, 0, QuantityFormat.UNKNOWN)
 """The quantity of an absent or null value."""
 
 _SHAPE = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
@@ -118,7 +120,7 @@ def parse(text: str) -> Quantity:
     Surrounding white space is an error here; see `from_json` for the JSON form.
     """
     if text == "0":
-        return _compact(0, 0, Format.DECIMAL_SI, text)
+        return _compact(0, 0, QuantityFormat.DECIMAL_SI, text)
     shape = _SHAPE.fullmatch(text) if text else None
     if shape is None:
         raise QuantityError(FORMAT_ERROR)
@@ -132,7 +134,7 @@ def parse(text: str) -> Quantity:
         exponent, form = _decimal_suffix(suffix)
         compact = _parse_compact_decimal(text, sign, digits, fraction, exponent, form)
     else:
-        exponent, form = bits, Format.BINARY_SI
+        exponent, form = bits, QuantityFormat.BINARY_SI
         compact = None if fraction else _parse_compact_binary(text, sign, digits, bits)
     if compact is not None:
         return compact
@@ -156,13 +158,13 @@ def from_json(value: Any) -> Quantity:
     return parse(str(value) if isinstance(value, int) else repr(value))
 
 
-def from_integer(value: int, form: Format = Format.DECIMAL_SI) -> Quantity:
+def from_integer(value: int, form: QuantityFormat = QuantityFormat.DECIMAL_SI) -> Quantity:
     """An integer as a compact quantity; `value` must fit a signed 64-bit integer."""
     assert _INT64_MIN <= value <= _INT64_MAX
     return _compact(value, 0, form)
 
 
-def from_nanos(nanos: int, form: Format = Format.DECIMAL_SI) -> Quantity:
+def from_nanos(nanos: int, form: QuantityFormat = QuantityFormat.DECIMAL_SI) -> Quantity:
     """The quantity of `nanos` units of 10**-9."""
     return _decimal(nanos, form)
 
@@ -268,21 +270,21 @@ def _fits(value: int) -> bool:
     return _INT64_MIN <= value <= _INT64_MAX
 
 
-def _decimal_suffix(suffix: str) -> tuple[int, Format]:
+def _decimal_suffix(suffix: str) -> tuple[int, QuantityFormat]:
     exponent = _DECIMAL_SUFFIXES.get(suffix)
     if exponent is not None:
-        return exponent, Format.DECIMAL_SI
+        return exponent, QuantityFormat.DECIMAL_SI
     written = _EXPONENT.fullmatch(suffix)
     if written is None or len(suffix) > 20:
         raise QuantityError(SUFFIX_ERROR)
     exponent = int(written.group(1))
     if exponent > EXPONENT_MAX:
         raise QuantityError(NUMERIC_ERROR)
-    return exponent, Format.DECIMAL_EXPONENT
+    return exponent, QuantityFormat.DECIMAL_EXPONENT
 
 
 def _parse_compact_decimal(
-    text: str, sign: str, digits: str, fraction: str, exponent: int, form: Format
+    text: str, sign: str, digits: str, fraction: str, exponent: int, form: QuantityFormat
 ) -> Quantity | None:
     shifted = digits + fraction
     scale = exponent - len(fraction)
@@ -301,12 +303,12 @@ def _parse_compact_binary(text: str, sign: str, digits: str, bits: int) -> Quant
     if product > _INT64_MAX:
         return None
     kept = text if value % 8 else None
-    return _compact(-product if sign == "-" else product, 0, Format.BINARY_SI, kept)
+    return _compact(-product if sign == "-" else product, 0, QuantityFormat.BINARY_SI, kept)
 
 
-def _magnitude_in_nanos(mantissa: int, decimals: int, exponent: int, form: Format) -> int:
+def _magnitude_in_nanos(mantissa: int, decimals: int, exponent: int, form: QuantityFormat) -> int:
     """The absolute value in units of 10**-9, rounded up."""
-    if form is Format.BINARY_SI:
+    if form is QuantityFormat.BINARY_SI:
         mantissa <<= exponent
         exponent = 0
     shift = exponent - decimals - _NANO_EXPONENT
@@ -317,12 +319,12 @@ def _magnitude_in_nanos(mantissa: int, decimals: int, exponent: int, form: Forma
     return -(-mantissa // _power_of_ten(-shift))
 
 
-def _capped(nanos: int, form: Format) -> Quantity:
+def _capped(nanos: int, form: QuantityFormat) -> Quantity:
     """The decimal form: binary amounts are capped, binary fractions below 1 become decimal."""
-    if form is Format.BINARY_SI:
+    if form is QuantityFormat.BINARY_SI:
         nanos = max(-_BINARY_CAP_NANOS, min(_BINARY_CAP_NANOS, nanos))
         if 0 < abs(nanos) < 10**9:
-            form = Format.DECIMAL_SI
+            form = QuantityFormat.DECIMAL_SI
     return _decimal(nanos, form)
 
 
@@ -331,7 +333,11 @@ def _canonical(value: Quantity) -> str:
     nanos = value.nanos
     if nanos == 0:
         return "0"
-    if value.format is Format.BINARY_SI and abs(nanos) >= 1024 * 10**9 and nanos % 10**9 == 0:
+    if (
+        value.format is QuantityFormat.BINARY_SI
+        and abs(nanos) >= 1024 * 10**9
+        and nanos % 10**9 == 0
+    ):
         number, bits = nanos // 10**9, 0
         while number % 1024 == 0:
             number //= 1024
@@ -341,6 +347,6 @@ def _canonical(value: Quantity) -> str:
     while number % 1000 == 0:
         number //= 1000
         exponent += 3
-    if value.format in (Format.DECIMAL_SI, Format.BINARY_SI):
+    if value.format in (QuantityFormat.DECIMAL_SI, QuantityFormat.BINARY_SI):
         return f"{number}{_DECIMAL_NAMES.get(exponent, '')}"
     return f"{number}e{exponent}" if exponent else str(number)

@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.values import quantity
-from app.domain.values.quantity import Format, QuantityError
+from app.domain.values.quantity import QuantityError, QuantityFormat
 
 PRINTED = [
     ("1000", "1k"),
@@ -130,4 +130,4 @@ def test_json_allows_numbers_null_and_white_space() -> None:
 
 
 def test_binary_fraction_below_one_becomes_decimal() -> None:
-    assert quantity.parse("0.0001Ki").format is Format.DECIMAL_SI
+    assert quantity.parse("0.0001Ki").format is QuantityFormat.DECIMAL_SI

@@ -117,7 +117,7 @@ def skip_plan(objects: ObjectsReader, series: events.ReportSeries, turn: Turn) -
     return _plan(objects, turn, commands, "Skipped", _inputs(turn), {"message": text})
 
 
-def wait_of(turn: Turn, inputs: decision_body.Inputs) -> waiting_binding.Wait:
+def wait_of(turn: Turn, inputs: decision_body.DecisionInputs) -> waiting_binding.Wait:
     """The wait for binding conditions of a recorded decision."""
     facts = turn.pod.facts
     return waiting_binding.Wait(

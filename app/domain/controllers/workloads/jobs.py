@@ -13,7 +13,7 @@ from app.domain.controllers.workloads.job_pods import JobPods
 from app.domain.objects.write.commands import Command, DeleteObject, Propagation
 from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import core, meta, records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -26,7 +26,7 @@ INDEXES_MAX = 100_000
 _INDEX_DIGITS_MAX = 10
 
 
-class _JobSpec(Record, frozen=True):
+class _JobSpec(FieldRecord, frozen=True):
     """The numbers of a Job's spec."""
 
     completion_mode: str = ""

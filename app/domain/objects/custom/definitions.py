@@ -17,7 +17,7 @@ from app.domain.objects.registry import BOTH_LABELS, NAME_LABEL, FieldLabel, Kin
 from app.domain.objects.schema import definition_schemas
 from app.domain.values import api_groups, condition_types, json_paths, json_tree
 from app.domain.values.fields import meta, paths, records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 
 KIND = f"CustomResourceDefinition.{api_groups.API_EXTENSIONS}"
@@ -49,7 +49,7 @@ def is_established(tree: JsonView) -> bool:
     return meta.is_true(tree, condition_types.ESTABLISHED)
 
 
-class Names(Record, frozen=True):
+class Names(FieldRecord, frozen=True):
     """The names of a definition, as in `spec.names` or in `status.acceptedNames`."""
 
     plural: str = ""

@@ -19,7 +19,7 @@ from app.domain.values import api_resources, json_tree, quantity
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.quantity import Format, Quantity
+from app.domain.values.quantity import Quantity, QuantityFormat
 
 DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 REQUESTS = "requests."
@@ -92,7 +92,7 @@ class RunningUsage:
 
     def __init__(self) -> None:
         self._nanos: dict[str, int] = {}
-        self._formats: dict[str, Format] = {}
+        self._formats: dict[str, QuantityFormat] = {}
         self._within: Bounded[bytes, tuple[Scopes, RunningUsage]] = Bounded(SCOPES_MAX)
 
     def copy(self) -> "RunningUsage":
@@ -149,7 +149,7 @@ class RunningUsage:
     def amount(self, name: str, more: Iterable[str] = ()) -> Quantity:
         """The sum of a name and of the other names `more` that count for it."""
         nanos = self._nanos.get(name, 0) + sum(self._nanos.get(other, 0) for other in more)
-        return quantity.from_nanos(nanos, self._formats.get(name, Format.DECIMAL_SI))
+        return quantity.from_nanos(nanos, self._formats.get(name, QuantityFormat.DECIMAL_SI))
 
 
 def _name_of(scopes: Scopes) -> bytes:

@@ -23,7 +23,7 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.webhook_targets import Target
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SECONDS = 10
@@ -234,7 +234,7 @@ def _decoded(text: Any) -> tuple[JsonObject, ...]:
     return tuple(operations)
 
 
-class _Cause(Record, frozen=True):
+class _Cause(FieldRecord, frozen=True):
     """One cause in the details of a Status."""
 
     reason: str = ""
@@ -242,7 +242,7 @@ class _Cause(Record, frozen=True):
     field: str = ""
 
 
-class _Details(Record, frozen=True):
+class _Details(FieldRecord, frozen=True):
     """The details of a Status."""
 
     group: str = ""
@@ -251,7 +251,7 @@ class _Details(Record, frozen=True):
     causes: tuple[_Cause, ...] = ()
 
 
-class _Status(Record, frozen=True):
+class _Status(FieldRecord, frozen=True):
     """The Status in the response of a webhook."""
 
     message: str = ""

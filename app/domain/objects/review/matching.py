@@ -13,7 +13,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.review.attributes import CREATE, UPDATE, Attributes, labels_of
 from app.domain.values import json_tree, selectors
 from app.domain.values.fields import paths, records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonView
 
 
@@ -24,7 +24,7 @@ class GroupVersion(NamedTuple):
     version: str
 
 
-class _Rule(Record, frozen=True):
+class _Rule(FieldRecord, frozen=True):
     """A rule of a webhook or of MatchResources."""
 
     operations: tuple[str, ...] = ()

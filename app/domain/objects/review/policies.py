@@ -18,7 +18,7 @@ from app.domain.objects.review.attributes import Attributes, is_exempt, namespac
 from app.domain.objects.review.matching import GroupVersion
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import meta, paths, records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MESSAGE_BYTES_MAX = 5 * 1024
@@ -36,7 +36,7 @@ _REFUSALS: dict[str, type[Rejected]] = {
 }
 
 
-class _Validation(Record, frozen=True):
+class _Validation(FieldRecord, frozen=True):
     """One validation of a policy."""
 
     expression: str = ""

@@ -21,7 +21,7 @@ from app.domain.objects.registry import Kind
 from app.domain.objects.schema import corrections, definition_schemas
 from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.protobuf import Field
+from app.domain.values.protobuf import ProtobufField
 
 
 class SchemaShape(Enum):
@@ -361,7 +361,7 @@ def _omitting(name: str) -> frozenset[str]:
     if message is None:
         return frozenset()
     names: set[str] = set()
-    for field in cast(Iterable[Field], message.values()):
+    for field in cast(Iterable[ProtobufField], message.values()):
         if field.omits_zero:
             names.add(field.name)
         if field.is_inline:

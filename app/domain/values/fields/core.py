@@ -1,7 +1,7 @@
 """The fields of pods, nodes, workloads and Kubernetes Events."""
 
 from app.domain.values.fields import meta, paths, records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonView
 
 FINISHED = frozenset(("Succeeded", "Failed"))
@@ -49,7 +49,7 @@ def needs_no_node(pod: JsonView) -> bool:
     return bool(node_name(pod)) or is_finished(pod) or meta.phase(pod) == "Running"
 
 
-class Terminated(Record, frozen=True):
+class Terminated(FieldRecord, frozen=True):
     """The terminated state of a container."""
 
     exit_code: int = 0
@@ -58,19 +58,19 @@ class Terminated(Record, frozen=True):
     finished_at: str = ""
 
 
-class WaitingState(Record, frozen=True):
+class WaitingState(FieldRecord, frozen=True):
     """The waiting state of a container: why it does not run yet."""
 
     reason: str = ""
 
 
-class Running(Record, frozen=True):
+class Running(FieldRecord, frozen=True):
     """The running state of a container."""
 
     started_at: str = ""
 
 
-class ContainerState(Record, frozen=True):
+class ContainerState(FieldRecord, frozen=True):
     """The state of a container; at most one of the three fields is set."""
 
     waiting: WaitingState = WaitingState()
@@ -78,7 +78,7 @@ class ContainerState(Record, frozen=True):
     terminated: Terminated | None = None
 
 
-class ContainerStatus(Record, frozen=True):
+class ContainerStatus(FieldRecord, frozen=True):
     """The status of one container of a pod."""
 
     name: str = ""
@@ -95,7 +95,7 @@ init_container_statuses = records.of_list(
 )
 
 
-class SelectorRequirement(Record, frozen=True):
+class SelectorRequirement(FieldRecord, frozen=True):
     """A requirement of a label selector or a node selector."""
 
     key: str = ""
@@ -108,21 +108,21 @@ requirements = records.of_list(SelectorRequirement, paths.get("matchExpressions"
 field_requirements = records.of_list(SelectorRequirement, paths.get("matchFields"))
 
 
-class Series(Record, frozen=True):
+class Series(FieldRecord, frozen=True):
     """The series of a repeated Kubernetes Event."""
 
     count: int = 0
     last_observed_time: str = ""
 
 
-class EventSource(Record, frozen=True):
+class EventSource(FieldRecord, frozen=True):
     """The reporter of a Kubernetes Event, in the older API group."""
 
     component: str = ""
     host: str = ""
 
 
-class EventObject(Record, frozen=True):
+class EventObject(FieldRecord, frozen=True):
     """A Kubernetes Event of either group."""
 
     type: str = ""

@@ -1,10 +1,10 @@
 """The fields of recorded decisions, in the bodies of DecisionRecorded events."""
 
 from app.domain.values.fields import paths, records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 
 
-class Inputs(Record, frozen=True):
+class DecisionInputs(FieldRecord, frozen=True):
     """The inputs of a decision other than the views; each controller sets the fields it needs."""
 
     now: int = 0
@@ -24,7 +24,7 @@ class Inputs(Record, frozen=True):
     paced: bool = False
 
 
-class Preemption(Record, frozen=True):
+class PreemptionSummary(FieldRecord, frozen=True):
     """The preemption of pods in favour of another pod."""
 
     node: str = ""
@@ -34,7 +34,7 @@ class Preemption(Record, frozen=True):
     violations: int = 0
 
 
-class Cause(Record, frozen=True):
+class CauseCount(FieldRecord, frozen=True):
     """One cause for which devices were not available, with counts."""
 
     claim: str = ""
@@ -46,21 +46,21 @@ class Cause(Record, frozen=True):
     examples: tuple[str, ...] = ()
 
 
-class Summary(Record, frozen=True):
+class DecisionSummary(FieldRecord, frozen=True):
     """The summary of a decision."""
 
     message: str = ""
     node: str = ""
     feasible: int | None = None
     looked_at: int = 0
-    preemption: Preemption = Preemption()
-    causes: tuple[Cause, ...] = ()
+    preemption: PreemptionSummary = PreemptionSummary()
+    causes: tuple[CauseCount, ...] = ()
     causes_cut: int = 0
     causes_devices_cut: int = 0
     causes_nodes_cut: int = 0
 
 
-class Decision(Record, frozen=True):
+class DecisionBody(FieldRecord, frozen=True):
     """A recorded decision. `cause` is the revision that caused it, `key` its key in the queue."""
 
     controller: str = ""
@@ -71,7 +71,7 @@ class Decision(Record, frozen=True):
     outcome: str = ""
     cause: int = 0
     commands: int = 0
-    inputs: Inputs = Inputs()
+    inputs: DecisionInputs = DecisionInputs()
 
     @property
     def place(self) -> tuple[str, str]:
@@ -79,6 +79,6 @@ class Decision(Record, frozen=True):
         return (self.namespace, self.name)
 
 
-read = records.of_tree(Decision)
-summary = records.of_tree(Summary)
-summary_of = records.of_value(Summary, paths.get("summary"))
+read = records.of_tree(DecisionBody)
+summary = records.of_tree(DecisionSummary)
+summary_of = records.of_value(DecisionSummary, paths.get("summary"))

@@ -5,7 +5,7 @@ from typing import TypeAlias
 import msgspec
 
 from app.domain.values.fields import core, meta, paths, records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 
 DeviceId: TypeAlias = tuple[str, str, str]
@@ -47,7 +47,7 @@ extended_resource_name = paths.text("spec", "extendedResourceName")
 """The extended resource that a DeviceClass serves; empty when it serves none."""
 
 
-class DeviceResult(Record, frozen=True):
+class DeviceResult(FieldRecord, frozen=True):
     """One device, or one share of a device, of an allocation."""
 
     request: str = ""
@@ -76,7 +76,7 @@ class DeviceResult(Record, frozen=True):
         return f"{self.driver}/{self.pool}/{self.device}"
 
 
-class DeviceStatus(Record, frozen=True):
+class DeviceStatus(FieldRecord, frozen=True):
     """The status that a driver reports for one device of a claim."""
 
     driver: str = ""
@@ -95,7 +95,7 @@ class DeviceStatus(Record, frozen=True):
         return (self.driver, self.pool, self.device, self.share_id)
 
 
-class Consumer(Record, frozen=True):
+class Consumer(FieldRecord, frozen=True):
     """An entry of `status.reservedFor`."""
 
     api_group: str = ""
@@ -104,7 +104,7 @@ class Consumer(Record, frozen=True):
     uid: str = ""
 
 
-class Pool(Record, frozen=True):
+class ResourcePool(FieldRecord, frozen=True):
     """The `spec.pool` of a slice."""
 
     name: str = ""
@@ -112,7 +112,7 @@ class Pool(Record, frozen=True):
     resource_slice_count: int = 0
 
 
-class Ask(Record, frozen=True):
+class RequestDetails(FieldRecord, frozen=True):
     """The content of one request: its `exactly`, or an entry of its `firstAvailable`."""
 
     name: str = ""
@@ -124,15 +124,15 @@ class Ask(Record, frozen=True):
     tolerations: tuple[JsonObject, ...] = ()
 
 
-class DeviceRequest(Record, frozen=True):
+class DeviceRequest(FieldRecord, frozen=True):
     """One request of a claim: an exact one, or alternatives in order."""
 
     name: str = ""
-    exactly: Ask | None = None
-    first_available: tuple[Ask, ...] = ()
+    exactly: RequestDetails | None = None
+    first_available: tuple[RequestDetails, ...] = ()
 
 
-class Constraint(Record, frozen=True):
+class DeviceConstraint(FieldRecord, frozen=True):
     """A constraint on the devices of some requests (all, when none is named)."""
 
     requests: tuple[str, ...] = ()
@@ -140,11 +140,11 @@ class Constraint(Record, frozen=True):
     distinct_attribute: str = ""
 
 
-constraints = records.of_list(Constraint, paths.get("spec", "devices", "constraints"))
+constraints = records.of_list(DeviceConstraint, paths.get("spec", "devices", "constraints"))
 """The constraints of a claim."""
 
 requests = records.of_list(DeviceRequest, paths.get("spec", "devices", "requests"))
-pool = records.of_value(Pool, paths.get("spec", "pool"))
+pool = records.of_value(ResourcePool, paths.get("spec", "pool"))
 consumers = records.of_list(Consumer, paths.get("status", "reservedFor"))
 """The consumers of a claim as records."""
 

@@ -2,7 +2,7 @@
 
 from app.domain.values import json_tree
 from app.domain.values.fields import paths, records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 
 metadata = paths.mapping("metadata")
@@ -33,7 +33,7 @@ condition_trees = paths.objects("status", "conditions")
 """Owner references and conditions as stored; `owners` and `conditions` read them as records."""
 
 
-class Owner(Record, frozen=True):
+class Owner(FieldRecord, frozen=True):
     """An owner reference."""
 
     api_version: str = ""
@@ -44,7 +44,7 @@ class Owner(Record, frozen=True):
     block_owner_deletion: bool | None = None
 
 
-class Condition(Record, frozen=True):
+class Condition(FieldRecord, frozen=True):
     """A condition of any object."""
 
     type: str = ""
@@ -55,7 +55,7 @@ class Condition(Record, frozen=True):
     observed_generation: int | None = None
 
 
-class Reference(Record, frozen=True):
+class Reference(FieldRecord, frozen=True):
     """A reference to an object, such as the one that a Kubernetes Event is about."""
 
     api_version: str = ""

@@ -17,7 +17,7 @@ from app.domain.values.json_tree import JsonView
 _T = TypeVar("_T")
 
 
-class Record(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class FieldRecord(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A part of an object; an absent field has its default."""
 
 
