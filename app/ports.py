@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from app.domain.log import (
-    Beginning,
+    ChainStart,
     Event,
     Head,
     HistoryId,
@@ -27,7 +27,7 @@ from app.domain.log.event import GENESIS
 from app.domain.log.heads import SignedHead
 from app.domain.log.sightings import ClusterIdentity, ListPage, ObjectVersion, ServedKind, Sighting
 from app.domain.log.upcasting import StoredRow
-from app.domain.objects.webhook_targets import Target
+from app.domain.objects.webhook_targets import WebhookTarget
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -50,7 +50,7 @@ class EventLog(Protocol):
         parent: HistoryId | None = None,
         parent_revision: Revision = Revision(0),
         hash: bytes = GENESIS,
-        beginning: Beginning | None = None,
+        beginning: ChainStart | None = None,
     ) -> HistoryInfo:
         """Make an empty history. Raises AlreadyExists when the name is taken.
 
@@ -378,7 +378,7 @@ class ClusterSource(Protocol):
 class WebhookCaller(Protocol):
     """Calls admission webhooks."""
 
-    async def call(self, target: Target, body: bytes, *, seconds: int) -> bytes:
+    async def call(self, target: WebhookTarget, body: bytes, *, seconds: int) -> bytes:
         """The body of the webhook's answer. Raises WebhookFailed with the reason as text."""
         ...
 

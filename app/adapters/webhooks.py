@@ -12,7 +12,7 @@ import anyio
 import httptools
 
 from app.domain.objects.review.hooks import WebhookFailed
-from app.domain.objects.webhook_targets import Target
+from app.domain.objects.webhook_targets import WebhookTarget
 
 AUTHORITIES_KEPT_MAX = 64
 _CHUNK = 64 * 1024
@@ -27,7 +27,7 @@ class HttpsWebhooks:
     def __init__(self, *, bytes_max: int) -> None:
         self._bytes_max = bytes_max
 
-    async def call(self, target: Target, body: bytes, *, seconds: int) -> bytes:
+    async def call(self, target: WebhookTarget, body: bytes, *, seconds: int) -> bytes:
         """The body of the response. Raises WebhookFailed with the reason."""
         shown = f"{target.shown}?timeout={seconds}s"
         try:
@@ -43,7 +43,7 @@ class HttpsWebhooks:
             raise _failed(shown, f"malformed HTTP response: {problem}") from problem
         return _accepted(answer)
 
-    async def _exchange(self, target: Target, body: bytes, seconds: int) -> "_Answer":
+    async def _exchange(self, target: WebhookTarget, body: bytes, seconds: int) -> "_Answer":
         context = _context(target.authority)
         stream = await anyio.connect_tcp(
             target.host,
@@ -117,7 +117,7 @@ class _Answer:
         self.is_complete = True
 
 
-def _head(target: Target, length: int, seconds: int) -> bytes:
+def _head(target: WebhookTarget, length: int, seconds: int) -> bytes:
     host = target.server_name
     return (
         f"POST {target.path}?timeout={seconds}s HTTP/1.1\r\n"
@@ -164,7 +164,7 @@ def _failed(shown: str, reason: str) -> WebhookFailed:
     return WebhookFailed(f'failed to call webhook: Post "{shown}": {reason}')
 
 
-def _reason(target: Target, problem: BaseException) -> str:
+def _reason(target: WebhookTarget, problem: BaseException) -> str:
     """The reason of a failure in short: refused, reset, an untrusted certificate."""
     if isinstance(problem, ssl.SSLCertVerificationError):
         return f"tls: failed to verify certificate: {problem.verify_message}"

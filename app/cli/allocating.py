@@ -24,7 +24,7 @@ _FORMS = (Output.TEXT, Output.JSON)
 LINE_BYTES_MAX = 64 * 1024 * 1024
 
 
-class AllocatorVariant(StrEnum):
+class VariantName(StrEnum):
     """The upstream allocator that is imitated; for `auto`, the feature gates choose it."""
 
     AUTO = "auto"
@@ -49,8 +49,8 @@ def allocate(
         console.file_option("--output-file", "-o", help="The file to write; default: stdout."),
     ] = None,
     allocator: Annotated[
-        AllocatorVariant, typer.Option(help="Variant of upstream's allocator.")
-    ] = AllocatorVariant.EXPERIMENTAL,
+        VariantName, typer.Option(help="Variant of upstream's allocator.")
+    ] = VariantName.EXPERIMENTAL,
     quirk: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,8 +71,7 @@ def allocate(
     Each answer also has `elapsedMs` (the time of the allocation alone) and `steps`. With --check,
     the exit code is 1 if an allocation breaks a rule that no known quirk explains.
     """
-    from app.domain.allocation import Allocation as Found
-    from app.domain.allocation import Quirks, Variant, checking
+    from app.domain.allocation import Allocation, AllocatorVariant, Quirks, checking
     from app.domain.allocation import scenarios as running
     from app.domain.allocation.reasons import explanation
     from app.domain.devices.cel_selectors import CelCompiler
@@ -83,7 +82,7 @@ def allocate(
         nonlocal broken
         if explain:
             shown["reasons"] = explanation.explain(answer).tree()
-        if check and isinstance(answer, Found):
+        if check and isinstance(answer, Allocation):
             findings = checking.check(case, shown["allocations"])
             shown["findings"] = checking.findings_tree(findings)
             broken += sum(not finding.quirk for finding in findings)
@@ -91,7 +90,7 @@ def allocate(
     settings = running.ScenarioSettings(
         compiler=CelCompiler(),
         quirks=_quirks(Quirks, quirk or []),
-        variant=None if allocator is AllocatorVariant.AUTO else Variant(allocator.value),
+        variant=None if allocator is VariantName.AUTO else AllocatorVariant(allocator.value),
         timer=time.perf_counter,
         on_answer=look if explain or check else None,
     )

@@ -28,7 +28,7 @@ from app.service.replays.deciding.replay import DecidedAgain
 
 _PAGE = 5_000
 
-Found = TypeVar("Found")
+ResultT = TypeVar("ResultT")
 
 
 class By(StrEnum):
@@ -194,14 +194,14 @@ async def read_sides(
     return left, replace(right, shift=shift)
 
 
-async def drive(steps: Steps[Found]) -> Found:
+async def drive(steps: Steps[ResultT]) -> ResultT:
     """Run all steps, yielding to the loop after each."""
     try:
         while True:
             next(steps)
             await lowlevel.checkpoint()
     except StopIteration as done:
-        result: Found = done.value
+        result: ResultT = done.value
         return result
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from anyio import lowlevel
 
 from app.domain.errors import InputError
-from app.domain.log import Beginning, Event, EventType, Head, HistoryInfo, Revision, chain
+from app.domain.log import ChainStart, Event, EventType, Head, HistoryInfo, Revision, chain
 from app.domain.log.heads import SignedHead
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.secret_values import SecretCipher
@@ -67,7 +67,7 @@ class BundleSource(Protocol):
     manifest: JsonObject
 
     @property
-    def begun(self) -> Beginning | None:
+    def begun(self) -> ChainStart | None:
         """The values from which the chain of a fork begins; None for other histories."""
         ...
 

@@ -4,9 +4,9 @@ import pytest
 
 from app.api.identity import files
 from app.domain.errors import InputError
-from app.domain.objects.access.rules import Book, Question
+from app.domain.objects.access.rules import AccessRequest, Book
 
-PODS = Question(verb="list", resource="pods", namespace="lab")
+PODS = AccessRequest(verb="list", resource="pods", namespace="lab")
 
 
 def test_token_line_names_user_uid_and_groups():
@@ -57,8 +57,8 @@ def test_policy_rule_holds_for_its_users_namespaces_and_histories():
 
 def test_policy_rule_about_paths_opens_paths():
     tree = {"users": ["ann"], "verbs": ["get"], "nonResourceURLs": ["/redra/*"]}
-    assert may(tree, question=Question(verb="get", path="/redra/v1/histories"))
-    assert not may(tree, question=Question(verb="get", path="/metrics"))
+    assert may(tree, question=AccessRequest(verb="get", path="/redra/v1/histories"))
+    assert not may(tree, question=AccessRequest(verb="get", path="/metrics"))
 
 
 @pytest.mark.parametrize(

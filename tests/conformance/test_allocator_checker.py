@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.domain.allocation import Allocation, Variant, checking
+from app.domain.allocation import Allocation, AllocatorVariant, checking
 from app.domain.devices import nodes
 from tests.conformance.test_allocator_oracle import own
 from tests.worlds import differences, random_worlds
@@ -195,9 +195,9 @@ def test_checker_refuses_every_answer_of_which_one_value_is_changed() -> None:
         assert refused[field], (field, refused)
 
 
-@pytest.mark.parametrize("variant", Variant)
+@pytest.mark.parametrize("variant", AllocatorVariant)
 def test_checker_accepts_answers_in_random_worlds_and_refuses_changed_ones(
-    variant: Variant,
+    variant: AllocatorVariant,
 ) -> None:
     accepted, refused = 0, Counter()
     for seed in range(600):

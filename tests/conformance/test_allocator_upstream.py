@@ -5,7 +5,14 @@ from functools import lru_cache
 
 import pytest
 
-from app.domain.allocation import AllocatedState, Allocation, Allocator, Failure, Features, Variant
+from app.domain.allocation import (
+    AllocatedState,
+    Allocation,
+    Allocator,
+    AllocatorVariant,
+    Failure,
+    Features,
+)
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.values import quantity
 from tests.conformance.scenario_answers import comparable_error, without_share_ids
@@ -48,7 +55,7 @@ def state_of(case: dict) -> AllocatedState:
     )
 
 
-def ask(case: dict, *, variant: Variant, prune: bool):
+def ask(case: dict, *, variant: AllocatorVariant, prune: bool):
     allocator = Allocator(
         case["slices"],
         {found["metadata"]["name"]: found for found in case["classes"]},
@@ -80,7 +87,7 @@ def check(case: dict, answer) -> None:
 def test_allocation_is_upstreams(case: dict | None, prune: bool) -> None:
     if case is None:
         shared_path("conformance", "upstream", "allocator.json")
-    answer = ask(case, variant=Variant.EXPERIMENTAL, prune=prune)
+    answer = ask(case, variant=AllocatorVariant.EXPERIMENTAL, prune=prune)
     check(case, answer)
     if not prune and not isinstance(answer, Failure):
         assert answer.steps == case["allocateOneInvocations"]
@@ -90,16 +97,16 @@ def test_allocation_is_upstreams(case: dict | None, prune: bool) -> None:
 def test_incubating_variant_answers_alike(case: dict | None) -> None:
     if case is None:
         shared_path("conformance", "upstream", "allocator.json")
-    check(case, ask(case, variant=Variant.INCUBATING, prune=True))
+    check(case, ask(case, variant=AllocatorVariant.INCUBATING, prune=True))
 
 
 @pytest.mark.parametrize("case", rows("stable"))
 def test_stable_variant_answers_alike_up_to_order(case: dict | None) -> None:
     if case is None:
         shared_path("conformance", "upstream", "allocator.json")
-    answer = ask(case, variant=Variant.STABLE, prune=True)
+    answer = ask(case, variant=AllocatorVariant.STABLE, prune=True)
     check(case, answer)
     most = (case.get("maxAllocateOneInvocations") or {}).get("stable")
     if most is not None:
-        unpruned = ask(case, variant=Variant.STABLE, prune=False)
+        unpruned = ask(case, variant=AllocatorVariant.STABLE, prune=False)
         assert unpruned.steps == most

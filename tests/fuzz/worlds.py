@@ -20,9 +20,9 @@ from random import Random
 
 from app.domain.allocation import (
     Allocation,
+    AllocatorVariant,
     Answer,
     Quirks,
-    Variant,
     checking,
     pruning,
 )
@@ -42,7 +42,7 @@ class Case:
     seed: int
     kind: str
     world: dict
-    variant: Variant
+    variant: AllocatorVariant
     repaired: tuple[str, ...]
     eager: bool
 
@@ -85,7 +85,9 @@ def case_of(seed: int) -> Case:
     rng = Random(f"case-{seed}")
     kind, source = rng.choices(tuple(SOURCES.items()), weights=(2, 3, 6))[0]
     made = source.world(seed)
-    variant = rng.choice((*[Variant.EXPERIMENTAL] * 6, Variant.STABLE, Variant.INCUBATING))
+    variant = rng.choice(
+        (*[AllocatorVariant.EXPERIMENTAL] * 6, AllocatorVariant.STABLE, AllocatorVariant.INCUBATING)
+    )
     repaired: tuple[str, ...] = ()
     if rng.random() < 0.5:
         repaired = tuple(sorted(set(rng.choices(NUMBERS, k=rng.choice((1, 1, 1, 2))))))

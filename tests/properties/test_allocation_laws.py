@@ -5,7 +5,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.allocation import Allocation, DoesNotFit, Variant, checking, scenarios
+from app.domain.allocation import Allocation, AllocatorVariant, DoesNotFit, checking, scenarios
 from app.domain.allocation.reasons import causes, explanation, summary
 from app.domain.allocation.usage import Usage
 from app.domain.devices import nodes
@@ -47,7 +47,7 @@ def test_every_answer_can_be_explained_within_bounds(world: dict, bound: int) ->
         tree = explanation.explain(answer).tree()
         assert tree["text"]
         assert json.loads(json.dumps(tree)) == tree
-    made = summary.Summary()
+    made = summary.CauseSummary()
     for answer in answers:
         if isinstance(answer, DoesNotFit):
             made.add(answer.node.name, summary.causes_of(answer.case.problem))
@@ -123,7 +123,7 @@ def shape(inventory: Inventory, node: nodes.Node) -> list:
 @settings(max_examples=draws.examples(250), deadline=None)
 def test_spoilt_input_is_answered_or_refused_in_words(data: st.DataObject) -> None:
     scenario = data.draw(spoilt(data.draw(worlds())))
-    how = scenarios.ScenarioSettings(compiler=CelCompiler(), variant=Variant.EXPERIMENTAL)
+    how = scenarios.ScenarioSettings(compiler=CelCompiler(), variant=AllocatorVariant.EXPERIMENTAL)
     place = "none: it was answered"
     try:
         scenarios.run(scenario, how)

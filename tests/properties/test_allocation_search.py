@@ -10,7 +10,7 @@ from itertools import combinations
 
 import pytest
 
-from app.domain.allocation import Allocation, DoesNotFit, Quirks, Variant, pruning
+from app.domain.allocation import Allocation, AllocatorVariant, DoesNotFit, Quirks, pruning
 from app.domain.allocation.quirks import NUMBERS
 from tests import draws
 from tests.fuzz import worlds as fuzzing
@@ -28,8 +28,8 @@ def test_answers_are_those_of_the_literal_allocator(chunk: int) -> None:
     assert {"allocated", "none", "fatal"} <= set(report.outcomes), "the worlds are all alike"
 
 
-@pytest.mark.parametrize("variant", [Variant.STABLE, Variant.INCUBATING])
-def test_other_variants_answer_as_the_literal_allocator(variant: Variant) -> None:
+@pytest.mark.parametrize("variant", [AllocatorVariant.STABLE, AllocatorVariant.INCUBATING])
+def test_other_variants_answer_as_the_literal_allocator(variant: AllocatorVariant) -> None:
     for seed in range(WORLDS // 16):
         for source in (random_worlds, recombined_worlds, trap_worlds):
             found = differences.difference(source.world(seed), variant=variant)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from app.domain.allocation import AllocatedState, Allocation, Allocator, Features, Quirks, Variant
+from app.domain.allocation import (
+    AllocatedState,
+    Allocation,
+    Allocator,
+    AllocatorVariant,
+    Features,
+    Quirks,
+)
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.inventory import Inventory
 
@@ -157,7 +164,7 @@ def allocator(
     classes: list | None = None,
     features: Features = ALL_ON,
     quirks: Quirks | None = None,
-    variant: Variant = Variant.EXPERIMENTAL,
+    variant: AllocatorVariant = AllocatorVariant.EXPERIMENTAL,
     prune: bool = True,
     compiler: CelCompiler = COMPILER,
     **rest: object,

@@ -7,10 +7,10 @@ import json
 from app.domain.allocation import (
     AllocatedState,
     Allocator,
+    AllocatorVariant,
     Bounds,
     Features,
     Quirks,
-    Variant,
     scenarios,
 )
 from app.domain.allocation.checking import Case
@@ -45,7 +45,7 @@ def inventory_of(given: dict, features: Features) -> Inventory:
 def allocator_of(
     given: dict,
     *,
-    variant: Variant = Variant.EXPERIMENTAL,
+    variant: AllocatorVariant = AllocatorVariant.EXPERIMENTAL,
     quirks: Quirks | None = None,
     prune: bool = True,
     compiler: object = None,
@@ -69,7 +69,7 @@ def allocator_of(
 def difference(
     world: dict,
     *,
-    variant: Variant = Variant.EXPERIMENTAL,
+    variant: AllocatorVariant = AllocatorVariant.EXPERIMENTAL,
     quirks: Quirks | None = None,
     steps_max: int = LITERAL_STEPS_MAX,
 ) -> str | None:
@@ -102,7 +102,7 @@ def case_of(
     node: dict,
     *,
     quirks: Quirks | None = None,
-    variant: Variant = Variant.EXPERIMENTAL,
+    variant: AllocatorVariant = AllocatorVariant.EXPERIMENTAL,
 ) -> Case:
     """The input of the checker for a node of a scenario."""
     return Case(
@@ -123,7 +123,7 @@ def answers(
     world: dict,
     *,
     prune: bool,
-    variant: Variant,
+    variant: AllocatorVariant,
     quirks: Quirks,
     on_answer: scenarios.OnAnswer | None = None,
 ) -> JsonObject:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from app.domain.allocation import Features, Quirks, Variant
+from app.domain.allocation import AllocatorVariant, Features, Quirks
 from tests.worlds.literal_cluster import Cluster, State
 from tests.worlds.literal_search import Literal
 
 
-def run(scenario, *, quirks=None, variant=Variant.EXPERIMENTAL, steps_max=3_000):
+def run(scenario, *, quirks=None, variant=AllocatorVariant.EXPERIMENTAL, steps_max=3_000):
     """As `scenarios.run`, with the steps per node in `allocateOneInvocations`.
 
     Raises TooLong when a node takes more steps than `steps_max`.
@@ -18,8 +18,8 @@ def run(scenario, *, quirks=None, variant=Variant.EXPERIMENTAL, steps_max=3_000)
         given,
         features,
         quirks or Quirks(),
-        stable=variant is Variant.STABLE,
-        scalars=variant is not Variant.EXPERIMENTAL,
+        stable=variant is AllocatorVariant.STABLE,
+        scalars=variant is not AllocatorVariant.EXPERIMENTAL,
     )
     state = State(features.consumable_capacity)
     for claim in given.get("allocatedClaims") or []:

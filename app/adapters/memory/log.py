@@ -8,7 +8,7 @@ import msgspec
 from app.adapters.memory.store import History, MemoryStore
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, StaleLease
 from app.domain.log import (
-    Beginning,
+    ChainStart,
     Event,
     EventType,
     Head,
@@ -46,7 +46,7 @@ class MemoryLog:
         parent: HistoryId | None = None,
         parent_revision: Revision = Revision(0),
         hash: bytes = GENESIS,
-        beginning: Beginning | None = None,
+        beginning: ChainStart | None = None,
     ) -> HistoryInfo:
         """Create an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
         if name in self._store.by_name:

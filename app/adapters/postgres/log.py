@@ -25,7 +25,7 @@ from app.domain.log import (
     Tombstone,
 )
 from app.domain.log.chain import canonical_json
-from app.domain.log.event import FORMAT_VERSION, GENESIS, Beginning
+from app.domain.log.event import FORMAT_VERSION, GENESIS, ChainStart
 from app.domain.log.forks import has_forks
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow, encode_stamp
@@ -75,7 +75,7 @@ class PostgresLog:
         parent: HistoryId | None = None,
         parent_revision: Revision = Revision(0),
         hash: bytes = GENESIS,
-        beginning: Beginning | None = None,
+        beginning: ChainStart | None = None,
     ) -> HistoryInfo:
         """Create an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
         async with self._database.connection() as connection:

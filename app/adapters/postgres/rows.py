@@ -6,7 +6,7 @@ import asyncpg
 import msgspec
 
 from app.domain.log import (
-    Beginning,
+    ChainStart,
     Event,
     Head,
     HistoryId,
@@ -83,11 +83,11 @@ def _settings(text: str) -> JsonObject | None:
     return tree if isinstance(tree, dict) else None
 
 
-def _beginning(text: str | None) -> Beginning | None:
+def _beginning(text: str | None) -> ChainStart | None:
     if text is None:
         return None
     try:
-        return msgspec.json.decode(text, type=Beginning)
+        return msgspec.json.decode(text, type=ChainStart)
     except msgspec.ValidationError:
         return None
 

@@ -12,7 +12,7 @@ from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
-from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
+from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceIndex
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import hints
 from app.domain.controllers.scheduling.scheduling_cycle.assuming import Assumptions
@@ -87,10 +87,10 @@ def placed(
     return nodes_of
 
 
-def survey(objects: ObjectsReader) -> tuple[NodeIndex, DeviceMap]:
+def survey(objects: ObjectsReader) -> tuple[NodeIndex, DeviceIndex]:
     """The nodes with their bound pods, and the slices visible to them."""
     nodes = NodeIndex()
-    devices = DeviceMap(nodes)
+    devices = DeviceIndex(nodes)
     for event in sorted(_events(objects, api_resources.NODES), key=lambda event: event.revision):
         hints.fold_node(nodes, event)
     for event in _events(objects, api_resources.PODS):

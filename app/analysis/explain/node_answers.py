@@ -6,8 +6,7 @@ Computed on request, from the views of any revision; a normal scheduling attempt
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 
-from app.domain.allocation import Allocation as Found
-from app.domain.allocation import Allocator, Answer
+from app.domain.allocation import Allocation, Allocator, Answer
 from app.domain.allocation.reasons import counterfactual, explanation
 from app.domain.allocation.reasons.changes import OpenClosedNode
 from app.domain.allocation.reasons.counterfactual import Help
@@ -198,7 +197,9 @@ def ask_nodes(
         if cycle.allocator is not None and wanted:
             answer = cycle.allocator.allocate(info.node, wanted)
         text = (
-            "" if answer is None or isinstance(answer, Found) else explanation.event_reason(answer)
+            ""
+            if answer is None or isinstance(answer, Allocation)
+            else explanation.event_reason(answer)
         )
         if not text and not all(cycle.is_available(claim, info) for claim in claims):
             text = attempt.NOT_AVAILABLE.reasons[0]

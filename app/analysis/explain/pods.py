@@ -23,7 +23,7 @@ from app.domain.errors import NotFound
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
-Found = TypeVar("Found")
+ResultT = TypeVar("ResultT")
 
 HELPS_SHOWN_MAX = 10
 """The number of kinds of help in the tree; the JSON has all."""
@@ -39,7 +39,7 @@ ENDS_ATTEMPT = (
     "take the pod (upstream's c16)"
 )
 
-Steps: TypeAlias = Generator[None, None, Found]
+Steps: TypeAlias = Generator[None, None, ResultT]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,9 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources import (
     binding_conditions,
     pod_claims,
 )
-from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditions import Readiness
+from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditions import (
+    BindingReadiness,
+)
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import (
     ClaimsNotReady,
     PodClaim,
@@ -49,7 +51,7 @@ def failures(views: Views, tree: JsonObject, now: Instant, timeout: int) -> Iter
         if claim.allocation is None:
             continue
         look = binding_conditions.look(claim.tree, claim.allocation, now, timeout)
-        if look.readiness in (Readiness.FAILED, Readiness.TIMED_OUT):
+        if look.readiness in (BindingReadiness.FAILED, BindingReadiness.TIMED_OUT):
             yield Reason(text=f"{look.text}; the claim is given back before the pod is tried anew")
 
 
@@ -110,7 +112,7 @@ def _lacking(claim: PodClaim, now: Instant, timeout: int) -> Iterator[Reason]:
     """The unmet conditions of a claim, result by result."""
     assert claim.allocation is not None, "asked of claims that are held"
     look = binding_conditions.look(claim.tree, claim.allocation, now, timeout)
-    if look.readiness is Readiness.READY:
+    if look.readiness is BindingReadiness.READY:
         return
     lines: list[Reason] = []
     for result in dra.results_of(claim.allocation):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.lags import Made, Waits, in_order
-from app.domain.controllers.pacing import Tried
+from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.values.timestamps import Instant
 
@@ -71,14 +71,14 @@ class Try:
     instant: Instant
     first: Instant
     last: Instant
-    tried: Tried
+    tried: AttemptOutcome
     placing: Placing | None = None
     also: frozenset[str] = frozenset()
     is_exact: bool = True
     version: int = 0
     is_paired_by_time: bool = False
 
-    def came_to(self, ours: Tried) -> bool:
+    def came_to(self, ours: AttemptOutcome) -> bool:
         """Whether an attempt here had the same outcome; a pod that was never bound has no node."""
         tried = self.tried
         if not tried.node and not tried.message and tried.devices:
@@ -130,7 +130,7 @@ def attempts_of(
                     )
                 ),
                 last=Instant(last),
-                tried=Tried(node=placing.node, devices=tuple(sorted(placing.devices))),
+                tried=AttemptOutcome(node=placing.node, devices=tuple(sorted(placing.devices))),
                 placing=placing,
             )
         )
@@ -147,7 +147,7 @@ def attempts_of(
         each.first = Instant(min(each.first, each.instant))
         before = each.instant if each.is_exact else each.first
         if not each.tried.message and each.placing is None:
-            each.tried = Tried(message=_message_at(refused, each.instant))
+            each.tried = AttemptOutcome(message=_message_at(refused, each.instant))
             each.also = frozenset(
                 message for made, message in refused if made.first <= each.instant <= made.last
             )
@@ -197,7 +197,7 @@ def _failures(
                 instant=made.middle,
                 first=Instant(made.first - tolerances.TABLE.failed_before - slack),
                 last=Instant(sent + tolerances.TABLE.sure_after + slack),
-                tried=Tried(message=note),
+                tried=AttemptOutcome(message=note),
                 is_exact=not made.has_waited,
             )
         )
@@ -206,7 +206,7 @@ def _failures(
             instant=instant,
             first=Instant(instant - tolerances.TABLE.failed_before - slack),
             last=Instant(instant + tolerances.TABLE.sure_after + slack),
-            tried=Tried(message=notes[index]),
+            tried=AttemptOutcome(message=notes[index]),
             version=tries.seen_by(index),
             is_paired_by_time=index in by_time,
         )

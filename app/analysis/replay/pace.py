@@ -18,7 +18,7 @@ from app.analysis.replay.facts import consumers
 from app.analysis.replay.instants import is_derived
 from app.analysis.replay.traces import is_event_object
 from app.domain.controllers.garbage import namespaces
-from app.domain.controllers.pacing import Tried
+from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import Event, EventType
 from app.domain.values import condition_types, json_tree, timestamps
@@ -68,7 +68,7 @@ class _PodPace:
     strayed: bool = False
     left_since: Instant | None = None
 
-    def begun(self, tried: Tried, now: Instant) -> Try:
+    def begun(self, tried: AttemptOutcome, now: Instant) -> Try:
         """The recorded attempt that this one is: the next, or a later one with the same outcome.
 
         Recorded attempts that have no cause here are skipped.
@@ -249,7 +249,7 @@ class RecordedPace:
             course.strayed, course.made, course.left_since = True, None, None
 
     def put_off(
-        self, pod: str, tried: Tried, now: Instant, *, is_patient: bool = True
+        self, pod: str, tried: AttemptOutcome, now: Instant, *, is_patient: bool = True
     ) -> Instant | None:
         """The instant until which an attempt's result is deferred; None when the result counts.
 

@@ -11,7 +11,7 @@ from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import BESIDE
-from app.domain.controllers.pacing import Tried
+from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import ObjectKey
 from app.domain.values import api_groups
@@ -84,7 +84,7 @@ class SteeredPace:
         """The pod version of the recorded attempt."""
         return self._recorded.version_seen(pod, now)
 
-    def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
+    def put_off(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
         """The recorded deferral; in a changed world, only if the unchanged one deferred, too."""
         is_let_through = self._control is not None and self._let_through == pod
         if self._strayed.pop(pod, None) == now or is_let_through:

@@ -21,7 +21,7 @@ from app.domain.log import Actor, ObjectKey
 from app.domain.objects import history_kinds
 from app.domain.objects.access import defaults, escalation, rules
 from app.domain.objects.access.escalation import GiverRights
-from app.domain.objects.access.rules import AccessDecision, Binding, Book, Grants, Question
+from app.domain.objects.access.rules import AccessDecision, AccessRequest, Binding, Book, Grants
 from app.domain.objects.kinds import claim_rights
 from app.domain.objects.kinds.claim_rights import ClaimRights
 from app.domain.objects.write.commands import PatchType
@@ -61,7 +61,7 @@ class _Rights:
     grants: Bounded[tuple[str, tuple[str, ...]], Grants] = field(
         default_factory=lambda: Bounded(_REMEMBERED_MAX)
     )
-    decisions: Bounded[tuple[str, tuple[str, ...], Question], AccessDecision] = field(
+    decisions: Bounded[tuple[str, tuple[str, ...], AccessRequest], AccessDecision] = field(
         default_factory=lambda: Bounded(_REMEMBERED_MAX)
     )
 
@@ -90,7 +90,9 @@ class Authorizer:
             grants = rights.grants[place] = rights.book.grants(*place)
         return grants
 
-    def decide(self, runtime: HistoryRuntime, actor: Actor, question: Question) -> AccessDecision:
+    def decide(
+        self, runtime: HistoryRuntime, actor: Actor, question: AccessRequest
+    ) -> AccessDecision:
         """The decision whether a user may do one thing in a history."""
         if self._setting.is_open:
             return self._open.decide(question)
@@ -103,7 +105,7 @@ class Authorizer:
             decision = rights.decisions[place] = self.grants(runtime, actor).decide(question)
         return decision
 
-    def check(self, runtime: HistoryRuntime, actor: Actor, question: Question) -> None:
+    def check(self, runtime: HistoryRuntime, actor: Actor, question: AccessRequest) -> None:
         """Raise Forbidden unless the rules allow it."""
         decision = self.decide(runtime, actor, question)
         if not decision.allowed:
@@ -207,14 +209,14 @@ class Gate:
             return True
         path = f"/redra/v1/histories/{name}"
         runtime = await self._judging(Place(history=name, moment="", prefix="", path=path))
-        question = Question(verb="get", path=path)
+        question = AccessRequest(verb="get", path=path)
         return self._authorizer.decide(runtime, actor, question).allowed
 
     async def check_may_make(self, actor: Actor) -> None:
         """Raise Forbidden unless a user may create histories by the default history's rules."""
         if not self._authorizer.is_unlimited(actor):
             runtime = await self._histories.open(self._default)
-            question = Question(verb="post", path="/redra/v1/histories")
+            question = AccessRequest(verb="post", path="/redra/v1/histories")
             self._authorizer.check(runtime, actor, question)
 
     async def _judging(self, place: Place) -> HistoryRuntime:
@@ -239,7 +241,7 @@ class Gate:
         return self._authenticator.shown(self._tokens.identify(runtime, claims), request)
 
 
-def question_of(request: Request, path: str) -> Question:
+def question_of(request: Request, path: str) -> AccessRequest:
     """The access question of a request. Raises MethodNotAllowed.
 
     A collection request that selects one name is judged by that name. The question about a
@@ -247,7 +249,7 @@ def question_of(request: Request, path: str) -> Question:
     """
     resource = paths.parse_resource(path)
     if resource is None or not resource.resource:
-        return Question(verb=request.method.lower(), path=path)
+        return AccessRequest(verb=request.method.lower(), path=path)
     verb = calls.verb_of(request, resource)
     name = resource.name
     if not name and verb in _NAMED_VERBS:
@@ -255,7 +257,7 @@ def question_of(request: Request, path: str) -> Question:
     namespace = resource.namespace
     if not resource.group and resource.resource == "namespaces" and resource.name:
         namespace = resource.name
-    return Question(
+    return AccessRequest(
         verb=verb,
         group=resource.group,
         resource=resource.resource,
@@ -292,7 +294,7 @@ def _selected_name(request: Request) -> str:
     return ""
 
 
-def _may_create(request: Request, question: Question) -> bool:
+def _may_create(request: Request, question: AccessRequest) -> bool:
     """Whether the request is an apply of a whole object, which creates a missing object."""
     content_type = request.header(b"content-type")
     is_apply = content_type.partition(";")[0].strip() in (
@@ -302,7 +304,7 @@ def _may_create(request: Request, question: Question) -> bool:
     return question.verb == "patch" and is_apply and not question.subresource
 
 
-def _exists(runtime: HistoryRuntime, question: Question) -> bool:
+def _exists(runtime: HistoryRuntime, question: AccessRequest) -> bool:
     kind = history_kinds.find(runtime.views.objects, question.group, question.resource)
     if kind is None:
         return False

@@ -12,7 +12,7 @@ from app.api.server.messages import Request
 from app.domain.errors import BadRequest
 from app.domain.log import Actor
 from app.domain.objects.access import rules
-from app.domain.objects.access.rules import AUTHENTICATED, UNAUTHENTICATED, Question
+from app.domain.objects.access.rules import AUTHENTICATED, UNAUTHENTICATED, AccessRequest
 from app.domain.values import api_groups
 
 _USER = b"impersonate-user"
@@ -31,7 +31,7 @@ def is_wanted(request: Request) -> bool:
     return False
 
 
-def questions(request: Request) -> list[Question]:
+def questions(request: Request) -> list[AccessRequest]:
     """The access questions for the impersonator. Raises BadRequest for headers without a user."""
     listed = list(_questions(request))
     if not request.header(_USER):
@@ -66,24 +66,24 @@ def impersonated(identity: Identity, request: Request) -> Identity:
     return Identity(actor=actor, uid=request.header(_UID), extra=extra)
 
 
-def _questions(request: Request) -> Iterator[Question]:
+def _questions(request: Request) -> Iterator[AccessRequest]:
     user = request.header(_USER)
     account = rules.split_service_account(user)
     if account is not None:
         namespace, name = account
-        yield Question(
+        yield AccessRequest(
             verb="impersonate", resource="serviceaccounts", namespace=namespace, name=name
         )
     elif user:
-        yield Question(verb="impersonate", resource="users", name=user)
+        yield AccessRequest(verb="impersonate", resource="users", name=user)
     for group in request.header_list(_GROUP):
-        yield Question(verb="impersonate", resource="groups", name=group)
+        yield AccessRequest(verb="impersonate", resource="groups", name=group)
     for uid in request.header_list(_UID):
-        yield Question(
+        yield AccessRequest(
             verb="impersonate", group=api_groups.AUTHENTICATION, resource="uids", name=uid
         )
     for key, value in _extras(request):
-        yield Question(
+        yield AccessRequest(
             verb="impersonate",
             group=api_groups.AUTHENTICATION,
             resource="userextras",

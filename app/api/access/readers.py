@@ -13,7 +13,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.projection import Row
 from app.domain.objects import registry
 from app.domain.objects.access import rules
-from app.domain.objects.access.rules import Grants, Question
+from app.domain.objects.access.rules import AccessRequest, Grants
 from app.domain.values import api_groups, api_resources
 from app.service.recorded_events import IMPORTS
 from projections import timeline_kinds
@@ -86,7 +86,7 @@ class Reader:
         """Raise Forbidden unless the user may read all objects of these kinds everywhere."""
         for group, resource in places:
             if not self.sees_all((group, resource)):
-                question = Question(verb="list", group=group, resource=resource)
+                question = AccessRequest(verb="list", group=group, resource=resource)
                 raise rules.forbidden(question, self.user)
 
     def sees_event(self, event: Event) -> bool:
@@ -122,7 +122,7 @@ class Reader:
     def _sees_whole(self) -> bool:
         return all(self.sees_all(place) for place in WORKED_OUT_FROM)
 
-    def _may(self, question: Question) -> bool:
+    def _may(self, question: AccessRequest) -> bool:
         return self.grants.decide(question).allowed
 
     def _claims(self, rows: list[Row]) -> list[Row]:
@@ -190,13 +190,13 @@ _ROWS: Mapping[str, Callable[[Reader, list[Row]], list[Row]]] = {
 }
 
 
-def _about(key: ObjectKey) -> Iterator[Question]:
+def _about(key: ObjectKey) -> Iterator[AccessRequest]:
     """The questions for an object, or a collection without name; one positive answer is enough."""
     namespace = key.namespace
     if (key.group, key.resource) == api_resources.NAMESPACES and key.name:
         namespace = key.name
     for group in _ALIASES.get((key.group, key.resource), (key.group,)):
         for verb in ("get", "list") if key.name else ("list", "get"):
-            yield Question(
+            yield AccessRequest(
                 verb=verb, group=group, resource=key.resource, namespace=namespace, name=key.name
             )

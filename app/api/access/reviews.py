@@ -9,7 +9,7 @@ from app.api.access.authorization import Authorizer
 from app.api.identity.authentication import Authenticator, Identity
 from app.api.identity.service_tokens import AUDIENCE, ServiceTokens
 from app.api.kubernetes import bodies
-from app.api.kubernetes.discovery import Review
+from app.api.kubernetes.discovery import ReviewKind
 from app.api.kubernetes.paths import ResourcePath
 from app.api.kubernetes.representations import encode
 from app.api.server.limits import ApiLimits
@@ -17,7 +17,7 @@ from app.api.server.messages import Request, Response
 from app.domain.errors import BadRequest
 from app.domain.log import Actor
 from app.domain.objects import field_errors
-from app.domain.objects.access.rules import Question
+from app.domain.objects.access.rules import AccessRequest
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -36,7 +36,7 @@ class Reviewing:
 
 async def answer(
     request: Request,
-    review: Review,
+    review: ReviewKind,
     path: ResourcePath,
     identity: Identity,
     runtime: HistoryRuntime,
@@ -81,7 +81,7 @@ async def answer(
     return Response(encode(tree), status=201)
 
 
-def _question(review: Review, spec: JsonView) -> Question:
+def _question(review: ReviewKind, spec: JsonView) -> AccessRequest:
     """The access question of a review: exactly one of a resource and a path."""
     resource = spec.get("resourceAttributes")
     plain = spec.get("nonResourceAttributes")
@@ -96,12 +96,12 @@ def _question(review: Review, spec: JsonView) -> Question:
         error = field_errors.invalid(path, plain, detail)
         raise field_errors.rejection("", api_groups.AUTHORIZATION, "", [error])
     if isinstance(plain, dict):
-        return Question(verb=json_tree.text(plain, "verb"), path=json_tree.text(plain, "path"))
+        return AccessRequest(verb=json_tree.text(plain, "verb"), path=json_tree.text(plain, "path"))
     fields = ("verb", "group", "resource", "subresource", "namespace", "name")
-    return Question(**{name: json_tree.text(resource or {}, name) for name in fields})
+    return AccessRequest(**{name: json_tree.text(resource or {}, name) for name in fields})
 
 
-def _subject(review: Review, spec: JsonView) -> Actor:
+def _subject(review: ReviewKind, spec: JsonView) -> Actor:
     user, groups = json_tree.text(spec, "user"), json_tree.texts(spec, "groups")
     if not user and not groups:
         error = field_errors.invalid(
@@ -111,7 +111,7 @@ def _subject(review: Review, spec: JsonView) -> Actor:
     return Actor(user=user, groups=tuple(groups))
 
 
-def _check_namespace(review: Review, path: ResourcePath, spec: JsonView) -> None:
+def _check_namespace(review: ReviewKind, path: ResourcePath, spec: JsonView) -> None:
     named = json_tree.text(spec, "resourceAttributes", "namespace")
     if named != path.namespace:
         error = field_errors.invalid(

@@ -48,7 +48,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
+class ReviewKind:
     """A kind of requests that are answered and not stored, such as TokenReview."""
 
     group: str
@@ -57,36 +57,38 @@ class Review:
     namespaced: bool = False
 
 
-BINDINGS = Review(group="", kind="Binding", plural="bindings", namespaced=True)
+BINDINGS = ReviewKind(group="", kind="Binding", plural="bindings", namespaced=True)
 """The old way to bind a pod: the body names the pod, not the path."""
 
 REVIEWS = (
     BINDINGS,
-    Review(group=api_groups.AUTHENTICATION, kind="SelfSubjectReview", plural="selfsubjectreviews"),
-    Review(group=api_groups.AUTHENTICATION, kind="TokenReview", plural="tokenreviews"),
-    Review(
+    ReviewKind(
+        group=api_groups.AUTHENTICATION, kind="SelfSubjectReview", plural="selfsubjectreviews"
+    ),
+    ReviewKind(group=api_groups.AUTHENTICATION, kind="TokenReview", plural="tokenreviews"),
+    ReviewKind(
         group=api_groups.AUTHORIZATION,
         kind="LocalSubjectAccessReview",
         plural="localsubjectaccessreviews",
         namespaced=True,
     ),
-    Review(
+    ReviewKind(
         group=api_groups.AUTHORIZATION,
         kind="SelfSubjectAccessReview",
         plural="selfsubjectaccessreviews",
     ),
-    Review(
+    ReviewKind(
         group=api_groups.AUTHORIZATION,
         kind="SelfSubjectRulesReview",
         plural="selfsubjectrulesreviews",
     ),
-    Review(
+    ReviewKind(
         group=api_groups.AUTHORIZATION, kind="SubjectAccessReview", plural="subjectaccessreviews"
     ),
 )
 
 
-def find_review(group: str, version: str, resource: str) -> Review | None:
+def find_review(group: str, version: str, resource: str) -> ReviewKind | None:
     """The review at a path; None when there is none."""
     if version != "v1":
         return None

@@ -7,7 +7,7 @@ among its content types. Parity: api.md 4.
 from dataclasses import dataclass
 
 from app.api.kubernetes import discovery
-from app.api.kubernetes.discovery import Review
+from app.api.kubernetes.discovery import ReviewKind
 from app.domain.objects.registry import Kind
 from app.domain.objects.write.commands import PatchType
 from app.domain.values.json_tree import JsonObject
@@ -112,7 +112,7 @@ def of_kind(kind: Kind, group: str, version: str, definitions: Definitions) -> J
     return paths
 
 
-def of_review(review: Review, definition: str) -> JsonObject:
+def of_review(review: ReviewKind, definition: str) -> JsonObject:
     """The path of a review."""
     root = f"/apis/{review.group}/v1" if review.group else "/api/v1"
     place = f"{root}/namespaces/{{namespace}}" if review.namespaced else root

@@ -16,9 +16,9 @@ from app.domain.allocation.allocator import (
     Bounds,
     DoesNotFit,
     Failure,
-    Scope,
+    FailureScope,
 )
-from app.domain.allocation.features import Features, Variant
+from app.domain.allocation.features import AllocatorVariant, Features
 from app.domain.allocation.quirks import Quirks
 from app.domain.allocation.state import AllocatedState
 
@@ -26,12 +26,12 @@ __all__ = [
     "AllocatedState",
     "Allocation",
     "Allocator",
+    "AllocatorVariant",
     "Answer",
     "Bounds",
     "DoesNotFit",
     "Failure",
+    "FailureScope",
     "Features",
     "Quirks",
-    "Scope",
-    "Variant",
 ]

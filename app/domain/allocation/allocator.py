@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 from app.domain.allocation import remembered, requests, result, search
 from app.domain.allocation.case import Case, Picks, picks_of, takes_of
-from app.domain.allocation.features import Features, Variant
+from app.domain.allocation.features import AllocatorVariant, Features
 from app.domain.allocation.likeness import LikeNodes
 from app.domain.allocation.problem import Problem, ProblemBuilder
 from app.domain.allocation.quirks import UPSTREAM, Quirks
-from app.domain.allocation.remembered import Found
+from app.domain.allocation.remembered import RememberedAnswer
 from app.domain.allocation.requests import AttemptAborted, ClaimPlan, PoolUnusable
 from app.domain.allocation.result import ShareIds
 from app.domain.allocation.search import STEPS_MAX, StepsExhausted
@@ -33,7 +33,7 @@ INVALID_POOLS = "invalid resource pools were encountered"
 TIMED_OUT = "filter operation aborted: context deadline exceeded"
 
 
-class Scope(StrEnum):
+class FailureScope(StrEnum):
     """The scope of a failure: the whole attempt for the pod, or this node only."""
 
     FATAL = "fatal"
@@ -81,7 +81,7 @@ class Failure:
     """An error with upstream's text. `case` is None when the node's pools could not be read."""
 
     node: Node
-    scope: Scope
+    scope: FailureScope
     text: str
     case: Case | None
     steps: int
@@ -133,7 +133,7 @@ class Allocator:
         *,
         compiler: SelectorCompiler,
         quirks: Quirks = UPSTREAM,
-        variant: Variant | None = None,
+        variant: AllocatorVariant | None = None,
         bounds: Bounds | None = None,
         prune: bool = True,
     ) -> None:
@@ -150,7 +150,7 @@ class Allocator:
         self._prune = prune
         self.reading = Reading(
             partitionable=features.partitionable_devices,
-            counter_slices_everywhere=self.variant is Variant.STABLE,
+            counter_slices_everywhere=self.variant is AllocatorVariant.STABLE,
             newer_unnoticed=quirks.q12,
             obsolete_disappear=quirks.q13,
             binding_pools_last=quirks.q15,
@@ -164,7 +164,9 @@ class Allocator:
         try:
             view = self.inventory.node_view(here, self.reading)
         except NodeSelectionError as problem:
-            return Failure(node=here, scope=Scope.FATAL, text=str(problem), case=None, steps=0)
+            return Failure(
+                node=here, scope=FailureScope.FATAL, text=str(problem), case=None, steps=0
+            )
         case = Case(view=view, plans=attempt.plans, builder=attempt.builder)
         if attempt.key is not None:
             earlier = remembered.recall(view, attempt.key, self.state)
@@ -177,7 +179,7 @@ class Allocator:
             return self._search(here, case, attempt)
         except AttemptAborted as abort:
             stays = isinstance(abort, PoolUnusable) and self.features.node_scoped_pools
-            scope = Scope.NODE if stays else Scope.FATAL
+            scope = FailureScope.NODE if stays else FailureScope.FATAL
             return Failure(node=here, scope=scope, text=str(abort), case=case, steps=0)
 
     def case_of(self, node: Node, claims: Sequence[JsonView]) -> Case:
@@ -226,7 +228,7 @@ class Allocator:
             except StepsExhausted as stop:
                 return Failure(
                     node=node,
-                    scope=Scope.FATAL,
+                    scope=FailureScope.FATAL,
                     text=TIMED_OUT,
                     case=case,
                     steps=stop.steps,
@@ -234,7 +236,9 @@ class Allocator:
                 )
             attempt.forget_if_grown()
             results = outcome.results
-            known = Found(picks=None if results is None else picks_of(results), steps=outcome.steps)
+            known = RememberedAnswer(
+                picks=None if results is None else picks_of(results), steps=outcome.steps
+            )
             if attempt.like is not None:
                 attempt.like.keep(problem, known)
         if known.picks is not None:
@@ -248,14 +252,18 @@ class Allocator:
             answer._results = results
         return answer
 
-    def _answer(self, node: Node, case: Case, found: Found) -> Answer:
-        if found.picks is not None:
-            return Allocation(node=node, case=case, picks=found.picks, steps=found.steps)
+    def _answer(self, node: Node, case: Case, answer: RememberedAnswer) -> Answer:
+        if answer.picks is not None:
+            return Allocation(node=node, case=case, picks=answer.picks, steps=answer.steps)
         if any(pool.state is PoolState.INVALID for pool in case.view.pools):
             return Failure(
-                node=node, scope=Scope.NODE, text=INVALID_POOLS, case=case, steps=found.steps
+                node=node,
+                scope=FailureScope.NODE,
+                text=INVALID_POOLS,
+                case=case,
+                steps=answer.steps,
             )
-        return DoesNotFit(node=node, case=case, steps=found.steps)
+        return DoesNotFit(node=node, case=case, steps=answer.steps)
 
     def _attempt_for(self, claims: Sequence[JsonView]) -> _Attempt:
         known = self._attempt

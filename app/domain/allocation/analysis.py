@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from app.domain.allocation import bounds
 from app.domain.allocation.bounds import CounterGroup
 from app.domain.allocation.constraints import Facts
-from app.domain.allocation.features import Variant
-from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.features import AllocatorVariant
+from app.domain.allocation.problem import Problem, RequestRow
 
 
 class Analysis:
@@ -33,14 +33,14 @@ class Analysis:
         self.relevant: list[int] = []
         self.bounds_hold: list[bool] = []
         self.exchange_holds: list[bool] = []
-        self.later_in_claim: list[list[list[Row]]] = []
+        self.later_in_claim: list[list[list[RequestRow]]] = []
         self.clean: list[bool] = []
         self.clean_but_bookings: list[bool] = []
         if not self.outlasting:
             bookings = _booking_rows(problem, self._rows)
             self._look_ahead(bookings, _tracing_rows(problem, self._rows))
 
-    def rows_from(self, row: Row) -> Sequence[Row]:
+    def rows_from(self, row: RequestRow) -> Sequence[RequestRow]:
         """The row and all rows after it: later requests, and later alternatives to the row."""
         return self._rows[row.index :]
 
@@ -82,7 +82,7 @@ class Analysis:
         problem = self._problem
         relevant, aborts, exchange, clean, nearly = 0, False, True, True, True
         for claim in reversed(problem.rows):
-            later: list[list[Row]] = []
+            later: list[list[RequestRow]] = []
             for request in reversed(claim):
                 behind, behind_aborts, behind_exchange = relevant, aborts, exchange
                 behind_clean, behind_nearly = clean, nearly
@@ -136,7 +136,7 @@ class Analysis:
             self._alike[number] = self._alike.get(number, 0) | 1 << index
 
 
-def _outlast(problem: Problem, rows: Sequence[Row]) -> bool:
+def _outlast(problem: Problem, rows: Sequence[RequestRow]) -> bool:
     """Whether the search enlarges requests (quirk q20), an effect that persists after it.
 
     Also true where an amount is negative: a device may have room only after another was taken, so
@@ -155,7 +155,7 @@ def _outlast(problem: Problem, rows: Sequence[Row]) -> bool:
     )
 
 
-def _booking_rows(problem: Problem, rows: Sequence[Row]) -> set[int]:
+def _booking_rows(problem: Problem, rows: Sequence[RequestRow]) -> set[int]:
     """The rows in which a refused device may leave its counters booked (quirk q1)."""
     if not problem.quirks.q1:
         return set()
@@ -173,7 +173,7 @@ def _consuming(problem: Problem) -> int:
     return problem.consuming if problem.features.partitionable_devices else 0
 
 
-def _tracing_rows(problem: Problem, rows: Sequence[Row]) -> set[int]:
+def _tracing_rows(problem: Problem, rows: Sequence[RequestRow]) -> set[int]:
     """The rows in which a failed attempt can leave another trace that affects later attempts.
 
     Conservative: a row is included when its devices make a trace possible.
@@ -187,7 +187,7 @@ def _tracing_rows(problem: Problem, rows: Sequence[Row]) -> set[int]:
             row.takes_all and shares and quirks.q8
         ):
             numbers.add(row.index)
-    sets = problem.features.list_attributes and problem.variant is Variant.EXPERIMENTAL
+    sets = problem.features.list_attributes and problem.variant is AllocatorVariant.EXPERIMENTAL
     for claim, plan in enumerate(problem.plans):
         for number, constraint in enumerate(plan.constraints):
             concerned = [row for row in rows if row.claim == claim and number in row.constraints]
@@ -199,7 +199,7 @@ def _tracing_rows(problem: Problem, rows: Sequence[Row]) -> set[int]:
     return numbers
 
 
-def _has_wide(problem: Problem, concerned: Sequence[Row], number: int) -> bool:
+def _has_wide(problem: Problem, concerned: Sequence[RequestRow], number: int) -> bool:
     """Whether a device of the rows has several values, so that intersections can narrow."""
     mask = 0
     for row in concerned:

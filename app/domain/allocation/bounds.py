@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from app.domain.allocation.constraints import Facts
 from app.domain.allocation.counters import Counter
-from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.usage import Usage
 
 UNLIMITED = 1 << 200
@@ -27,7 +27,7 @@ class Demand:
     The demands of one choice point belong to one claim, so their devices must differ.
     """
 
-    row: Row | None
+    row: RequestRow | None
     need: int
     mask: int
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from app.domain.allocation import capacity
 from app.domain.allocation.capacity import Amount
-from app.domain.allocation.problem import Problem, ProblemBuilder, Row
+from app.domain.allocation.problem import Problem, ProblemBuilder, RequestRow
 from app.domain.allocation.requests import ClaimPlan
 from app.domain.allocation.usage import Taken
 from app.domain.devices.node_views import NodeView
@@ -71,7 +71,7 @@ def takes_of(problem: Problem, picks: Picks) -> tuple[tuple[Taken, ...], ...]:
     )
 
 
-def _amounts(problem: Problem, row: Row, device: int) -> Mapping[str, Amount] | None:
+def _amounts(problem: Problem, row: RequestRow, device: int) -> Mapping[str, Amount] | None:
     if not problem.multi >> device & 1:
         return None
     return capacity.amounts(row.requested, problem.view.devices[device].capacity)

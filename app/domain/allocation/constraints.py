@@ -58,7 +58,7 @@ def lookup(device: Device, constraint: Constraint) -> JsonView | None:
     return attribute if isinstance(attribute, Mapping) else None
 
 
-class DeviceFacts(Sequence[Facts | None]):
+class ConstraintFacts(Sequence[Facts | None]):
     """The facts of devices for one constraint, each read on first use.
 
     A search that succeeds at once looks at few devices. Equal scalars share their facts.

@@ -59,7 +59,7 @@ class Exclusion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class SelectedDevices:
     """The devices of a view under one list of selectors.
 
     `matching` has bit i set when device i is selectable; `faults` are the errors on devices;
@@ -77,13 +77,13 @@ class _Answers:
     __slots__ = ("selections", "tainted")
 
     def __init__(self) -> None:
-        self.selections: Bounded[object, Selection] = Bounded(MEMORY_MAX)
+        self.selections: Bounded[object, SelectedDevices] = Bounded(MEMORY_MAX)
         self.tainted: Bounded[object, int] = Bounded(MEMORY_MAX)
 
 
 def select(
     view: NodeView, selectors: Selectors, compiler: SelectorCompiler, *, binding_conditions: bool
-) -> Selection:
+) -> SelectedDevices:
     """The selectable devices of a view, cached with the view."""
     known = view.part(_Answers).selections
     key = (compiler, selectors.of_class, selectors.own, binding_conditions)
@@ -112,7 +112,7 @@ def tainted(view: NodeView, tolerations: Sequence[Toleration]) -> int:
 
 def _select(
     view: NodeView, selectors: Selectors, compiler: SelectorCompiler, binding_conditions: bool
-) -> Selection:
+) -> SelectedDevices:
     devices = view.devices
     faults: dict[int, Fault] = {}
     refused: dict[int, Exclusion] = {}
@@ -130,7 +130,7 @@ def _select(
     if not matching:
         for index in alive:
             matching |= 1 << index
-    return Selection(matching=matching, faults=faults, refused=refused)
+    return SelectedDevices(matching=matching, faults=faults, refused=refused)
 
 
 def _for_node(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Variant(StrEnum):
+class AllocatorVariant(StrEnum):
     """The variant of upstream's allocator; each supports more features than the one before."""
 
     STABLE = "stable"
@@ -64,13 +64,13 @@ class Features:
         """The defaults of a Kubernetes release such as `1.36`; KeyError for an unknown one."""
         return cls.of_gates(PROFILES[profile])
 
-    def variant(self) -> Variant:
+    def variant(self) -> AllocatorVariant:
         """The first upstream variant that supports all features that are on."""
         if self.list_attributes:
-            return Variant.EXPERIMENTAL
+            return AllocatorVariant.EXPERIMENTAL
         if self.binding_conditions or self.consumable_capacity:
-            return Variant.INCUBATING
-        return Variant.STABLE
+            return AllocatorVariant.INCUBATING
+        return AllocatorVariant.STABLE
 
 
 _BETA_SINCE_1_34 = {

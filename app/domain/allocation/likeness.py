@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from app.domain.allocation import eligibility
 from app.domain.allocation.problem import Problem, ProblemBuilder, facts_in
-from app.domain.allocation.remembered import Found
+from app.domain.allocation.remembered import RememberedAnswer
 from app.domain.allocation.requests import ClaimPlan, Constraint, Request
 from app.domain.devices.device_selectors import (
     KeyOf,
@@ -35,7 +35,7 @@ UNLIKE_MAX = 32
 """The number of unlike nodes in a row after which an attempt stops comparing nodes."""
 
 
-class Form:
+class ViewForm:
     """What an attempt reads from a view, as a comparable value whose hash is computed once."""
 
     __slots__ = ("_hash", "_parts")
@@ -49,7 +49,9 @@ class Form:
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            isinstance(other, Form) and self._hash == other._hash and self._parts == other._parts
+            isinstance(other, ViewForm)
+            and self._hash == other._hash
+            and self._parts == other._parts
         )
 
 
@@ -62,7 +64,7 @@ class Reads:
     capacity: bool
 
 
-class _Forms(Bounded[object, Form | None]):
+class _Forms(Bounded[object, ViewForm | None]):
     """The forms of one view, by question."""
 
     def __init__(self) -> None:
@@ -93,13 +95,13 @@ class LikeNodes:
         self._plans = plans
         self._builder = builder
         self._question = question
-        self._first: tuple[Problem, Found] | None = None
+        self._first: tuple[Problem, RememberedAnswer] | None = None
         self._asked_again = False
         self._reads: Reads | None = None
-        self._answers: dict[Hashable, Found] = {}
+        self._answers: dict[Hashable, RememberedAnswer] = {}
         self._unlike = 0
 
-    def recall(self, view: NodeView) -> Found | None:
+    def recall(self, view: NodeView) -> RememberedAnswer | None:
         """The answer of a node with the same form as the view, found without a compiled problem."""
         if self._first is None or self._unlike > UNLIKE_MAX:
             return None
@@ -115,7 +117,7 @@ class LikeNodes:
         dedicated, held = self._builder.in_use(view)
         return None if held else self._answer((form, dedicated))
 
-    def recall_problem(self, problem: Problem) -> Found | None:
+    def recall_problem(self, problem: Problem) -> RememberedAnswer | None:
         """The answer of a problem that is equal to this one, for views without a form."""
         if not self._answers or self._unlike > UNLIKE_MAX or not is_anonymous(problem):
             return None
@@ -123,25 +125,25 @@ class LikeNodes:
             return None  # `recall` has looked for it
         return self._answer(_of_problem(problem))
 
-    def keep(self, problem: Problem, found: Found) -> None:
+    def keep(self, problem: Problem, answer: RememberedAnswer) -> None:
         """Remembers the answer of a node for like nodes."""
         if self._first is None:
-            self._first = problem, found
+            self._first = problem, answer
         elif self._unlike > UNLIKE_MAX or len(self._answers) >= LIKE_NODES_MAX:
             return
         elif is_anonymous(problem):
             self._unlike += 1
             form = self._form(problem)
             like = _of_problem(problem) if form is None else (form, problem.dedicated)
-            self._answers[like] = found
+            self._answers[like] = answer
 
-    def _answer(self, like: Hashable) -> Found | None:
+    def _answer(self, like: Hashable) -> RememberedAnswer | None:
         answer = self._answers.get(like)
         if answer is not None:
             self._unlike = 0
         return answer
 
-    def _form(self, problem: Problem) -> Form | None:
+    def _form(self, problem: Problem) -> ViewForm | None:
         if self._reads is None or problem.held:
             return None
         return form_of(problem.view, self._reads, self._question)
@@ -170,7 +172,7 @@ def reads_of(plans: Sequence[ClaimPlan], compiler: SelectorCompiler) -> Reads | 
     )
 
 
-def form_of(view: NodeView, reads: Reads, question: object) -> Form | None:
+def form_of(view: NodeView, reads: Reads, question: object) -> ViewForm | None:
     """The form of a view for the claims whose token is `question`; None when it has none."""
     forms = view.part(_Forms)
     form = forms.get(question)
@@ -208,7 +210,7 @@ def is_anonymous(problem: Problem) -> bool:
     )
 
 
-def _form(view: NodeView, reads: Reads) -> Form | None:
+def _form(view: NodeView, reads: Reads) -> ViewForm | None:
     traits = view.traits
     if not traits.plain or traits.consuming or traits.multiple or traits.binding:
         return None
@@ -229,7 +231,7 @@ def _form(view: NodeView, reads: Reads) -> Form | None:
     if traits.capacity:
         named = reads.capacity
         parts.append(("capacity", tuple([_capacity(device, named=named) for device in devices])))
-    return Form((*sizes, *parts))
+    return ViewForm((*sizes, *parts))
 
 
 def _capacity(device: Device, *, named: bool) -> Hashable:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from app.domain.allocation import capacity, counters, eligibility
 from app.domain.allocation.capacity import Requested
-from app.domain.allocation.constraints import DeviceFacts, Facts
+from app.domain.allocation.constraints import ConstraintFacts, Facts
 from app.domain.allocation.counters import NO_DRAWS, AvailableCounters, Draws
 from app.domain.allocation.eligibility import Exclusion, Fault
-from app.domain.allocation.features import Features, Variant
+from app.domain.allocation.features import AllocatorVariant, Features
 from app.domain.allocation.quirks import Quirks
 from app.domain.allocation.requests import (
     DEVICES_MAX,
@@ -37,7 +37,7 @@ Room = tuple[str, int, int]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Row:
+class RequestRow:
     """One request or alternative on this node.
 
     `candidates` are the devices that the search looks at in count mode: selectable devices that are
@@ -85,7 +85,7 @@ class Problem:
     view: NodeView
     plans: Sequence[ClaimPlan]
     features: Features
-    variant: Variant
+    variant: AllocatorVariant
     quirks: Quirks
     state: AllocatedState
     available: AvailableCounters
@@ -96,7 +96,7 @@ class Problem:
     draws: Draws
     counting_pools: Sequence[int]
     plain_counters: bool
-    rows: list[list[list[Row]]]
+    rows: list[list[list[RequestRow]]]
     facts: list[list[Sequence[Facts | None]]]
 
     def constraint(self, claim: int, number: int) -> Constraint:
@@ -146,7 +146,7 @@ class ProblemBuilder:
         plans: Sequence[ClaimPlan],
         state: AllocatedState,
         features: Features,
-        variant: Variant,
+        variant: AllocatorVariant,
         quirks: Quirks,
         compiler: SelectorCompiler,
         inventory: Inventory,
@@ -158,7 +158,7 @@ class ProblemBuilder:
         self._variant = variant
         self._quirks = quirks
         self.compiler = compiler
-        self._consumable = features.consumable_capacity and variant is not Variant.STABLE
+        self._consumable = features.consumable_capacity and variant is not AllocatorVariant.STABLE
         self._binding = features.binding_conditions
         self._requested: dict[int, Mapping[str, Requested]] = {}
         self.available = AvailableCounters(state, by_name=quirks.q3)
@@ -169,7 +169,7 @@ class ProblemBuilder:
         is_lowered = False
         index = 0
         for number, plan in enumerate(self._plans):
-            rows: list[list[Row]] = []
+            rows: list[list[RequestRow]] = []
             least = 0
             for alternatives in plan.requests:
                 made = []
@@ -261,12 +261,12 @@ class ProblemBuilder:
 
     def _row(
         self, problem: Problem, plan: ClaimPlan, request: Request, claim: int, index: int
-    ) -> Row:
+    ) -> RequestRow:
         view = problem.view
         selection = eligibility.select(
             view, request.selectors, self.compiler, binding_conditions=self._binding
         )
-        row = Row(
+        row = RequestRow(
             index=index,
             claim=claim,
             request=request,
@@ -309,14 +309,14 @@ class ProblemBuilder:
         row.candidates = matching
         return row
 
-    def _hopeless(self, problem: Problem, row: Row) -> int:
+    def _hopeless(self, problem: Problem, row: RequestRow) -> int:
         """The devices that TAKE always refuses, without leaving a trace."""
         excluded = 0 if row.admin else problem.dedicated
         if not self._features.partitionable_devices:
             excluded |= problem.consuming
         return excluded | (row.tainted & ~problem.consuming)
 
-    def _with_capacity(self, problem: Problem, row: Row, matching: int) -> int:
+    def _with_capacity(self, problem: Problem, row: RequestRow, matching: int) -> int:
         """The devices of `matching` that have the capacity when nothing else is allocating."""
         row.requested = self._requested_of(row)
         view = problem.view
@@ -362,7 +362,7 @@ class ProblemBuilder:
 
     def _room(
         self,
-        row: Row,
+        row: RequestRow,
         index: int,
         capacities: Mapping[str, Capacity],
         aggregated: Mapping[str, int] | None,
@@ -378,7 +378,7 @@ class ProblemBuilder:
             rooms.append((name, nanos, capacities[name].value.nanos - held - nanos))
         row.rooms[index] = tuple(rooms)
 
-    def _requested_of(self, row: Row) -> Mapping[str, Requested]:
+    def _requested_of(self, row: RequestRow) -> Mapping[str, Requested]:
         known = self._requested.get(row.index)
         if known is None:
             known = {
@@ -387,7 +387,7 @@ class ProblemBuilder:
             self._requested[row.index] = known
         return known
 
-    def _check_pools(self, plan: ClaimPlan, row: Row, view: NodeView) -> None:
+    def _check_pools(self, plan: ClaimPlan, row: RequestRow, view: NodeView) -> None:
         """Raises unless every pool of the node is usable. Parity: allocator.md 3.1."""
         request = row.request
         for position, pool in enumerate(view.pools):
@@ -403,7 +403,7 @@ class ProblemBuilder:
                 f"but resource pool {pool.text} is currently {condition}"
             )
 
-    def _list_all(self, plan: ClaimPlan, row: Row, matching: int) -> None:
+    def _list_all(self, plan: ClaimPlan, row: RequestRow, matching: int) -> None:
         if row.faults:
             first = min(row.faults)
             raise AttemptAborted(row.faults[first].text(row.request.class_name, plan.key))
@@ -424,7 +424,7 @@ def facts_in(view: NodeView, constraint: Constraint) -> Sequence[Facts | None]:
     key = (constraint.domain, constraint.identifier)
     facts = known.get(key)
     if facts is None:
-        facts = known[key] = DeviceFacts(view.devices, constraint)
+        facts = known[key] = ConstraintFacts(view.devices, constraint)
     return facts
 
 

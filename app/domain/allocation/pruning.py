@@ -54,7 +54,7 @@ from typing import TypeAlias
 from app.domain.allocation import bounds
 from app.domain.allocation.analysis import Analysis
 from app.domain.allocation.bounds import Demand
-from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.usage import Usage
 
 MATCHING_AFTER = 24
@@ -98,7 +98,7 @@ class Pruner:
         self._bound_cut = False
         self._analysis: Analysis | None = None
 
-    def prepare(self, row: Row, number: int, pending: int) -> tuple[int, Key | None] | None:
+    def prepare(self, row: RequestRow, number: int, pending: int) -> tuple[int, Key | None] | None:
         """The devices to try and the description of the choice point; None if it must fail.
 
         `pending` are the remaining candidates; `number` devices of the row are already chosen.
@@ -120,7 +120,7 @@ class Pruner:
         key = self._key(row, number, pending)
         return None if key in self._failed else (pending, key)
 
-    def after_failure(self, row: Row, number: int, device: int, pending: int) -> int:
+    def after_failure(self, row: RequestRow, number: int, device: int, pending: int) -> int:
         """The devices of `pending` that remain to be tried after the branch of `device` failed.
 
         `number` devices of the row are already chosen.
@@ -145,7 +145,7 @@ class Pruner:
             return left or 0
         return pending
 
-    def failed(self, row: Row, key: Key | None) -> None:
+    def failed(self, row: RequestRow, key: Key | None) -> None:
         """Remembers that a choice point failed, unless the failure has left a trace."""
         if key is None or len(self._failed) >= MEMORY_MAX:
             return
@@ -156,13 +156,13 @@ class Pruner:
                 return
         self._failed.add(key)
 
-    def _key(self, row: Row, number: int, pending: int) -> Key:
+    def _key(self, row: RequestRow, number: int, pending: int) -> Key:
         assert self._analysis is not None
         usage = self._usage
         state = usage.key(row.claim, self._analysis.relevant[row.index])
         return (row.index, number, len(usage.results[row.claim]), pending, state)
 
-    def _is_clean(self, row: Row) -> bool:
+    def _is_clean(self, row: RequestRow) -> bool:
         """Whether no failed attempt from the row on can leave a trace in the current state."""
         analysis = self._analysis
         assert analysis is not None
@@ -184,7 +184,7 @@ class Pruner:
                 return True
         return False
 
-    def _are_spent(self, row: Row) -> bool:
+    def _are_spent(self, row: RequestRow) -> bool:
         """Whether none of the devices that could leave a booking behind can still be booked.
 
         A device leaves a booking behind (quirk q1) when it is refused for a taint or a constraint
@@ -212,7 +212,7 @@ class Pruner:
                     return False
         return True
 
-    def _accepted(self, later: Row, row: Row) -> int:
+    def _accepted(self, later: RequestRow, row: RequestRow) -> int:
         """The devices that all constraints of a later row certainly accept."""
         if later.claim != row.claim:
             return 0
@@ -240,7 +240,9 @@ class Pruner:
             )
         return self._settled
 
-    def _with_traces(self, row: Row, number: int, pending: int) -> tuple[int, Key | None] | None:
+    def _with_traces(
+        self, row: RequestRow, number: int, pending: int
+    ) -> tuple[int, Key | None] | None:
         """Applies remembered failures in long searches, the only cut when traces can arise."""
         if self._failures < TRACED_AFTER:
             return pending, None
@@ -254,7 +256,13 @@ class Pruner:
         return pending, key
 
     def _bounded(
-        self, analysis: Analysis, row: Row, number: int, pending: int, *, thorough: bool = False
+        self,
+        analysis: Analysis,
+        row: RequestRow,
+        number: int,
+        pending: int,
+        *,
+        thorough: bool = False,
     ) -> int | None:
         """The devices that the bounds allow; None when no solution can remain.
 
@@ -297,7 +305,7 @@ class Pruner:
                 return None
         return pending
 
-    def _of_later_claims(self, analysis: Analysis, row: Row) -> list[Demand]:
+    def _of_later_claims(self, analysis: Analysis, row: RequestRow) -> list[Demand]:
         """The minimum demands of later claims; admin rows may share devices and are left out.
 
         Devices taken by an admin row of this claim are in use for later claims only with quirk q9.
@@ -318,6 +326,6 @@ class Pruner:
         return demands
 
 
-def _open(usage: Usage, row: Row) -> int:
+def _open(usage: Usage, row: RequestRow) -> int:
     """The devices that the row could still take, without tainted devices."""
     return row.candidates & ~(usage.blocked(row) | row.tainted)

@@ -25,7 +25,7 @@ Signature: TypeAlias = object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class RememberedAnswer:
     """An answer without names: picks, or None when nothing fits; and the steps it took."""
 
     picks: Picks | None
@@ -34,11 +34,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Earlier:
-    """An answer with the state and stamps for which it was found."""
+    """An answer with the state and stamps for which it was computed."""
 
     state: AllocatedState
     stamps: tuple[int, ...]
-    found: Found
+    answer: RememberedAnswer
 
 
 class _Kept(Bounded[object, _Earlier]):
@@ -61,18 +61,18 @@ def signature(plans: Sequence[ClaimPlan]) -> Signature:
     )
 
 
-def recall(view: NodeView, key: object, state: AllocatedState) -> Found | None:
+def recall(view: NodeView, key: object, state: AllocatedState) -> RememberedAnswer | None:
     """The answer of an earlier attempt if nothing has changed since, else None."""
     kept = view.part(_Kept).get(key)
     if kept is None or kept.state is not state:
         return None
-    return kept.found if kept.stamps == _stamps(view, state) else None
+    return kept.answer if kept.stamps == _stamps(view, state) else None
 
 
-def keep(view: NodeView, key: object, state: AllocatedState, found: Found) -> None:
+def keep(view: NodeView, key: object, state: AllocatedState, answer: RememberedAnswer) -> None:
     """Remembers an answer with the view."""
     stamps = _stamps(view, state)
-    view.part(_Kept)[key] = _Earlier(state=state, stamps=stamps, found=found)
+    view.part(_Kept)[key] = _Earlier(state=state, stamps=stamps, answer=answer)
 
 
 def may_be_kept(problem: Problem) -> bool:

@@ -8,7 +8,7 @@ before the first error, and the error; it is raised when the problem of a node i
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.domain.allocation.features import Features, Variant
+from app.domain.allocation.features import AllocatorVariant, Features
 from app.domain.devices import compiling, taints
 from app.domain.devices.model import Toleration
 from app.domain.values import json_tree
@@ -108,7 +108,7 @@ class ClaimPlan:
 
 
 def plan_of(
-    claim: JsonView, classes: Mapping[str, JsonView], features: Features, variant: Variant
+    claim: JsonView, classes: Mapping[str, JsonView], features: Features, variant: AllocatorVariant
 ) -> ClaimPlan:
     """The compiled claim. Raises InputError for an unreadable quantity."""
     namespace = meta.namespace(claim)
@@ -256,14 +256,16 @@ def _class_expressions(tree: JsonView) -> tuple[str, ...]:
     )
 
 
-def _constraints(claim: JsonView, key: str, variant: Variant) -> tuple[tuple[Constraint, ...], str]:
+def _constraints(
+    claim: JsonView, key: str, variant: AllocatorVariant
+) -> tuple[tuple[Constraint, ...], str]:
     """The constraints before the first empty one, and the error text for that one."""
     constraints: list[Constraint] = []
     trees: Sequence[JsonObject] = json_tree.objects(claim, "spec", "devices", "constraints")
     for index, tree in enumerate(trees):
         matching = json_tree.get(tree, "matchAttribute")
         distinct = json_tree.get(tree, "distinctAttribute")
-        if variant is Variant.STABLE:
+        if variant is AllocatorVariant.STABLE:
             distinct = None
         name = matching if isinstance(matching, str) else distinct
         if not isinstance(name, str):

@@ -7,7 +7,7 @@ supplies the ids in result order, so that they can be recorded and supplied agai
 from collections.abc import Callable, Mapping, Sequence
 
 from app.domain.allocation.capacity import Amount
-from app.domain.allocation.features import Features, Variant
+from app.domain.allocation.features import AllocatorVariant, Features
 from app.domain.allocation.problem import Problem
 from app.domain.allocation.requests import AttemptAborted, ClaimPlan, Request
 from app.domain.allocation.usage import Taken
@@ -45,7 +45,7 @@ def amounts_text(amounts: Mapping[str, Amount]) -> JsonObject:
 
 def node_selector(problem: Problem, plan: ClaimPlan, results: Sequence[Taken]) -> JsonObject | None:
     """The selector of nodes that can access all devices of the claim. Parity: allocator.md 10.3."""
-    stable = problem.variant is Variant.STABLE
+    stable = problem.variant is AllocatorVariant.STABLE
     fields: list[JsonObject] = []
     expressions: list[JsonObject] = []
     view = problem.view

@@ -16,10 +16,10 @@ from app.domain.allocation.allocator import (
     Bounds,
     DoesNotFit,
     Failure,
-    Scope,
+    FailureScope,
 )
 from app.domain.allocation.checking import Case
-from app.domain.allocation.features import Features, Variant
+from app.domain.allocation.features import AllocatorVariant, Features
 from app.domain.allocation.quirks import MARKS, NUMBERS, UPSTREAM, Quirks
 from app.domain.allocation.selections import Selections
 from app.domain.allocation.state import AllocatedState
@@ -45,7 +45,7 @@ class ScenarioSettings:
 
     compiler: SelectorCompiler
     quirks: Quirks = UPSTREAM
-    variant: Variant | None = Variant.EXPERIMENTAL
+    variant: AllocatorVariant | None = AllocatorVariant.EXPERIMENTAL
     bounds: Bounds = Bounds()
     prune: bool = True
     timer: Callable[[], float] | None = None
@@ -88,7 +88,9 @@ class _World:
         self.held.append(claim)
         self.state.add_claim(claim)
 
-    def case(self, node: JsonObject, claims: Sequence[JsonObject], variant: Variant) -> Case:
+    def case(
+        self, node: JsonObject, claims: Sequence[JsonObject], variant: AllocatorVariant
+    ) -> Case:
         """The case in the checker's form, to verify an answer for the node."""
         return Case(
             node=node,
@@ -170,7 +172,7 @@ def _pod(world: _World, pod: JsonObject, place: str) -> JsonObject:
         results.append(placed)
         if isinstance(answer, Allocation) and chosen is None:
             chosen = placed
-        if isinstance(answer, Failure) and answer.scope is Scope.FATAL:
+        if isinstance(answer, Failure) and answer.scope is FailureScope.FATAL:
             chosen = None
             break
     if chosen is not None:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
-from app.domain.allocation.features import Variant
-from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.features import AllocatorVariant
+from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.pruning import Key, Pruner
 from app.domain.allocation.requests import DEVICES_MAX, AttemptAborted
 from app.domain.allocation.usage import Books, Taken, Usage
@@ -31,7 +31,7 @@ STEPS_MAX = 20_000_000
 class Observer(Protocol):
     """An observer of the dead ends of a search."""
 
-    def stuck(self, row: Row, number: int, usage: Usage) -> None:
+    def stuck(self, row: RequestRow, number: int, usage: Usage) -> None:
         """Called when no device is left for device `number` of the row."""
         ...
 
@@ -58,7 +58,7 @@ class _Choice:
     kind: _Kind
     claim: int
     request: int
-    row: Row | None = None
+    row: RequestRow | None = None
     number: int = 0
     pending: int = 0
     taken: Taken | None = None
@@ -117,7 +117,7 @@ class Search:
         self._steps_max = steps_max
         self._steps = 0
         self._stack: list[_Choice] = []
-        self._permutes = problem.variant is Variant.STABLE
+        self._permutes = problem.variant is AllocatorVariant.STABLE
 
     def run(self) -> SearchOutcome:
         """Runs the search from the start."""
@@ -154,7 +154,7 @@ class Search:
             request, number = request + 1, 0
 
     def _enter_row(
-        self, row: Row, claim: int, request: int, number: int, start: int = 0
+        self, row: RequestRow, claim: int, request: int, number: int, start: int = 0
     ) -> "StepEnd | _Next | None":
         """Enters a row for its next device; _NEXT_REQUEST when the row has all its devices."""
         if row.takes_all and not row.listed:

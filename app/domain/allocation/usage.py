@@ -11,8 +11,8 @@ from app.domain.allocation import capacity, constraints
 from app.domain.allocation.capacity import Amount, Requested
 from app.domain.allocation.constraints import ConstraintState, Saved
 from app.domain.allocation.counters import Booked, CounterLedger
-from app.domain.allocation.features import Variant
-from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.features import AllocatorVariant
+from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.requests import AttemptAborted
 
 
@@ -23,7 +23,7 @@ class Taken:
     `booked` is true when this take booked the device's counters.
     """
 
-    row: Row
+    row: RequestRow
     device: int
     booked: bool
     amounts: Mapping[str, Amount] | None
@@ -52,7 +52,7 @@ class Usage:
         self._features = problem.features
         self._quirks = problem.quirks
         self._consumable = (
-            problem.features.consumable_capacity and problem.variant is not Variant.STABLE
+            problem.features.consumable_capacity and problem.variant is not AllocatorVariant.STABLE
         )
         self._ledger = CounterLedger(
             problem.view.usable,
@@ -74,7 +74,7 @@ class Usage:
                     problem.facts[claim][number],
                     problem.quirks,
                     list_attributes=problem.features.list_attributes
-                    and problem.variant is Variant.EXPERIMENTAL,
+                    and problem.variant is AllocatorVariant.EXPERIMENTAL,
                 )
                 for number, constraint in enumerate(plan.constraints)
             ]
@@ -82,7 +82,7 @@ class Usage:
         ]
         self.results: list[list[Taken]] = [[] for _ in problem.plans]
 
-    def blocked(self, row: Row) -> int:
+    def blocked(self, row: RequestRow) -> int:
         """The devices that the row must skip now."""
         if row.admin:
             return self._taken_by[row.claim]
@@ -90,7 +90,7 @@ class Usage:
             return self._problem.dedicated | self._taken | self._taken_by[row.claim]
         return self._problem.dedicated | self._taken
 
-    def has_capacity(self, row: Row, device: int) -> bool:
+    def has_capacity(self, row: RequestRow, device: int) -> bool:
         """Whether the device has enough capacity now; may enlarge the request (quirk q20)."""
         if not self._consumable:
             return True
@@ -111,7 +111,7 @@ class Usage:
             return True
         return all(allocating.get(name, 0) <= free for name, _, free in row.rooms.get(device, ()))
 
-    def take(self, row: Row, device: int, *, must: bool) -> Taken | None:
+    def take(self, row: RequestRow, device: int, *, must: bool) -> Taken | None:
         """Takes the device, or refuses. Raises AttemptAborted in mode All (quirk q10)."""
         problem = self._problem
         bit = 1 << device
@@ -265,7 +265,7 @@ class Usage:
             else (),
         )
 
-    def _add_to_constraints(self, row: Row, device: int) -> bool:
+    def _add_to_constraints(self, row: RequestRow, device: int) -> bool:
         states = self._constraints[row.claim]
         for position, number in enumerate(row.constraints):
             if not states[number].add(device, row.request.main):
@@ -274,19 +274,19 @@ class Usage:
                 return False
         return True
 
-    def _mark(self, row: Row, bit: int) -> None:
+    def _mark(self, row: RequestRow, bit: int) -> None:
         self._taken_by[row.claim] |= bit
         if not row.admin or self._quirks.q9:
             self._taken |= bit
 
-    def _unmark(self, row: Row, bit: int) -> None:
+    def _unmark(self, row: RequestRow, bit: int) -> None:
         self._taken_by[row.claim] &= ~bit
         if row.admin and any(mask & bit for mask in self._taken_by):
             return
         if not row.admin or self._quirks.q9:
             self._taken &= ~bit
 
-    def _withdraw(self, row: Row, device: int, *, multi: bool, booked: bool) -> None:
+    def _withdraw(self, row: RequestRow, device: int, *, multi: bool, booked: bool) -> None:
         for number in row.constraints:
             self._constraints[row.claim][number].remove(device, row.request.main)
         if not multi:
@@ -294,7 +294,7 @@ class Usage:
         if booked:
             self._ledger.release(device)
 
-    def _share(self, row: Row, device: int) -> Mapping[str, Amount]:
+    def _share(self, row: RequestRow, device: int) -> Mapping[str, Amount]:
         amounts = capacity.amounts(row.requested, self._problem.view.devices[device].capacity)
         entry = self._allocating.setdefault(device, {})
         for name, amount in amounts.items():

@@ -20,7 +20,7 @@ from app.domain.cel.limits import COST_LIMIT, EXPRESSION_BYTES_MAX
 from app.domain.cel.masks import DeviceTable, Mask, mask
 from app.domain.cel.program import Program, ProgramCache, SelectorOutcome, compile_expression
 from app.domain.cel.syntax.issues import CompileError
-from app.domain.cel.trace import Falsity, Trace, TraceStep, falsities, trace
+from app.domain.cel.trace import EvaluationTrace, Falsity, TraceStep, falsities, trace
 
 __all__ = [
     "COST_LIMIT",
@@ -31,12 +31,12 @@ __all__ = [
     "DeviceInput",
     "DeviceTable",
     "Environment",
+    "EvaluationTrace",
     "Falsity",
     "Mask",
     "Program",
     "ProgramCache",
     "SelectorOutcome",
-    "Trace",
     "TraceStep",
     "check_admission",
     "compile_expression",

@@ -63,7 +63,7 @@ class TraceStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class EvaluationTrace:
     """The outcome, the parts in the order of evaluation, and the part that failed.
 
     `origin` is the smallest part that gave the error of the outcome.
@@ -86,16 +86,18 @@ class Falsity:
     reads: tuple[tuple[str, str], ...]
 
 
-def trace(program: Program, device: DeviceInput, *, cost_limit: int = COST_LIMIT) -> Trace:
+def trace(
+    program: Program, device: DeviceInput, *, cost_limit: int = COST_LIMIT
+) -> EvaluationTrace:
     """The trace of a program on a device."""
     outcome = program.evaluate(device, cost_limit=cost_limit)
     if device.value.failure is not None:
-        return Trace(outcome=outcome, steps=(), origin=None)
+        return EvaluationTrace(outcome=outcome, steps=(), origin=None)
     tracer = _Tracer(program)
     answer = tracer.evaluate(device, cost_limit)
     recorder = tracer.recorder
     origin = recorder.origin_of(answer) if isinstance(answer, CelError) else None
-    return Trace(
+    return EvaluationTrace(
         outcome=outcome,
         steps=tuple(recorder.step(node) for node in recorder.order),
         origin=None if origin is None else recorder.step(origin),

@@ -12,7 +12,7 @@ from app.domain.values.timestamps import Instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class AttemptOutcome:
     """The outcome of one attempt to place a pod: a node with devices, or a message.
 
     `devices` are `request: pool/device` of the claims that it allocates, sorted.
@@ -37,7 +37,7 @@ class Pace(Protocol):
         """
         ...
 
-    def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
+    def put_off(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
         """The latest instant to try the pod (a uid) again; None when the attempt counts.
 
         The instant of an attempt is known to within a few milliseconds. While other attempts of

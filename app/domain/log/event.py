@@ -202,7 +202,7 @@ class LeaseToken(msgspec.Struct, frozen=True, kw_only=True):
     holder: str = ""
 
 
-class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+class ChainStart(msgspec.Struct, frozen=True, kw_only=True):
     """The values from which the hash before the first event of a history is computed."""
 
     seed: int
@@ -226,13 +226,13 @@ class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
     created: Instant = Instant(0)
     parent: HistoryId | None = None
     parent_revision: Revision = Revision(0)
-    beginning: Beginning | None = None
+    beginning: ChainStart | None = None
     is_fork: bool = False
 
     @property
-    def begun(self) -> Beginning:
+    def begun(self) -> ChainStart:
         """The values that the chain of this history begins with."""
-        return self.beginning or Beginning(
+        return self.beginning or ChainStart(
             seed=self.seed, settings=self.settings, created=self.created
         )
 

@@ -97,7 +97,7 @@ class Loss(StrEnum):
     PRINTED = "printed"
 
 
-class Bound(msgspec.Struct, frozen=True, kw_only=True, tag="bound"):
+class BoundEffect(msgspec.Struct, frozen=True, kw_only=True, tag="bound"):
     """The pod was assigned to `node`; labels and annotations of the binding are merged into it."""
 
     node: str
@@ -105,13 +105,13 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True, tag="bound"):
     annotations: dict[str, str] = {}
 
 
-class Scaled(msgspec.Struct, frozen=True, kw_only=True, tag="scaled"):
+class ScaledEffect(msgspec.Struct, frozen=True, kw_only=True, tag="scaled"):
     """The parent of a Scale got this number of replicas."""
 
     replicas: int
 
 
-class Terminating(msgspec.Struct, frozen=True, kw_only=True, tag="terminating"):
+class TerminatingEffect(msgspec.Struct, frozen=True, kw_only=True, tag="terminating"):
     """Deletion was requested and has not happened yet.
 
     `grace_seconds` is None when the object's own grace period applies.
@@ -120,14 +120,14 @@ class Terminating(msgspec.Struct, frozen=True, kw_only=True, tag="terminating"):
     grace_seconds: int | None = None
 
 
-class Patched(msgspec.Struct, frozen=True, kw_only=True, tag="patched"):
+class PatchedEffect(msgspec.Struct, frozen=True, kw_only=True, tag="patched"):
     """A patch of the last state."""
 
     media_type: str
     body: JsonObject | list[JsonObject]
 
 
-Effect: TypeAlias = Bound | Scaled | Terminating | Patched
+Effect: TypeAlias = BoundEffect | ScaledEffect | TerminatingEffect | PatchedEffect
 """A change that derives the object from its last known state, when the source lacks the object."""
 
 OrderKey: TypeAlias = tuple[int, str, int, int, int]

@@ -23,7 +23,7 @@ _service = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class WebhookTarget:
     """A webhook that may be called.
 
     `shown` is the address in messages. The certificate must be for `server_name` and be issued by
@@ -57,7 +57,7 @@ class Targets:
         """True when no webhook may be called."""
         return not self.addresses and not self.services
 
-    def find(self, client: JsonView) -> Target | None:
+    def find(self, client: JsonView) -> WebhookTarget | None:
         """The target of a clientConfig; None when the webhook may not be called."""
         if "service" in client:
             return self._service(json_tree.mapping(client, "service"), client)
@@ -65,7 +65,7 @@ class Targets:
         address = _address(url)
         if address is None or not any(_is_below(address, held) for held in self.addresses):
             return None
-        return Target(
+        return WebhookTarget(
             host=address.host,
             port=address.port,
             path=address.path or "/",
@@ -74,7 +74,7 @@ class Targets:
             authority=_authority(client),
         )
 
-    def _service(self, service: JsonView, client: JsonView) -> Target | None:
+    def _service(self, service: JsonView, client: JsonView) -> WebhookTarget | None:
         namespace, name = json_tree.text(service, "namespace"), json_tree.text(service, "name")
         port = json_tree.integer(service, "port") or HTTPS_PORT
         held = self.services.get((namespace, name, port)) or self.services.get((namespace, name, 0))
@@ -83,7 +83,7 @@ class Targets:
         path = f"/{json_tree.text(service, 'path').lstrip('/')}"
         if not _is_plain(path):
             return None
-        return Target(
+        return WebhookTarget(
             host=held.host,
             port=held.port,
             path=f"{held.path.rstrip('/')}{path}",

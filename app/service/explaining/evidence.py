@@ -24,7 +24,7 @@ EVENTS_MAX = 200
 PAGE = 5_000
 """Events read at a time when a whole history is examined."""
 
-Found = TypeVar("Found")
+ResultT = TypeVar("ResultT")
 ViewsAt = Callable[[Revision], Awaitable[LiveViews]]
 
 
@@ -129,7 +129,7 @@ class Evidence:
             return reason
         return replace(reason, children=tuple(children), revision=revision, holds=None)
 
-    async def run(self, work: Callable[[LiveViews], Steps[Found]]) -> Found:
+    async def run(self, work: Callable[[LiveViews], Steps[ResultT]]) -> ResultT:
         """Run the work step by step on views that do not change."""
         views = self.views
         revision = views.revision
@@ -139,21 +139,21 @@ class Evidence:
                 next(steps)
                 await anyio.lowlevel.checkpoint()
         except StopIteration as done:
-            result: Found = done.value
+            result: ResultT = done.value
             return result
         # The history has advanced: start again on fixed views of the starting revision.
         self.views = await self.views_at(revision)
         return await drive(work(self.views))
 
 
-async def drive(steps: Steps[Found]) -> Found:
+async def drive(steps: Steps[ResultT]) -> ResultT:
     """Run all steps, yielding to the loop after each."""
     try:
         while True:
             next(steps)
             await anyio.lowlevel.checkpoint()
     except StopIteration as done:
-        result: Found = done.value
+        result: ResultT = done.value
         return result
 
 

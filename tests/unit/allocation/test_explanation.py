@@ -194,7 +194,7 @@ def many(nodes: int, devices: int) -> list:
 
 
 def summarised(answers: list, bytes_max: int = 4_096, **into: object) -> dict:
-    made = summary.Summary()
+    made = summary.CauseSummary()
     for answer in answers:
         made.add(answer.node.name, summary.causes_of(answer.case.problem))
     made.write(into, ["ns/claim"], bytes_max)

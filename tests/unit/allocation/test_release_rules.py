@@ -4,7 +4,7 @@ import pytest
 
 from app.analysis.views import compiler_of, features_of
 from app.domain.allocation import Failure
-from app.domain.allocation.allocator import Scope
+from app.domain.allocation.allocator import FailureScope
 from app.domain.objects.profile import VERSIONS, Profile
 from tests.worlds.builders import allocator, claim, device, node, request, resource_slice
 
@@ -36,4 +36,4 @@ def test_pool_that_all_cannot_use_rejects_its_node_only_since_1_37(release: str)
     slices = [resource_slice("s", device("d0"), count=2)]
     found = failure(release, slices, request("r", 0))
     assert found.text.endswith("resource pool gpu.example.com/pool is currently being updated")
-    assert found.scope is (Scope.NODE if release == "1.37" else Scope.FATAL)
+    assert found.scope is (FailureScope.NODE if release == "1.37" else FailureScope.FATAL)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.allocation import Failure, Features, Scope, Variant
+from app.domain.allocation import AllocatorVariant, Failure, FailureScope, Features
 from tests.worlds.builders import (
     ALL_ON,
     allocator,
@@ -25,7 +25,7 @@ SLICE = resource_slice("s", device("d0"))
 def error(claims: list, *, features: Features = ALL_ON, slices: tuple = (SLICE,), **how) -> str:
     answer = allocator(*slices, features=features, **how).allocate(node(), claims)
     assert isinstance(answer, Failure), answer
-    assert answer.scope is Scope.FATAL
+    assert answer.scope is FailureScope.FATAL
     return answer.text
 
 
@@ -110,7 +110,7 @@ def test_errors_of_the_first_claim_come_first() -> None:
 
 
 def test_stable_variant_does_not_know_distinct_constraints() -> None:
-    found = error([claim(request("r"), constraints=[distinct()])], variant=Variant.STABLE)
+    found = error([claim(request("r"), constraints=[distinct()])], variant=AllocatorVariant.STABLE)
     assert found.endswith("constraint #0: empty constraint (unsupported constraint type?)")
 
 
@@ -160,7 +160,7 @@ def test_invalid_pool_is_an_error_of_the_node_when_nothing_else_fits() -> None:
     answer = allocator(invalid).allocate(node(), [claim(request())])
     assert isinstance(answer, Failure)
     assert (answer.scope, answer.text) == (
-        Scope.NODE,
+        FailureScope.NODE,
         "invalid resource pools were encountered",
     )
     valid = resource_slice("t", device("d1"), pool="valid")
@@ -168,9 +168,12 @@ def test_invalid_pool_is_an_error_of_the_node_when_nothing_else_fits() -> None:
 
 
 def test_features_choose_the_first_variant_that_supports_them() -> None:
-    assert Features.of_profile("1.34").variant() is Variant.STABLE
-    assert Features.of_profile("1.36").variant() is Variant.INCUBATING
-    assert Features.of_gates({"DRAListTypeAttributes": True}).variant() is Variant.EXPERIMENTAL
+    assert Features.of_profile("1.34").variant() is AllocatorVariant.STABLE
+    assert Features.of_profile("1.36").variant() is AllocatorVariant.INCUBATING
+    assert (
+        Features.of_gates({"DRAListTypeAttributes": True}).variant()
+        is AllocatorVariant.EXPERIMENTAL
+    )
     assert not Features.of_profile("1.36").taint_rules
     assert Features.of_profile("1.37").taint_rules
     with pytest.raises(KeyError):

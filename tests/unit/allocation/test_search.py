@@ -5,11 +5,11 @@ import pytest
 from app.domain.allocation import (
     AllocatedState,
     Allocator,
+    AllocatorVariant,
     Bounds,
     DoesNotFit,
     Failure,
-    Scope,
-    Variant,
+    FailureScope,
 )
 from app.domain.devices.inventory import Inventory
 from tests.worlds.builders import (
@@ -47,7 +47,7 @@ def xyy() -> dict:
     )
 
 
-def steps(slices: list, claims: list, variant: Variant) -> int:
+def steps(slices: list, claims: list, variant: AllocatorVariant) -> int:
     return allocator(*slices, variant=variant, prune=False).allocate(node(), claims).steps
 
 
@@ -78,8 +78,8 @@ STEP_ROWS = [
 def test_unpruned_search_takes_upstreams_steps(
     slices: list, claims: list, combinations: int, permutations: int
 ) -> None:
-    assert steps(slices, claims, Variant.EXPERIMENTAL) == combinations
-    assert steps(slices, claims, Variant.STABLE) == permutations
+    assert steps(slices, claims, AllocatorVariant.EXPERIMENTAL) == combinations
+    assert steps(slices, claims, AllocatorVariant.STABLE) == permutations
 
 
 def test_greedy_first_choice_is_exchanged() -> None:
@@ -315,6 +315,6 @@ def test_node_selector_that_cannot_be_read_ends_the_attempt_before_the_first_ste
     )
     answer = allocator(unreadable).allocate(node(), [claim(request("r0"))])
     assert isinstance(answer, Failure)
-    assert (answer.scope, answer.steps, answer.case) == (Scope.FATAL, 0, None)
+    assert (answer.scope, answer.steps, answer.case) == (FailureScope.FATAL, 0, None)
     assert "failed to perform node selection for slice s" in answer.text
     assert not answer.timed_out

@@ -5,7 +5,7 @@ import pytest
 from app.domain.allocation import AllocatedState
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
-from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
+from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceIndex
 from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
     ExtendedClaim,
 )
@@ -35,7 +35,7 @@ class World:
         self.nodes = NodeIndex()
         self.nodes.put({"metadata": {"name": "n1"}})
         self.allocated = AllocatedState()
-        self.assumed = Assumptions(self.nodes, DeviceMap(self.nodes))
+        self.assumed = Assumptions(self.nodes, DeviceIndex(self.nodes))
 
     def add(self, number: int) -> None:
         metadata = {"name": f"p{number}", "namespace": "ns", "uid": f"u{number}"}

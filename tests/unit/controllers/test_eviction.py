@@ -4,7 +4,7 @@ import pytest
 
 from app.domain.controllers.eviction import taints
 from app.domain.controllers.eviction.reconciler import EvictionReconciler, is_marked
-from app.domain.controllers.eviction.taints import Taint
+from app.domain.controllers.eviction.taints import NoExecuteTaint
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.work_queue import RETRY_FIRST_MICROS
@@ -83,7 +83,7 @@ A, B = {"key": "a"}, {"key": "example.com/bad"}
     ],
 )
 def test_instant_of_eviction(name, tolerations, after_seconds):
-    taint = Taint(key="example.com/bad", value="x", time_added=Instant(1000 * SECOND))
+    taint = NoExecuteTaint(key="example.com/bad", value="x", time_added=Instant(1000 * SECOND))
     found = taints.eviction_time(taint, tolerations)
     expected = None if after_seconds is None else (1000 + after_seconds) * SECOND
     assert found == expected

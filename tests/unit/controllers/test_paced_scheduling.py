@@ -1,6 +1,6 @@
 """A replay's pace: pods are held back and put off, and stay what they would be without it."""
 
-from app.domain.controllers.pacing import Tried
+from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import T0, Cluster
@@ -13,7 +13,7 @@ class OneInstant:
         self.first = Instant(T0 + first * SECOND)
         self.last = Instant(T0 + last * SECOND)
         self.seen = seen
-        self.tried: list[Tried] = []
+        self.tried: list[AttemptOutcome] = []
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         return self.first if queue == "scheduling" else now
@@ -21,7 +21,7 @@ class OneInstant:
     def version_seen(self, pod: str, now: Instant) -> str:
         return self.seen
 
-    def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
+    def put_off(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
         self.tried.append(tried)
         return self.last if tried.node and now < self.last else None
 
@@ -53,7 +53,7 @@ def test_attempt_that_is_put_off_leaves_no_trace_and_is_made_again():
     cluster = paced(pace)
     cluster.wait(2)
     assert cluster.decisions("scheduling") == []
-    assert pace.tried == [Tried(node="node", devices=("gpu: node/d",))]
+    assert pace.tried == [AttemptOutcome(node="node", devices=("gpu: node/d",))]
     cluster.wait(1)
     assert is_bound(cluster)
 

@@ -4,7 +4,7 @@ import pytest
 
 from app.domain.objects.access import defaults
 from app.domain.objects.access import rules as access
-from app.domain.objects.access.rules import AccessRule, Binding, Book, Question
+from app.domain.objects.access.rules import AccessRequest, AccessRule, Binding, Book
 from app.domain.objects.kinds import claim_rights
 from app.domain.objects.kinds.claim_rights import ClaimRights
 from app.domain.values import api_groups
@@ -26,7 +26,7 @@ def rule(verbs="get", groups="", resources="", names="", paths=""):
 
 
 def ask(verb="get", **more):
-    return Question(verb=verb, **more)
+    return AccessRequest(verb=verb, **more)
 
 
 PODS = {"resource": "pods"}

@@ -12,14 +12,14 @@ from urllib.parse import parse_qs, urlsplit
 from app.adapters.history import kinds
 from app.adapters.history.audit.event import AuditEvent, ObjectRef, as_object
 from app.domain.log.records import (
-    Bound,
+    BoundEffect,
     Effect,
     Loss,
     Op,
-    Patched,
+    PatchedEffect,
     Quality,
-    Scaled,
-    Terminating,
+    ScaledEffect,
+    TerminatingEffect,
 )
 from app.domain.values import json_tree
 from app.domain.values.fields import core, meta
@@ -218,7 +218,7 @@ def _collected(tree: JsonObject, reference: ObjectRef) -> RequestOutcome | None:
             Op.MODIFIED,
             tree,
             quality=Quality.RECONSTRUCTED,
-            effect=Terminating(),
+            effect=TerminatingEffect(),
             losses=(Loss.NO_RV,),
             is_after=True,
             floor=floor,
@@ -252,7 +252,7 @@ def _created_subresource(
                 name=reference.name,
                 uid=reference.uid,
                 quality=Quality.RECONSTRUCTED,
-                effect=Terminating(grace_seconds=grace),
+                effect=TerminatingEffect(grace_seconds=grace),
                 losses=(Loss.NO_RV, Loss.SYNTHETIC_DELETE),
                 is_after=True,
             )
@@ -269,7 +269,7 @@ def _bound(event: AuditEvent, reference: ObjectRef) -> RequestOutcome:
         name=reference.name or meta.name(request),
         uid=uid,
         quality=Quality.RECONSTRUCTED,
-        effect=Bound(
+        effect=BoundEffect(
             node=json_tree.text(request, "target", "name"),
             labels=meta.labels(request),
             annotations=meta.annotations(request),
@@ -287,7 +287,7 @@ def _scaled(response: JsonObject) -> RequestOutcome:
         name=meta.name(response),
         uid=meta.uid(response),
         quality=Quality.RECONSTRUCTED,
-        effect=Scaled(replicas=core.replicas(response) or 0),
+        effect=ScaledEffect(replicas=core.replicas(response) or 0),
         floor=meta.resource_version(response),
     )
 
@@ -315,7 +315,7 @@ def _without_response(event: AuditEvent, reference: ObjectRef) -> RequestOutcome
         return RequestOutcome(
             op=Op.ADDED if event.code == 201 else Op.MODIFIED,
             quality=Quality.RECONSTRUCTED,
-            effect=Patched(media_type=media_type, body=request),
+            effect=PatchedEffect(media_type=media_type, body=request),
             losses=losses,
             **common,
         )

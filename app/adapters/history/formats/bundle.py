@@ -18,7 +18,7 @@ from app.adapters import head_keys, whole_files
 from app.adapters.history import compression, json_text, unpacking
 from app.adapters.history.limits import ImportLimits
 from app.domain.errors import ChainBroken, InputError
-from app.domain.log import Beginning, Event, EventType, ObjectKey, Revision, Stamp, chain
+from app.domain.log import ChainStart, Event, EventType, ObjectKey, Revision, Stamp, chain
 from app.domain.log.event import FORMAT_VERSION, GENESIS
 from app.domain.log.heads import SignedHead
 from app.domain.objects.schema.structural import Schemas
@@ -308,7 +308,7 @@ class BundleReader:
         return GENESIS if is_bare else self._anchored()
 
     @property
-    def begun(self) -> Beginning | None:
+    def begun(self) -> ChainStart | None:
         """The beginning of a fork's chain; None for other histories. Raises InputError."""
         if "beginning" not in self.manifest:
             return None
@@ -319,7 +319,7 @@ class BundleReader:
         except (msgspec.ValidationError, TimestampError) as problem:
             raise InputError(f"beginning: {problem}", place=place) from problem
         seed, settings = intake.check_seed(kept_beginning.seed, place), kept_beginning.settings
-        return Beginning(seed=seed, settings=settings, created=created)
+        return ChainStart(seed=seed, settings=settings, created=created)
 
     def _anchored(self) -> bytes:
         """The hash that the first event follows when the settings are in the chain."""

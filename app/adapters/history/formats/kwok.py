@@ -14,7 +14,7 @@ from app.adapters.history.reading import Notes, ReadOptions, object_record
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
-from app.domain.log.records import Loss, Op, Patched, Quality, Record, TimeQuality
+from app.domain.log.records import Loss, Op, PatchedEffect, Quality, Record, TimeQuality
 from app.domain.objects.write.commands import PatchType
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
@@ -118,7 +118,7 @@ def _patch_record(
         return msgspec.structs.replace(
             record,
             object_quality=Quality.RECONSTRUCTED,
-            effect=Patched(media_type=PatchType.STRATEGIC.value, body=body),
+            effect=PatchedEffect(media_type=PatchType.STRATEGIC.value, body=body),
         )
     return msgspec.structs.replace(
         record,

@@ -3,7 +3,13 @@
 Parity: history-formats.md 4.3.
 """
 
-from app.domain.log.records import Bound, Effect, Patched, Scaled, Terminating
+from app.domain.log.records import (
+    BoundEffect,
+    Effect,
+    PatchedEffect,
+    ScaledEffect,
+    TerminatingEffect,
+)
 from app.domain.objects.schema import structural
 from app.domain.objects.schema.structural import Schemas
 from app.domain.objects.write.commands import PatchType
@@ -19,7 +25,9 @@ DEFAULT_GRACE_SECONDS = 30
 """The grace period of a pod that specifies none, in seconds."""
 
 
-def bind(pod: JsonObject, effect: Bound, at: Instant | None, node: JsonView | None) -> JsonObject:
+def bind(
+    pod: JsonObject, effect: BoundEffect, at: Instant | None, node: JsonView | None
+) -> JsonObject:
     """The pod after its binding; `node` is the last known state of the node."""
     tree: JsonObject = json_tree.copy(pod)
     metadata = tree.setdefault("metadata", {})
@@ -48,7 +56,7 @@ def bind(pod: JsonObject, effect: Bound, at: Instant | None, node: JsonView | No
     return tree
 
 
-def scale(parent: JsonObject, effect: Scaled) -> JsonObject:
+def scale(parent: JsonObject, effect: ScaledEffect) -> JsonObject:
     """The parent of a Scale after its replicas changed."""
     tree: JsonObject = json_tree.copy(parent)
     spec = tree.setdefault("spec", {})
@@ -61,7 +69,7 @@ def scale(parent: JsonObject, effect: Scaled) -> JsonObject:
     return tree
 
 
-def terminate(before: JsonObject, effect: Terminating, at: Instant | None) -> JsonObject:
+def terminate(before: JsonObject, effect: TerminatingEffect, at: Instant | None) -> JsonObject:
     """The object with the deletionTimestamp and grace period that a deletion request sets."""
     tree: JsonObject = json_tree.copy(before)
     metadata = tree.setdefault("metadata", {})
@@ -84,7 +92,7 @@ def terminate(before: JsonObject, effect: Terminating, at: Instant | None) -> Js
     return tree
 
 
-def patch(before: JsonObject, effect: Patched, schemas: Schemas | None) -> JsonObject:
+def patch(before: JsonObject, effect: PatchedEffect, schemas: Schemas | None) -> JsonObject:
     """The object after a patch. Raises PatchError when it does not fit.
 
     A server-side apply is treated as a merge: field ownership is not recorded, so no field is
@@ -112,11 +120,11 @@ def apply(
 ) -> JsonObject:
     """The state after an effect. Raises PatchError for a patch that does not fit."""
     match effect:
-        case Bound():
+        case BoundEffect():
             return bind(before, effect, at, node)
-        case Scaled():
+        case ScaledEffect():
             return scale(before, effect)
-        case Terminating():
+        case TerminatingEffect():
             return terminate(before, effect, at)
-        case Patched():
+        case PatchedEffect():
             return patch(before, effect, schemas)

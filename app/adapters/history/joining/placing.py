@@ -19,7 +19,15 @@ from app.adapters.history.joining.spool import (
     Spool,
 )
 from app.adapters.history.reading import Notes
-from app.domain.log.records import Bound, Contradiction, Effect, Loss, Op, Record, Terminating
+from app.domain.log.records import (
+    BoundEffect,
+    Contradiction,
+    Effect,
+    Loss,
+    Op,
+    Record,
+    TerminatingEffect,
+)
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -225,7 +233,9 @@ def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> Non
             # A pod is bound once. The response may come after other writes to the pod, so the
             # versions known by then do not limit the position of the binding.
             lower = (
-                "" if isinstance(record.effect, Bound) else _known_by(spool, key, version, record)
+                ""
+                if isinstance(record.effect, BoundEffect)
+                else _known_by(spool, key, version, record)
             )
             witness = _witness(spool, taken, key, lower, uid, record)
             if witness is not None:
@@ -306,7 +316,7 @@ def _between(
 def _other_binding(spool: Spool, key: str, uid: str, record: Record) -> Contradiction | None:
     """The contradiction of a binding with a stored state of the pod on another node."""
     effect = record.effect
-    if not isinstance(effect, Bound) or not uid:
+    if not isinstance(effect, BoundEffect) or not uid:
         return None
     cursor = spool.database.execute(
         "SELECT own, uid, head, body FROM record WHERE key = ? AND epoch = ? AND own <> '' "
@@ -331,7 +341,7 @@ def _is_afterwards(record: Record, tree: JsonObject | None) -> bool | None:
     """True if a stored state is after the change, False if before it, None if unknown."""
     if record.op is Op.DELETED:
         return False
-    if tree is None or not isinstance(record.effect, Bound | Terminating):
+    if tree is None or not isinstance(record.effect, BoundEffect | TerminatingEffect):
         return None
     return fits(record.op, record.effect, Op.MODIFIED, tree)
 
@@ -359,8 +369,8 @@ def fits(op: Op, effect: Effect | None, seen: Op, tree: JsonObject) -> bool:
     """True if an observed record can be the change of a request without a version."""
     if op is Op.DELETED or seen is Op.DELETED:
         return op is seen
-    if isinstance(effect, Bound):
+    if isinstance(effect, BoundEffect):
         return core.node_name(tree) == effect.node
-    if isinstance(effect, Terminating):
+    if isinstance(effect, TerminatingEffect):
         return bool(meta.deletion_timestamp(tree))
     return True

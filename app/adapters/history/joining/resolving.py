@@ -18,7 +18,7 @@ from app.adapters.history.reading import Notes
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import (
-    Bound,
+    BoundEffect,
     Loss,
     Op,
     Quality,
@@ -238,7 +238,7 @@ class Resolver:
         before = self._tree(known) if known is not None else tree
         if before is None:
             return None
-        node = self._node(record.effect.node) if isinstance(record.effect, Bound) else None
+        node = self._node(record.effect.node) if isinstance(record.effect, BoundEffect) else None
         try:
             after = effects.apply(
                 before, record.effect, record.observed_at, node=node, schemas=self._schemas

@@ -22,12 +22,12 @@ from app.adapters.history import times
 from app.adapters.history.joining.spool import Spool
 from app.adapters.history.reading import Notes
 from app.domain.log.records import (
-    Bound,
+    BoundEffect,
     Loss,
     Op,
     Quality,
     Record,
-    Terminating,
+    TerminatingEffect,
     TimeQuality,
     comparable_version,
 )
@@ -225,8 +225,10 @@ def _done_to_pods_unseen(spool: Spool) -> Iterator[tuple[int, _Missing]]:
         pod = epoch, key, uid or (of[2] if of[:2] == (epoch, key) else "")
         if pod != of:
             of, last, is_bound, is_ending = pod, "", False, False
-        is_bound |= isinstance(record.effect, Bound)
-        is_ending |= isinstance(record.effect, Terminating) or record.verb.startswith("delete")
+        is_bound |= isinstance(record.effect, BoundEffect)
+        is_ending |= isinstance(record.effect, TerminatingEffect) or record.verb.startswith(
+            "delete"
+        )
         tree = spool.tree_in(body) if own and record.effect is None else None
         if tree is None:
             continue

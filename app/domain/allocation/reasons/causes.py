@@ -13,8 +13,8 @@ import msgspec
 from app.domain.allocation import capacity
 from app.domain.allocation.constraints import ConstraintState
 from app.domain.allocation.eligibility import Exclusion
-from app.domain.allocation.features import Variant
-from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.features import AllocatorVariant
+from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
 from app.domain.values.json_tree import JsonObject
@@ -88,7 +88,7 @@ Known: TypeAlias = dict[int, Cause]
 """The causes of exclusions already built for the same row: many devices share an exclusion."""
 
 
-def asking(problem: Problem, usage: Usage, row: Row) -> Callable[[int], Cause | None]:
+def asking(problem: Problem, usage: Usage, row: RequestRow) -> Callable[[int], Cause | None]:
     """A version of `of` for all devices of a row, which looks up shared values once.
 
     On a large node selectors refuse most devices, or they are for other nodes; for these the
@@ -117,7 +117,7 @@ def asking(problem: Problem, usage: Usage, row: Row) -> Callable[[int], Cause | 
 
 
 def of(
-    problem: Problem, usage: Usage, row: Row, device: int, known: Known | None = None
+    problem: Problem, usage: Usage, row: RequestRow, device: int, known: Known | None = None
 ) -> Cause | None:
     """The first cause against taking the device for the row now; None when there is none.
 
@@ -147,7 +147,7 @@ def of(
 
 
 def _of_selectable(
-    problem: Problem, usage: Usage, row: Row, device: int, *, is_free: bool
+    problem: Problem, usage: Usage, row: RequestRow, device: int, *, is_free: bool
 ) -> Cause | None:
     """The cause for a device that the selectors match and that is for the node."""
     if row.takes_all:
@@ -164,7 +164,7 @@ def _of_selectable(
     )
 
 
-def _for_others(row: Row, device: int) -> Cause | None:
+def _for_others(row: RequestRow, device: int) -> Cause | None:
     """The cause for a device of other nodes, even when it is in use; else None."""
     refusal = row.refused.get(device)
     if refusal is None or refusal.expression or refusal.binding:
@@ -172,7 +172,7 @@ def _for_others(row: Row, device: int) -> Cause | None:
     return of_refusal(refusal, row)
 
 
-def _in_use(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
+def _in_use(problem: Problem, usage: Usage, row: RequestRow, device: int) -> Cause | None:
     bit = 1 << device
     if row.admin:
         if usage.blocked(row) & bit:
@@ -202,7 +202,9 @@ def _in_use(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | No
     return None
 
 
-def _not_selectable(problem: Problem, row: Row, device: int, known: Known | None) -> Cause | None:
+def _not_selectable(
+    problem: Problem, row: RequestRow, device: int, known: Known | None
+) -> Cause | None:
     fault = row.faults.get(device)
     if fault is not None:
         text = fault.text(row.request.class_name, problem.plans[row.claim].key)
@@ -218,7 +220,7 @@ def _not_selectable(problem: Problem, row: Row, device: int, known: Known | None
     return cause
 
 
-def of_refusal(refusal: Exclusion, row: Row) -> Cause:
+def of_refusal(refusal: Exclusion, row: RequestRow) -> Cause:
     """The cause for a device that a selector or rule excluded."""
     if not refusal.expression:
         kind = CauseKind.BINDING if refusal.binding else CauseKind.OTHER_NODE
@@ -228,8 +230,10 @@ def of_refusal(refusal: Exclusion, row: Row) -> Cause:
     return Cause(kind=CauseKind.SELECTOR, about=about, text=f"false: {about}")
 
 
-def _short_of_capacity(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
-    if not problem.features.consumable_capacity or problem.variant is Variant.STABLE:
+def _short_of_capacity(
+    problem: Problem, usage: Usage, row: RequestRow, device: int
+) -> Cause | None:
+    if not problem.features.consumable_capacity or problem.variant is AllocatorVariant.STABLE:
         return None
     view_device = problem.view.devices[device]
     if not view_device.capacity and not row.requested:
@@ -300,7 +304,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + more
 
 
-def _tainted(problem: Problem, row: Row, device: int) -> Cause | None:
+def _tainted(problem: Problem, row: RequestRow, device: int) -> Cause | None:
     if not row.tainted >> device & 1:
         return None
     view_device = problem.view.devices[device]
@@ -312,7 +316,7 @@ def _tainted(problem: Problem, row: Row, device: int) -> Cause | None:
     )
 
 
-def _constrained(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
+def _constrained(problem: Problem, usage: Usage, row: RequestRow, device: int) -> Cause | None:
     states = usage.constraint_states(row.claim)
     for number in row.constraints:
         if not states[number].accepts(device):

@@ -12,7 +12,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class AllocationWorld:
     """The inputs of an attempt. A change creates a new world."""
 
     claims: tuple[JsonView, ...]
@@ -29,7 +29,7 @@ class Change(Protocol):
         """The change in the imperative."""
         ...
 
-    def apply(self, world: World) -> World:
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The changed world; the given one is not changed."""
         ...
 
@@ -45,7 +45,7 @@ class ReleaseClaim:
         """The change in the imperative."""
         return f"release claim {self.claim}"
 
-    def apply(self, world: World) -> World:
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world without the devices that the claim holds."""
         state = world.state.copy()
         state.release(self.claim)
@@ -63,7 +63,7 @@ class RemoveRule:
         """The change in the imperative."""
         return f"remove devicetaintrule {self.rule}"
 
-    def apply(self, world: World) -> World:
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world without the rule's taints."""
         inventory = world.inventory.copy()
         inventory.remove_rule(self.rule)
@@ -76,7 +76,7 @@ class OpenClosedNode:
 
     text: str
 
-    def apply(self, world: World) -> World:
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The same world; the caller proves the change by allocating on the open node."""
         return world
 
@@ -97,7 +97,7 @@ class EditRequest:
         """The change in the imperative."""
         return f"{self.what} in request {self.result_name} of claim {self.claim}"
 
-    def apply(self, world: World) -> World:
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world in which the claim's request has the new value."""
 
         def edit(claim: JsonObject) -> None:
@@ -131,7 +131,7 @@ class DropConstraint:
         """The change in the imperative."""
         return f"drop constraint #{self.index} ({self.attribute}) of claim {self.claim}"
 
-    def apply(self, world: World) -> World:
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world in which the claim has no such constraint."""
 
         def edit(claim: JsonObject) -> None:
@@ -157,7 +157,7 @@ class PreferAlternative:
         """The change in the imperative."""
         return f"put alternative {self.main}/{self.name} of claim {self.claim} first"
 
-    def apply(self, world: World) -> World:
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world in which the alternative is tried first."""
 
         def edit(claim: JsonObject) -> None:
@@ -185,7 +185,7 @@ class EnlargeCounter:
             f"in pool {'/'.join(self.pool)}"
         )
 
-    def apply(self, world: World) -> World:
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world in which the pool has more of the counter."""
         inventory = world.inventory.copy()
         for resource_slice in world.inventory.slices_of(self.pool):
@@ -201,11 +201,11 @@ class EnlargeCounter:
         return replace(world, inventory=inventory)
 
 
-class Frozen(dict[str, object]):
+class FrozenObject(dict[str, object]):
     """An API object as the value of a change: compared and hashed by content, never changed."""
 
     @classmethod
-    def of(cls, tree: JsonObject) -> "Frozen":
+    def of(cls, tree: JsonObject) -> "FrozenObject":
         """The frozen form of an object."""
         return cls(tree)
 
@@ -226,7 +226,7 @@ def _wish_of(claim: JsonObject, result_name: str) -> JsonObject:
     raise AssertionError(f"no request is called {result_name}")
 
 
-def _with_claim(world: World, number: int, edit: "Edit") -> World:
+def _with_claim(world: AllocationWorld, number: int, edit: "Edit") -> AllocationWorld:
     claim = json_tree.copy(world.claims[number])
     edit(claim)
     claims = (*world.claims[:number], claim, *world.claims[number + 1 :])

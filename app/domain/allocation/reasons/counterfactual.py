@@ -13,19 +13,19 @@ from itertools import chain
 
 from app.domain.allocation.allocator import Allocation, Allocator, Answer
 from app.domain.allocation.eligibility import Exclusion, Fault
-from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.reasons import causes, pool_repairs
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.changes import (
+    AllocationWorld,
     Change,
     DropConstraint,
     EditRequest,
     EnlargeCounter,
-    Frozen,
+    FrozenObject,
     PreferAlternative,
     ReleaseClaim,
     RemoveRule,
-    World,
 )
 from app.domain.allocation.reasons.patching import PatchAttribute, Patching
 from app.domain.allocation.requests import AttemptAborted
@@ -122,7 +122,7 @@ def looking(
     """Like `what_would_help`, in steps of one try, for callers that must yield between steps."""
     if answer.case is None or isinstance(answer, Allocation):
         return []
-    world = World(
+    world = AllocationWorld(
         claims=tuple(plan.tree for plan in answer.case.plans),
         classes=allocator.classes,
         state=allocator.state,
@@ -184,7 +184,7 @@ class _Tried:
     """Changes that were tried together, and the answer of the allocator."""
 
     changes: tuple[Change, ...]
-    world: World
+    world: AllocationWorld
     answer: Answer
 
     def candidates(self) -> list[Change]:
@@ -238,7 +238,7 @@ def _kind(change: Change) -> object:
     return change
 
 
-def _repairs(problem: Problem, world: World) -> Iterator[Change]:
+def _repairs(problem: Problem, world: AllocationWorld) -> Iterator[Change]:
     """The changes that would make unusable pools of the node usable."""
     for pool in problem.view.pools:
         repair = None if pool.usable else pool_repairs.of_counters(world.inventory, pool.id)
@@ -271,7 +271,7 @@ def _candidates(problem: Problem, inventory: Inventory) -> Iterator[Change]:
 def _against(
     problem: Problem,
     usage: Usage,
-    row: Row,
+    row: RequestRow,
     device: int,
     kind: CauseKind,
     patches: Patching,
@@ -292,7 +292,7 @@ def _against(
                     row,
                     f"tolerate taint {taint.text}",
                     "tolerations",
-                    Frozen.of(_toleration(taint)),
+                    FrozenObject.of(_toleration(taint)),
                 )
         case CauseKind.SELECTOR | CauseKind.SELECTOR_ERROR:
             refusal, fault = row.refused.get(device), row.faults.get(device)
@@ -305,7 +305,7 @@ def _against(
                     row,
                     f"drop selector #{number} ({own[number]})",
                     "selectors",
-                    Frozen.of({"cel": {"expression": own[number]}}),
+                    FrozenObject.of({"cel": {"expression": own[number]}}),
                 )
             yield from patches.removals(view_device)
             yield from patches.additions(view_device, _named_by(refusal, fault))
@@ -357,7 +357,7 @@ def _users(problem: Problem, pool: Pool, place: tuple[str, str]) -> list[str]:
     return list(names)[:4]
 
 
-def _capacity_changes(problem: Problem, row: Row, device: DeviceId) -> Iterator[Change]:
+def _capacity_changes(problem: Problem, row: RequestRow, device: DeviceId) -> Iterator[Change]:
     """The changes that request only the remaining capacity of the device."""
     view_device = next(one for one in problem.view.devices if one.id == device)
     held = problem.state.aggregated(device) or {}
@@ -392,7 +392,7 @@ def _of_claims(problem: Problem) -> Iterator[Change]:
                     )
 
 
-def _edit(problem: Problem, row: Row, what: str, field: str, value: object) -> EditRequest:
+def _edit(problem: Problem, row: RequestRow, what: str, field: str, value: object) -> EditRequest:
     return EditRequest(
         number=row.claim,
         claim=problem.plans[row.claim].key,
@@ -403,7 +403,7 @@ def _edit(problem: Problem, row: Row, what: str, field: str, value: object) -> E
     )
 
 
-def _blocking(row: Row, found: Iterable[Taint]) -> Iterator[Taint]:
+def _blocking(row: RequestRow, found: Iterable[Taint]) -> Iterator[Taint]:
     for taint in found:
         if taints.untolerated((taint,), row.request.tolerations) is not None:
             yield taint

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from app.domain.allocation import search
-from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.requests import AttemptAborted
 from app.domain.allocation.search import StepsExhausted
 from app.domain.allocation.usage import Usage
@@ -31,7 +31,7 @@ class DeadEnd:
     """A dead end: the current takes when no device was left for a row."""
 
     takes: Takes
-    row: Row
+    row: RequestRow
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -44,7 +44,7 @@ class DeadEnds:
     is_whole: bool = False
     _behind: dict[Takes, DeadEnd] = field(default_factory=dict)
 
-    def stuck(self, row: Row, number: int, usage: Usage) -> None:
+    def stuck(self, row: RequestRow, number: int, usage: Usage) -> None:
         """Records a dead end."""
         self.count += 1
         depth = sum(map(len, usage.results))

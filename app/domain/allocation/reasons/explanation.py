@@ -18,10 +18,10 @@ from app.domain.allocation.allocator import (
     Answer,
     DoesNotFit,
     Failure,
-    Scope,
+    FailureScope,
 )
 from app.domain.allocation.case import Case
-from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.quirks import MARKS, NUMBERS
 from app.domain.allocation.reasons import causes, dead_ends
 from app.domain.allocation.reasons.causes import Cause, CauseKind
@@ -117,7 +117,7 @@ class ClaimReason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class FailedPicks:
     """The devices that the search took in vain, and the request without a device then."""
 
     taken: tuple[str, ...]
@@ -145,7 +145,7 @@ class Explanation:
     claims: tuple[ClaimReason, ...] = ()
     deepest: RequestReason | None = None
     taken: tuple[str, ...] = ()
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[FailedPicks, ...] = ()
     given_up: int = 0
     quirks: tuple[str, ...] = ()
 
@@ -238,7 +238,7 @@ def _same(one: Answer, other: Answer) -> bool:
 def _of_failure(answer: Failure, effort_steps: int) -> Explanation:
     text = answer.text
     pools: tuple[tuple[str, str], ...] = ()
-    is_node_scoped = answer.scope is Scope.NODE
+    is_node_scoped = answer.scope is FailureScope.NODE
     if answer.case is not None:
         pools = _unusable(answer)
         if is_node_scoped and _has_problem(answer.case):
@@ -269,8 +269,8 @@ def _of_refusal(answer: DoesNotFit | Failure, text: str, effort_steps: int) -> E
         for plan, rows in zip(problem.plans, problem.rows, strict=True)
     )
     short = _short(problem, claims)
-    tried: tuple[Tried, ...] = ()
-    deepest: Tried | None = None
+    tried: tuple[FailedPicks, ...] = ()
+    deepest: FailedPicks | None = None
     given_up = 0
     if short:
         detail = short
@@ -339,7 +339,7 @@ class _Replay:
     takes: list[tuple[int, int]] = field(default_factory=list)
     _found: DeadEnds | None = None
 
-    def choices(self, row: Row, chosen: Sequence[int]) -> Iterator[DeviceReason]:
+    def choices(self, row: RequestRow, chosen: Sequence[int]) -> Iterator[DeviceReason]:
         """The chosen devices for one request, and why the devices before each were not taken.
 
         In mode All the order does not matter: every matching device is taken.
@@ -361,12 +361,12 @@ class _Replay:
             if other not in chosen:
                 yield DeviceReason(device=devices[other].text, cause=None, note=last)
 
-    def _passed_over(self, row: Row, device: int) -> DeviceReason:
+    def _passed_over(self, row: RequestRow, device: int) -> DeviceReason:
         cause = causes.of(self.problem, self.usage, row, device)
         note = "" if cause else self._in_vain(row, device)
         return DeviceReason(device=self.problem.view.devices[device].text, cause=cause, note=note)
 
-    def _in_vain(self, row: Row, device: int) -> str:
+    def _in_vain(self, row: RequestRow, device: int) -> str:
         """The note for a device that could be taken but was not chosen."""
         note = "fits here, but the rest of the pod did not fit with it"
         if self._found is None:
@@ -377,7 +377,7 @@ class _Replay:
         return f"{note}: {_tried(self.problem, stuck).reason.text}"
 
 
-def _request_reason(problem: Problem, usage: Usage, row: Row) -> RequestReason:
+def _request_reason(problem: Problem, usage: Usage, row: RequestRow) -> RequestReason:
     reasons = []
     suitable = 0
     equal: dict[tuple[CauseKind, str, str], Cause] = {}
@@ -408,7 +408,7 @@ def _request_reason(problem: Problem, usage: Usage, row: Row) -> RequestReason:
 
 
 def _request_text(
-    row: Row, suitable: int, devices: int, counted: Sequence[tuple[Cause, int]]
+    row: RequestRow, suitable: int, devices: int, counted: Sequence[tuple[Cause, int]]
 ) -> str:
     totals: dict[str, int] = {}
     for cause, count in counted:
@@ -435,15 +435,15 @@ def _short(problem: Problem, claims: Sequence[ClaimReason]) -> str:
     return ""
 
 
-def _is_short(row: Row, reason: RequestReason) -> bool:
+def _is_short(row: RequestRow, reason: RequestReason) -> bool:
     if row.takes_all:
         return not row.listed or any(reason.devices[index].cause for index in row.listed)
     return reason.suitable < row.count
 
 
-def _tried(problem: Problem, found: DeadEnd) -> Tried:
+def _tried(problem: Problem, found: DeadEnd) -> FailedPicks:
     usage = dead_ends.usage_after(problem, found.takes)
-    return Tried(
+    return FailedPicks(
         taken=_taken_names(problem, found.takes), reason=_request_reason(problem, usage, found.row)
     )
 
@@ -470,7 +470,7 @@ def _unusable(answer: Answer) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _wants(row: Row) -> str:
+def _wants(row: RequestRow) -> str:
     if row.takes_all:
         if row.count == 1:
             return "all matching devices (1)"
@@ -482,5 +482,5 @@ def _devices(count: int) -> str:
     return counts.of(count, "device")
 
 
-def _main(alternatives: Sequence[Row]) -> str:
+def _main(alternatives: Sequence[RequestRow]) -> str:
     return alternatives[0].request.main

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from app.domain.allocation.reasons.changes import Change, Frozen, World
+from app.domain.allocation.reasons.changes import AllocationWorld, Change, FrozenObject
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device
 from app.domain.values.fields.dra import DeviceId
@@ -33,7 +33,7 @@ class RemovePatch:
         """The change in the imperative."""
         return f"remove resourceslicepatch {self.patch}"
 
-    def apply(self, world: World) -> World:
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world in which only the drivers and the other patches define the devices."""
         inventory = world.inventory.copy()
         inventory.remove_patch(self.patch)
@@ -49,7 +49,7 @@ class PatchAttribute:
 
     device: DeviceId
     name: str
-    value: Frozen
+    value: FrozenObject
 
     @property
     def text(self) -> str:
@@ -61,7 +61,7 @@ class PatchAttribute:
             "resourceslicepatch"
         )
 
-    def apply(self, world: World) -> World:
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world with such a patch."""
         driver, pool, device = self.device
         tree: JsonObject = {
@@ -83,7 +83,7 @@ class Patching:
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
-        self._known: dict[str, dict[str, list[Frozen]]] = {}
+        self._known: dict[str, dict[str, list[FrozenObject]]] = {}
 
     def removals(self, device: Device) -> Iterator[Change]:
         """The removal of each patch that applies to a device."""
@@ -103,7 +103,7 @@ class Patching:
             for value in values:
                 yield PatchAttribute(device=device.id, name=name, value=value)
 
-    def _examples(self, driver: str) -> dict[str, list[Frozen]]:
+    def _examples(self, driver: str) -> dict[str, list[FrozenObject]]:
         """The attributes of the first devices with some of their values; the driver's own first."""
         known = self._known.get(driver)
         if known is not None:
@@ -113,8 +113,8 @@ class Patching:
         for device in sorted(devices, key=lambda one: one.id[0] != driver)[:DEVICES_MAX]:
             for name, value in device.attributes.items():
                 values = known.setdefault(_qualified(name, device.id[0]), [])
-                if len(values) < VALUES_MAX and Frozen.of(dict(value)) not in values:
-                    values.append(Frozen.of(dict(value)))
+                if len(values) < VALUES_MAX and FrozenObject.of(dict(value)) not in values:
+                    values.append(FrozenObject.of(dict(value)))
         return known
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
-from app.domain.allocation.reasons.changes import World
+from app.domain.allocation.reasons.changes import AllocationWorld
 from app.domain.devices import pools
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
@@ -30,7 +30,7 @@ class RenameCounterSets:
         names = " and ".join(f"{new} instead of {old}" for old, new in self.renamed)
         return f"let the devices of pool {'/'.join(self.pool)} consume counter set {names}"
 
-    def apply(self, world: World) -> World:
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world in which the pool is published with the renamed sets."""
         inventory = world.inventory.copy()
         names = dict(self.renamed)

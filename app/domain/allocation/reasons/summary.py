@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from app.domain.allocation import eligibility
 from app.domain.allocation.eligibility import Exclusion
-from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.reasons import causes
 from app.domain.allocation.reasons.causes import SUITABLE, CauseKind
 from app.domain.allocation.usage import Usage
@@ -101,7 +101,7 @@ class _Tally:
 _Key = tuple[int, str, str, str]
 
 
-class Summary:
+class CauseSummary:
     """Adds up the causes of nodes; `left_out` nodes were skipped because of the bound."""
 
     def __init__(self) -> None:
@@ -195,7 +195,7 @@ _Masks = dict[tuple[str, str], int]
 """The devices with each cause, as bits, by kind and subject of the cause."""
 
 
-def _count(problem: Problem, row: Row) -> _Masks:
+def _count(problem: Problem, row: RequestRow) -> _Masks:
     """The devices by first cause, in the order of `causes.of`."""
     masks: _Masks = {}
     left = (1 << len(problem.view.devices)) - 1
@@ -228,7 +228,7 @@ def _count(problem: Problem, row: Row) -> _Masks:
     return masks
 
 
-def _refused(problem: Problem, row: Row) -> Iterable[tuple[tuple[str, str], int]]:
+def _refused(problem: Problem, row: RequestRow) -> Iterable[tuple[tuple[str, str], int]]:
     """The devices that selectors refused, by selector; cached with the view."""
     remembered = problem.view.part(_RefusedBySelectors)
     key = (row.request.selectors, row.request.class_name)
@@ -265,7 +265,7 @@ def _without(facts: Sequence[object]) -> int:
     return mask
 
 
-def _is_enough(row: Row, suitable: int) -> bool:
+def _is_enough(row: RequestRow, suitable: int) -> bool:
     if row.takes_all:
         return bool(row.listed) and all(suitable >> index & 1 for index in row.listed)
     return suitable.bit_count() >= row.count
@@ -287,5 +287,5 @@ def _bits(mask: int) -> Iterator[int]:
         yield low.bit_length() - 1
 
 
-CausesOf = Callable[[SummaryBounds], Summary]
+CausesOf = Callable[[SummaryBounds], CauseSummary]
 """Collects the causes of an attempt's nodes within bounds; called only when they are written."""

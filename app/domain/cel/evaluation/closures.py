@@ -13,7 +13,7 @@ from app.domain.cel.checking.checker import Checked, Resolution
 from app.domain.cel.cost import charges
 from app.domain.cel.environment import Environment
 from app.domain.cel.evaluation import calls, functions, loops, paths
-from app.domain.cel.evaluation.paths import Step
+from app.domain.cel.evaluation.paths import PathStep
 from app.domain.cel.evaluation.state import Code, Constant, Evaluation, Wrap
 from app.domain.cel.library.texts import Pattern, compile_pattern
 from app.domain.cel.syntax import tree
@@ -147,12 +147,12 @@ class Compiler:
         `start_charged` is false in the branches of a conditional and inside `has()`, where the
         start has no cost.
         """
-        steps: list[Step] = []
+        steps: list[PathStep] = []
         while True:
             if self.fold(node) is not None:
                 break
             if isinstance(node, Select) and not node.test_only:
-                steps.append(Step(constant=node.field))
+                steps.append(PathStep(constant=node.field))
                 node = node.operand
             elif isinstance(node, Call) and node.function in _STEP_CALLS:
                 operand, key = self.checked.calls[node.id].args
@@ -163,15 +163,15 @@ class Compiler:
         steps.reverse()
         return self._path(node, steps, start_charged=start_charged)
 
-    def _step(self, key: Node, *, optional: bool) -> Step:
+    def _step(self, key: Node, *, optional: bool) -> PathStep:
         constant = self.fold(key)
         if constant is not None:
-            return Step(constant=constant.value, optional=optional)
+            return PathStep(constant=constant.value, optional=optional)
         is_path = isinstance(key, Ident | Select) and not _is_presence(key)
         is_path = is_path or (isinstance(key, Call) and key.function in _STEP_CALLS)
-        return Step(key=self.compile(key), key_charge=0 if is_path else 1, optional=optional)
+        return PathStep(key=self.compile(key), key_charge=0 if is_path else 1, optional=optional)
 
-    def _path(self, start: Node, steps: list[Step], *, start_charged: bool) -> Code:
+    def _path(self, start: Node, steps: list[PathStep], *, start_charged: bool) -> Code:
         if isinstance(start, Ident) and self.fold(start) is None:
             slot = self._slot(start.name)
             cost = 1 if start_charged else 0
@@ -381,7 +381,7 @@ def _constant_code(value: Value) -> Code:
     return constant
 
 
-def _device_path(steps: list[Step], start_cost: int) -> Code:
+def _device_path(steps: list[PathStep], start_cost: int) -> Code:
     """Code of a path from `device`; the most common shapes have their own closures."""
     keys = [step.constant for step in steps if step.key is None]
     plain = len(keys) == len(steps) and not any(step.optional for step in steps[:-1])

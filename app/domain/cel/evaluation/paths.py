@@ -34,7 +34,7 @@ MISSING: Final = Missing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class PathStep:
     """One field or index. `key` is the code of a computed key, `constant` a constant key."""
 
     constant: Value = None
@@ -90,7 +90,7 @@ def missing(holder: Value, key: Value) -> CelError:
     return no_such_key(key)
 
 
-def compile_path(start: Code, steps: Sequence[Step], start_charge: int) -> Code:
+def compile_path(start: Code, steps: Sequence[PathStep], start_charge: int) -> Code:
     """Code of a path. `start_charge` is the cost of its start, charged at the end of the path."""
     if not steps:
         return _bare(start, start_charge)
@@ -137,7 +137,7 @@ def _bare(start: Code, start_charge: int) -> Code:
     return run
 
 
-def _take(ctx: Evaluation, holder: Value, step: Step, *, optional: bool) -> Value | Missing:
+def _take(ctx: Evaluation, holder: Value, step: PathStep, *, optional: bool) -> Value | Missing:
     """Evaluates one step with its charge; the result is MISSING only if the path is optional."""
     key = step.constant
     if step.key is not None:
@@ -246,7 +246,7 @@ def compile_driver(cost: int) -> Code:
 def compile_slot_field(slot: int, name: str, cost: int) -> Code:
     """Code of `variable.name` for variables of loops and `cel.bind`."""
     absent = no_such_key(name)
-    general = compile_path(compile_slot(slot, 0), [Step(constant=name)], cost - 1)
+    general = compile_path(compile_slot(slot, 0), [PathStep(constant=name)], cost - 1)
 
     def run(ctx: Evaluation) -> Value:
         holder = ctx.slots[slot]

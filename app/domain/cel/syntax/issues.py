@@ -36,7 +36,7 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SourceText:
     """An expression and the positions at which its lines begin."""
 
     text: str

@@ -18,7 +18,7 @@ from app.domain.cel.limits import (
     NODES_MAX,
 )
 from app.domain.cel.syntax import macros, tokens, tree
-from app.domain.cel.syntax.issues import CompileError, Issue, Source
+from app.domain.cel.syntax.issues import CompileError, Issue, SourceText
 from app.domain.cel.syntax.tokens import Token
 from app.domain.cel.syntax.tree import ListLiteral, Literal, MapEntry, MapLiteral, Node
 
@@ -63,14 +63,14 @@ _BINARY: Final[dict[str, tuple[int, str]]] = {
 class Parsed:
     """A tree with its source, and with the part of the text of each written node."""
 
-    source: Source
+    source: SourceText
     root: Node
     spans: dict[int, tuple[int, int]]
 
 
 def parse(text: str) -> Parsed:
     """Returns the tree of an expression. Raises CompileError with all syntax errors found."""
-    source = Source(text=text)
+    source = SourceText(text=text)
     if len(text) > EXPRESSION_CODE_POINTS_MAX:
         raise _unplaced(
             f"expression code point size exceeds limit: size: {len(text)},"

@@ -16,7 +16,7 @@ from app.domain.controllers.eviction.taints import (
     Eviction,
     EvictionReason,
     EvictionRule,
-    Taint,
+    NoExecuteTaint,
 )
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.quirks import ControllerQuirks
@@ -44,15 +44,15 @@ READ = (
 class PoolTaints:
     """The tainted devices of a pool's slices, and those of the newest generation."""
 
-    slices: dict[str, tuple[int, dict[str, tuple[tuple[int, Taint], ...]]]] = field(
+    slices: dict[str, tuple[int, dict[str, tuple[tuple[int, NoExecuteTaint], ...]]]] = field(
         default_factory=dict
     )
-    effective: dict[str, tuple[tuple[int, Taint], ...]] = field(default_factory=dict)
+    effective: dict[str, tuple[tuple[int, NoExecuteTaint], ...]] = field(default_factory=dict)
 
     def refresh(self) -> set[str]:
         """Computes the effective taints; returns the devices for which they changed."""
         newest = max((generation for generation, _ in self.slices.values()), default=0)
-        after: dict[str, tuple[tuple[int, Taint], ...]] = {}
+        after: dict[str, tuple[tuple[int, NoExecuteTaint], ...]] = {}
         for name in sorted(self.slices):
             generation, devices = self.slices[name]
             if generation == newest:
@@ -201,7 +201,7 @@ class TaintState:
 
     def _taints_of(
         self, result: DeviceResult, rules: dict[str, EvictionRule]
-    ) -> Iterator[tuple[EvictionReason, Taint]]:
+    ) -> Iterator[tuple[EvictionReason, NoExecuteTaint]]:
         for name in sorted(rules):
             rule = rules[name]
             if rule.effect == NO_EXECUTE and self._selects(rule, result):
@@ -307,7 +307,7 @@ class TaintState:
         if is_gone:
             return
         generation = of_pool.generation
-        devices: dict[str, tuple[tuple[int, Taint], ...]] = {}
+        devices: dict[str, tuple[tuple[int, NoExecuteTaint], ...]] = {}
         for device in dra.devices(tree):
             if device.get("taints"):
                 held = _no_execute(device)
@@ -366,7 +366,7 @@ class TaintState:
             changes.pods[(place[0], name)] = None
 
 
-def _no_execute(device: JsonObject) -> tuple[tuple[int, Taint], ...]:
+def _no_execute(device: JsonObject) -> tuple[tuple[int, NoExecuteTaint], ...]:
     return tuple(
         (index, taints.read_taint(taint))
         for index, taint in enumerate(dra.device_taints(device))

@@ -16,7 +16,7 @@ NO_EXECUTE = "NoExecute"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taint:
+class NoExecuteTaint:
     """A taint with effect NoExecute."""
 
     key: str
@@ -85,7 +85,7 @@ class EvictionRule:
     uid: str
     generation: int
     effect: str
-    taint: Taint
+    taint: NoExecuteTaint
     selector: RuleSelector | None
     spec: JsonView
 
@@ -94,9 +94,9 @@ class EvictionRule:
         return self.selector is not None and self.selector.matches(driver, pool, device)
 
 
-def read_taint(tree: JsonView, default: Instant = Instant(0)) -> Taint:
+def read_taint(tree: JsonView, default: Instant = Instant(0)) -> NoExecuteTaint:
     """A taint of a slice or rule; stored objects always have `timeAdded`."""
-    return Taint(
+    return NoExecuteTaint(
         key=json_tree.text(tree, "key"),
         value=json_tree.text(tree, "value"),
         time_added=_instant(json_tree.text(tree, "timeAdded"), default),
@@ -119,7 +119,7 @@ def read_rule(tree: JsonObject) -> EvictionRule:
 
 
 def eviction_time(
-    taint: Taint, tolerations: Sequence[JsonObject], *, empty_effect_counts: bool = False
+    taint: NoExecuteTaint, tolerations: Sequence[JsonObject], *, empty_effect_counts: bool = False
 ) -> Instant | None:
     """The instant at which this taint evicts a pod with these tolerations; None for never.
 
@@ -141,7 +141,7 @@ def eviction_time(
     return Instant(taint.time_added + (seconds or 0) * SECOND)
 
 
-def matches(toleration: JsonView, taint: Taint) -> bool:
+def matches(toleration: JsonView, taint: NoExecuteTaint) -> bool:
     """True when key, operator and value of the toleration match; the caller compares effects."""
     return fits(
         toleration.get("key") or "",

@@ -6,7 +6,7 @@ import msgspec
 
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.event_objects import without_refused
-from app.domain.controllers.pacing import Pace, Tried
+from app.domain.controllers.pacing import AttemptOutcome, Pace
 from app.domain.controllers.plan import Decision, Plan
 from app.domain.controllers.scheduling.binding_cycle import (
     placements,
@@ -101,7 +101,7 @@ def put_off(pace: Pace | None, turn: Turn, result: Attempt) -> Instant | None:
     if pace is None:
         return None
     devices = [name for allocation in result.allocations for name in dra.device_names(allocation)]
-    tried = Tried(
+    tried = AttemptOutcome(
         node=result.node, devices=tuple(sorted(devices)), message=messages.note(result.message)
     )
     return pace.put_off(turn.pod.facts.uid, tried, turn.now)

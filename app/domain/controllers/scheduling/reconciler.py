@@ -20,7 +20,7 @@ from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
 from app.domain.controllers.scheduling.planning import NAME, Turn
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
-from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
+from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceIndex
 from app.domain.controllers.scheduling.queue import hints
 from app.domain.controllers.scheduling.queue.hints import Waker, claim_names
 from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue, Where
@@ -60,7 +60,7 @@ class SchedulingReconciler:
             pops_early=rules.gates.enabled("SchedulerPopFromBackoffQ"), pace=rules.pace
         )
         self._verdicts = Verdicts()
-        self._devices = DeviceMap(self.nodes)
+        self._devices = DeviceIndex(self.nodes)
         self._waker = Waker(self.queue, self._admit)
         self._series = events.ReportSeries(rules.pace)
         self._bindings = BindingWaits()

@@ -12,7 +12,7 @@ from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
 from app.domain.objects.access import defaults
 from app.domain.objects.access import rules as access
-from app.domain.objects.access.rules import EVERYTHING, AccessRule, Grants, Question
+from app.domain.objects.access.rules import EVERYTHING, AccessRequest, AccessRule, Grants
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonView
@@ -88,16 +88,16 @@ def _check_held(key: ObjectKey, rules: list[AccessRule], rights: GiverRights) ->
                 )
 
 
-def _questions(rule: AccessRule, namespace: str) -> Iterator[Question]:
+def _questions(rule: AccessRule, namespace: str) -> Iterator[AccessRequest]:
     """Yields the single rights of a rule as questions."""
     for verb in sorted(rule.verbs):
         for path in rule.paths:
-            yield Question(verb=verb, path=path)
+            yield AccessRequest(verb=verb, path=path)
         for group in sorted(rule.groups):
             for full in sorted(rule.resources):
                 resource, _, part = full.partition("/")
                 for name in sorted(rule.names) or [""]:
-                    yield Question(
+                    yield AccessRequest(
                         verb=verb,
                         group=group,
                         resource=resource,
@@ -108,13 +108,13 @@ def _questions(rule: AccessRule, namespace: str) -> Iterator[Question]:
 
 
 def _may(rights: GiverRights, verb: str, resource: str, namespace: str, name: str) -> bool:
-    question = Question(
+    question = AccessRequest(
         verb=verb, group=api_groups.RBAC, resource=resource, namespace=namespace, name=name
     )
     return rights.grants.decide(question).allowed
 
 
-def _shown(question: Question) -> str:
+def _shown(question: AccessRequest) -> str:
     """The text of one right, as the real server prints it."""
     if question.path:
         return f'{{NonResourceURLs:["{question.path}"], Verbs:["{question.verb}"]}}'

@@ -25,7 +25,7 @@ _ANY = "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class AccessRequest:
     """A request to authorize: a verb on a resource, or on a path.
 
     `path` is empty for resources. The namespace is empty for cluster-scoped resources and for all
@@ -74,7 +74,7 @@ class AccessRule:
     names: frozenset[str] = frozenset()
     paths: tuple[str, ...] = ()
 
-    def allows(self, question: Question) -> bool:
+    def allows(self, question: AccessRequest) -> bool:
         """Whether this rule alone allows the request."""
         if question.verb not in self.verbs and _ANY not in self.verbs:
             return False
@@ -108,7 +108,7 @@ class Grant:
     namespace: str = ""
     source: str = ""
 
-    def allows(self, question: Question) -> bool:
+    def allows(self, question: AccessRequest) -> bool:
         """Whether this grant alone allows the request; one of a namespace never allows a path."""
         if self.namespace and (question.path or question.namespace != self.namespace):
             return False
@@ -122,7 +122,7 @@ class Grants:
     grants: tuple[Grant, ...] = ()
     problems: tuple[str, ...] = ()
 
-    def decide(self, question: Question) -> AccessDecision:
+    def decide(self, question: AccessRequest) -> AccessDecision:
         """Returns the decision: allowed by the first grant that allows it, else not allowed."""
         for grant in self.grants:
             if grant.allows(question):
@@ -272,7 +272,7 @@ class Roles:
         return Roles(rules=rules, bindings=self.bindings)
 
 
-def forbidden(question: Question, user: str, reason: str = "") -> Forbidden:
+def forbidden(question: AccessRequest, user: str, reason: str = "") -> Forbidden:
     """The refusal of a request, with the message of the real server. Parity: api.md 10."""
     why = f": {reason}" if reason else ""
     if question.path:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from app.domain.objects import field_errors
 from app.domain.objects.access import rules
-from app.domain.objects.access.rules import Grants, Question
+from app.domain.objects.access.rules import AccessRequest, Grants
 from app.domain.objects.field_errors import FieldError
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import meta
@@ -37,7 +37,7 @@ def check(old: JsonView, new: JsonView, rights: ClaimRights) -> list[FieldError]
     before, after = meta.status(old), meta.status(new)
     errors = []
     if any(before.get(name) != after.get(name) for name in ("allocation", "reservedFor")):
-        question = Question(
+        question = AccessRequest(
             verb=rights.verb,
             group=api_groups.RESOURCE,
             resource="resourceclaims",
@@ -65,7 +65,7 @@ def _check_driver(driver: str, status: JsonView, rights: ClaimRights) -> FieldEr
     if _is_on_node(rights, _allocated_node(status)):
         verbs.insert(0, f"associated-node:{rights.verb}")
     questions = [
-        Question(
+        AccessRequest(
             verb=verb,
             group=api_groups.RESOURCE,
             resource="resourceclaims",
@@ -82,7 +82,7 @@ def _check_driver(driver: str, status: JsonView, rights: ClaimRights) -> FieldEr
 
 
 def _error(
-    path: str, changed: str, verb: str, question: Question, rights: ClaimRights
+    path: str, changed: str, verb: str, question: AccessRequest, rights: ClaimRights
 ) -> FieldError:
     reason = rights.grants.decide(question).reason
     refusal = rules.forbidden(question, rights.user, reason)

@@ -20,7 +20,7 @@ from app.domain.objects.review.attributes import Attributes, is_exempt
 from app.domain.objects.review.changes import Patch
 from app.domain.objects.review.matching import GroupVersion
 from app.domain.objects.rules import Rules
-from app.domain.objects.webhook_targets import Target
+from app.domain.objects.webhook_targets import WebhookTarget
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import records
 from app.domain.values.fields.records import FieldRecord
@@ -43,7 +43,7 @@ class Hook:
     configuration: str
     tree: JsonObject
     told: GroupVersion
-    target: Target
+    target: WebhookTarget
 
     @property
     def id(self) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from app.analysis.replay.report import (
     DecideReport,
 )
 from app.analysis.replay.traces import AllocationStep, Step, Trace
-from app.domain.controllers.pacing import Tried
+from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.log import Actor, Draft, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import seal
 from app.domain.values.timestamps import Instant
@@ -78,8 +78,8 @@ def test_result_of_a_pod_was_put_off_only_for_that_pod() -> None:
     assert not waits.was_put_off("v", Instant(150))
 
 
-def tried(node: str = "", message: str = "", devices: tuple = ()) -> Tried:
-    return Tried(node=node, message=message, devices=devices)
+def tried(node: str = "", message: str = "", devices: tuple = ()) -> AttemptOutcome:
+    return AttemptOutcome(node=node, message=message, devices=devices)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from app.analysis.verify.redecide import PACED, DecisionChecker
 from app.analysis.views import LiveViews
 from app.domain.allocation import Features
 from app.domain.controllers import registry
-from app.domain.controllers.pacing import Tried
+from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event, Revision
@@ -100,7 +100,7 @@ class _Pace:
     def version_seen(self, pod: str, now: Instant) -> str:
         return ""
 
-    def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
+    def put_off(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
         return None
 
 

@@ -25,7 +25,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources import (
 )
 from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditions import (
     POLL,
-    Readiness,
+    BindingReadiness,
 )
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import (
     ClaimsNotReady,
@@ -166,9 +166,9 @@ def look(
             text = f"claim {claim.name} got deallocated elsewhere in the meantime"
             return give_up(views, series, held, tree, claims, text, now)
         state = binding_conditions.look(claim.tree, claim.allocation, now, timeout)
-        if state.readiness is Readiness.WAITING:
+        if state.readiness is BindingReadiness.WAITING:
             return None
-        if state.readiness is not Readiness.READY:
+        if state.readiness is not BindingReadiness.READY:
             return give_up(views, series, held, tree, claims, state.text, now)
     commands = (
         writes.bind(tree, held.node),

@@ -44,7 +44,7 @@ _OWNERS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Constraint:
+class TopologySpreadConstraint:
     """One spread constraint. Without a selector it counts no pod, not even the incoming one.
 
     `honours_affinity` leaves out nodes that the pod's node affinity excludes, `honours_taints`
@@ -70,7 +70,7 @@ class _Counts:
     by_domain: dict[str, int] = field(default_factory=dict)
     smallest: int = 0
 
-    def settle(self, constraint: Constraint) -> None:
+    def settle(self, constraint: TopologySpreadConstraint) -> None:
         """Computes the smallest count; it stays 0 with fewer domains than `min_domains`."""
         if len(self.by_domain) >= constraint.min_domains:
             self.smallest = min(self.by_domain.values(), default=0)
@@ -85,8 +85,8 @@ class Spread:
 
     pod: PodSpec
     nodes: NodeIndex
-    hard: tuple[Constraint, ...]
-    soft: tuple[Constraint, ...]
+    hard: tuple[TopologySpreadConstraint, ...]
+    soft: tuple[TopologySpreadConstraint, ...]
     is_default: bool
     counts_empty: bool = False
     counts: tuple[_Counts, ...] = ()
@@ -143,7 +143,7 @@ class Spread:
         # Parity: controllers.md 4.5; rounds half away from zero, as Go does; no total is negative.
         return {name: math.floor(total + 0.5) for name, total in totals.items()}
 
-    def _eligible(self, constraint: Constraint) -> Iterable[NodeInfo]:
+    def _eligible(self, constraint: TopologySpreadConstraint) -> Iterable[NodeInfo]:
         needs_keys = not self.is_default
         constraints = self.soft if constraint in self.soft else self.hard
         for info in self.nodes.order():
@@ -152,10 +152,12 @@ class Spread:
             if self._includes(info, constraint):
                 yield info
 
-    def _count(self, info: NodeInfo, constraint: Constraint) -> int:
+    def _count(self, info: NodeInfo, constraint: TopologySpreadConstraint) -> int:
         return self._matching(info.pods.values(), constraint)
 
-    def _matching(self, bound_pods: Iterable[BoundPod], constraint: Constraint) -> int:
+    def _matching(
+        self, bound_pods: Iterable[BoundPod], constraint: TopologySpreadConstraint
+    ) -> int:
         selector, namespace = constraint.selector, self.pod.facts.namespace
         if selector is None or not (selector.requirements or self.counts_empty):
             return 0
@@ -193,11 +195,11 @@ class Spread:
             all_counts.append(counts)
         return replace(self, counts=tuple(all_counts))
 
-    def _is_counted(self, info: NodeInfo, constraint: Constraint) -> bool:
+    def _is_counted(self, info: NodeInfo, constraint: TopologySpreadConstraint) -> bool:
         """True when the pods of the node count for a hard constraint."""
         return _has_keys(info, self.hard) and self._includes(info, constraint)
 
-    def _includes(self, info: NodeInfo, constraint: Constraint) -> bool:
+    def _includes(self, info: NodeInfo, constraint: TopologySpreadConstraint) -> bool:
         """True when the inclusion policies keep the node; by default only affinity excludes it."""
         if constraint.honours_affinity and not _affinity_allows(self.pod, info):
             return False
@@ -234,7 +236,7 @@ def survey(
     if selector is None:
         return None
     defaults = tuple(
-        Constraint(key=key, max_skew=skew, min_domains=1, selector=selector)
+        TopologySpreadConstraint(key=key, max_skew=skew, min_domains=1, selector=selector)
         for key, skew in ((well_known.HOSTNAME, 3), (well_known.ZONE, 5))
     )
     return Spread(pod=pod, nodes=nodes, hard=(), soft=defaults, is_default=True)
@@ -244,8 +246,8 @@ def _is_hard(item: JsonView) -> bool:
     return json_tree.text(item, "whenUnsatisfiable") in ("", "DoNotSchedule")
 
 
-def _read(item: JsonObject, pod: PodSpec) -> Constraint:
-    return Constraint(
+def _read(item: JsonObject, pod: PodSpec) -> TopologySpreadConstraint:
+    return TopologySpreadConstraint(
         key=json_tree.text(item, "topologyKey"),
         max_skew=json_tree.integer(item, "maxSkew") or 1,
         min_domains=json_tree.integer(item, "minDomains") or 1,
@@ -297,7 +299,7 @@ def _default_selector(objects: ObjectsReader, pod: PodSpec, tree: JsonView) -> L
     return LabelSelector(requirements=tuple(requirements)) if requirements else None
 
 
-def _has_keys(info: NodeInfo, constraints: Sequence[Constraint]) -> bool:
+def _has_keys(info: NodeInfo, constraints: Sequence[TopologySpreadConstraint]) -> bool:
     return all(constraint.key in info.labels for constraint in constraints)
 
 

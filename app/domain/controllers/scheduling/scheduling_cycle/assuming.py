@@ -16,7 +16,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.resources import is_of
 from app.domain.controllers.scheduling.framework.nodes import BoundPod, NodeIndex
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
-from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
+from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceIndex
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, UpdateObject
@@ -43,7 +43,7 @@ class Assumptions:
     `written` are the claims as the plans in force write them; it is empty when none is in force.
     """
 
-    def __init__(self, nodes: NodeIndex, devices: DeviceMap) -> None:
+    def __init__(self, nodes: NodeIndex, devices: DeviceIndex) -> None:
         self._nodes = nodes
         self._devices = devices
         self.written: dict[ObjectKey, JsonObject] = {}

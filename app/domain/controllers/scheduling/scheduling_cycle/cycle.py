@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from app.domain.allocation import Allocation as Found
 from app.domain.allocation import (
+    Allocation,
     Allocator,
     DoesNotFit,
     Failure,
+    FailureScope,
     Features,
     Quirks,
-    Scope,
 )
 from app.domain.allocation.allocator import INVALID_POOLS
 from app.domain.allocation.reasons.summary import SummaryBounds
@@ -41,7 +41,9 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources import (
 from app.domain.controllers.scheduling.plugins.dynamic_resources import (
     extended_resources as extended,
 )
-from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditions import Readiness
+from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditions import (
+    BindingReadiness,
+)
 from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
     ExtendedClaim,
     ExtendedRequests,
@@ -297,13 +299,13 @@ class Cycle:
         if self.allocator is not None and wanted and made.refusal is None:
             answer = self.allocator.allocate(info.node, wanted)
             match answer:
-                case Found():
+                case Allocation():
                     made.allocation = answer
                 case Failure(timed_out=True) if self.rules.quirks.r3:
                     made.refusal = GAVE_UP
                 case Failure(timed_out=True):
                     made.error = f"node {info.name}: {GAVE_UP.reasons[0]}"
-                case Failure(scope=Scope.NODE, text=text):
+                case Failure(scope=FailureScope.NODE, text=text):
                     made.refusal = filters.NodeRejection(plugin=DEVICES, reasons=(text,))
                     made.claims = None if text == INVALID_POOLS else self.claim_keys
                 case Failure(text=text):
@@ -370,7 +372,7 @@ class Cycle:
         ):
             return True
         look = binding_conditions.look(claim.tree, allocation, self.now, self.rules.binding_timeout)
-        return look.readiness not in (Readiness.FAILED, Readiness.TIMED_OUT)
+        return look.readiness not in (BindingReadiness.FAILED, BindingReadiness.TIMED_OUT)
 
 
 def begin(

@@ -42,7 +42,7 @@ _PRIORITY_SPAN = 1 << 31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class PreemptionCandidate:
     """A node and its victims, the most important first.
 
     `violations` is the number of victims whose eviction violates a disruption budget. `started` is
@@ -79,7 +79,7 @@ class Preemption:
     text: str = ""
     is_alone: bool = False
     keeps_nomination: bool = False
-    chosen: Candidate | None = None
+    chosen: PreemptionCandidate | None = None
     candidates: int = 0
     displaced: tuple[PodPlace, ...] = ()
 
@@ -155,7 +155,7 @@ def candidates_wanted(hopeful: int) -> int:
     return min(max(hopeful * CANDIDATES_PERCENT // 100, CANDIDATES_MIN), hopeful)
 
 
-def choose(cycle: Cycle, candidates: Sequence[Candidate]) -> Candidate:
+def choose(cycle: Cycle, candidates: Sequence[PreemptionCandidate]) -> PreemptionCandidate:
     """The candidate with the lowest cost; of several the `tie_break`'s choice, else the first."""
     least = min(candidate.cost for candidate in candidates)
     best = [candidate for candidate in candidates if candidate.cost == least]
@@ -170,7 +170,7 @@ def _search(cycle: Cycle, hopeful: Sequence[NodeInfo], start: int) -> Preemption
     count = len(cycle.nodes)
     reasons = {messages.NOT_HELPFUL: count - len(hopeful)}
     errors: dict[str, None] = {}
-    candidates: list[Candidate] = []
+    candidates: list[PreemptionCandidate] = []
     protected = disruption_budgets.read(cycle.views.objects)
     wanted = candidates_wanted(len(hopeful))
     first = start % count % len(hopeful)
@@ -249,7 +249,7 @@ class _Trial:
 
 def _try_node(
     cycle: Cycle, info: NodeInfo, protected: Sequence[DisruptionBudget]
-) -> Candidate | NodeRejection:
+) -> PreemptionCandidate | NodeRejection:
     """The victims on one node, or its rejection. Raises Aborted for an error of the allocator."""
     lower = [pod for pod in info.pods.values() if pod.priority < cycle.pod.priority]
     if not lower:
@@ -267,7 +267,7 @@ def _try_node(
         # The pod fits without any eviction, so there is no other reason to give.
         return _NOBODY
     highest = victims[0].priority
-    return Candidate(
+    return PreemptionCandidate(
         node=info.name,
         victims=victims,
         violations=sum(pod.place not in spared for pod in guarded),

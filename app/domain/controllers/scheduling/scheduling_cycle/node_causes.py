@@ -10,19 +10,19 @@ from collections.abc import Sequence
 
 from app.domain.allocation import Allocator
 from app.domain.allocation.reasons import summary
-from app.domain.allocation.reasons.summary import Summary, SummaryBounds
+from app.domain.allocation.reasons.summary import CauseSummary, SummaryBounds
 from app.domain.allocation.requests import AttemptAborted
 from app.domain.controllers.scheduling.framework.nodes import NodeInfo
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import Cycle
 from app.domain.devices.nodes import NodeSelectionError
 
 
-def count(cycle: Cycle, refusing: Sequence[NodeInfo], bounds: SummaryBounds) -> Summary:
+def count(cycle: Cycle, refusing: Sequence[NodeInfo], bounds: SummaryBounds) -> CauseSummary:
     """Counts the causes on nodes refused for their devices; `left_out` counts those over the bound.
 
     At most `bounds.nodes_max` nodes are checked.
     """
-    together = Summary()
+    together = CauseSummary()
     if cycle.allocator is None:
         return together
     # Not the allocator of the attempt: its counters were read in the order of the walk.
@@ -35,7 +35,7 @@ def count(cycle: Cycle, refusing: Sequence[NodeInfo], bounds: SummaryBounds) -> 
     return together
 
 
-def _add(cycle: Cycle, info: NodeInfo, allocator: Allocator, found: Summary) -> None:
+def _add(cycle: Cycle, info: NodeInfo, allocator: Allocator, found: CauseSummary) -> None:
     devices = cycle.verdict(info).devices
     assert devices is not None, "the node was refused for its devices"
     said = devices.causes

@@ -20,7 +20,7 @@ TIMEOUT = 600 * SECOND
 POLL = 5 * SECOND
 
 
-class Readiness(Enum):
+class BindingReadiness(Enum):
     """The readiness of the devices of one claim."""
 
     READY = auto()
@@ -33,11 +33,11 @@ class Readiness(Enum):
 class Look:
     """The result of checking one claim; `text` is upstream's message for a failure or time-out."""
 
-    readiness: Readiness
+    readiness: BindingReadiness
     text: str = ""
 
 
-READY = Look(readiness=Readiness.READY)
+READY = Look(readiness=BindingReadiness.READY)
 
 
 def has_conditions(allocation: JsonView) -> bool:
@@ -62,7 +62,7 @@ def look(claim: JsonView, allocation: JsonView, now: Instant, timeout: int) -> L
                     f"device binding failed: claim={name}, "
                     f'reason={condition.reason}, message="{condition.message}"'
                 )
-                return Look(readiness=Readiness.FAILED, text=text)
+                return Look(readiness=BindingReadiness.FAILED, text=text)
         for kind in result.binding_conditions:
             condition = conditions.get(kind)
             if condition is None or condition.status != "True":
@@ -79,10 +79,12 @@ def _waiting(name: str, allocation: JsonView, now: Instant, timeout: int) -> Loo
     try:
         since = timestamps.parse(json_tree.text(allocation, "allocationTimestamp"))
     except TimestampError:
-        return Look(readiness=Readiness.WAITING)
+        return Look(readiness=BindingReadiness.WAITING)
     if since + timeout < now:
-        return Look(readiness=Readiness.TIMED_OUT, text=f"device binding timeout: claim={name}")
-    return Look(readiness=Readiness.WAITING)
+        return Look(
+            readiness=BindingReadiness.TIMED_OUT, text=f"device binding timeout: claim={name}"
+        )
+    return Look(readiness=BindingReadiness.WAITING)
 
 
 def _conditions_of(

@@ -29,7 +29,7 @@ class AllocationChange(msgspec.Struct, frozen=True, kw_only=True):
         return self.was_set and not self.is_set
 
 
-class DeviceMap:
+class DeviceIndex:
     """Folds slices and claims, and marks the nodes that they concern as changed."""
 
     def __init__(self, nodes: NodeIndex) -> None:
