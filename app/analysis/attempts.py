@@ -24,7 +24,7 @@ SCHEDULED, UNSCHEDULABLE, ERROR = "Scheduled", "Unschedulable", "Error"
 _OF_ENTRIES = {condition_types.POD_SCHEDULED: SCHEDULED, "PodUnschedulable": UNSCHEDULABLE}
 
 
-class NodeVerdict(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictCount(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict, and the number of nodes that gave it."""
 
     text: str
@@ -64,7 +64,7 @@ class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
     looked_at: int = 0
     feasible: int = 0
     plugins: tuple[str, ...] = ()
-    verdicts: tuple[NodeVerdict, ...] = ()
+    verdicts: tuple[VerdictCount, ...] = ()
     causes: tuple[str, ...] = ()
     victims: tuple[str, ...] = ()
     trigger: AttemptTrigger | None = None
@@ -103,10 +103,10 @@ def of_entries(entries: Sequence[Entry]) -> list[TriedPod]:
     return [_written(entry) for entry in entries if entry.kind in _OF_ENTRIES]
 
 
-def verdicts_of(message: str) -> tuple[NodeVerdict, ...]:
+def verdicts_of(message: str) -> tuple[VerdictCount, ...]:
     """The verdicts of the nodes in a condition's message; empty when it has no counts."""
     return tuple(
-        NodeVerdict(text=text, nodes=nodes) for text, nodes in scheduler_messages.reasons(message)
+        VerdictCount(text=text, nodes=nodes) for text, nodes in scheduler_messages.reasons(message)
     )
 
 
@@ -145,10 +145,10 @@ def _decided(event: Event, cause: Event | None) -> TriedPod:
     )
 
 
-def _verdicts(reasons: Mapping[str, Any]) -> tuple[NodeVerdict, ...]:
+def _verdicts(reasons: Mapping[str, Any]) -> tuple[VerdictCount, ...]:
     counted = [(text, nodes) for text, nodes in reasons.items() if isinstance(nodes, int)]
     return tuple(
-        NodeVerdict(text=text, nodes=nodes)
+        VerdictCount(text=text, nodes=nodes)
         for text, nodes in sorted(counted, key=lambda one: (-one[1], one[0]))
     )
 

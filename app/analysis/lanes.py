@@ -47,7 +47,7 @@ class LanesRequest:
         return self.namespace in ("", key.namespace) and self.name in key.name
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class LaneState(msgspec.Struct, frozen=True, kw_only=True):
     """A state of a lane; `end` is 0 and `ended` empty while it lasts.
 
     With a `count` above one, it stands for that many consecutive states, each of which is shorter
@@ -83,7 +83,7 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     depth: int
-    states: tuple[State, ...]
+    states: tuple[LaneState, ...]
     marks: tuple[Mark, ...]
     earlier: int = 0
 
@@ -357,7 +357,7 @@ def _parts(lasted: Sequence[Span], window: _Window, count_max: int) -> Iterator[
         yield part
 
 
-def _state(part: Sequence[Span], window: _Window) -> State:
+def _state(part: Sequence[Span], window: _Window) -> LaneState:
     first, last = part[0], part[-1]
     state, label = first.state, first.label
     if len(part) > 1:
@@ -365,7 +365,7 @@ def _state(part: Sequence[Span], window: _Window) -> State:
         for span in part:
             lengths[span.state] += window.length(span)
         state, label = SEVERAL, f"{len(part)} states, mostly {lengths.most_common(1)[0][0]}"
-    return State(
+    return LaneState(
         state=state,
         label=label,
         begin=first.begin[0],

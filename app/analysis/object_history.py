@@ -41,7 +41,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = ""
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
     """A field that a version changed: `old` or `new` is None if the field was absent then."""
 
     path: str
@@ -63,7 +63,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     actor: str
     agent: str
     cause: int
-    changes: tuple[Change, ...]
+    changes: tuple[FieldChange, ...]
     omitted: int = 0
 
 
@@ -207,7 +207,7 @@ def _version(
         agent=stamp.actor.agent,
         cause=stamp.cause,
         changes=tuple(
-            Change(path=path, old=before.get(path), new=now.get(path))
+            FieldChange(path=path, old=before.get(path), new=now.get(path))
             for path in paths[:CHANGES_MAX]
         ),
         omitted=max(0, len(paths) - CHANGES_MAX),

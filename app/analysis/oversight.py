@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.analysis.scan.scanning import Scan
-from app.analysis.scan.sightings import Sighting
+from app.analysis.scan.sightings import IncidentSighting
 from app.analysis.verify.compare import Compared, Difference
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
 from app.analysis.verify.parts import Deciders, Part, PartFound, PartVerifier
@@ -34,7 +34,7 @@ LAST = Revision(2**62)
 """A revision after all others."""
 
 
-class Judge(StrEnum):
+class JudgeName(StrEnum):
     """The judge that made a finding."""
 
     INVARIANT = "invariant"
@@ -51,7 +51,7 @@ class Observation:
     reported.
     """
 
-    judge: Judge
+    judge: JudgeName
     name: str
     kind: str
     revision: Revision
@@ -161,7 +161,7 @@ class Oversight:
         return self._found.decisions, self._found.effects, self._found.allocations
 
     def _new(
-        self, violations: Sequence[Violation], sightings: Sequence[Sighting]
+        self, violations: Sequence[Violation], sightings: Sequence[IncidentSighting]
     ) -> list[Observation]:
         new = [
             self._of_violation(each)
@@ -180,7 +180,7 @@ class Oversight:
 
     def _of_violation(self, violation: Violation) -> Observation:
         return Observation(
-            judge=Judge.INVARIANT,
+            judge=JudgeName.INVARIANT,
             name=violation.rule,
             kind=violation.kind.value,
             revision=violation.begin.revision,
@@ -190,9 +190,9 @@ class Oversight:
             is_failure=violation.kind.is_failure,
         )
 
-    def _of_sighting(self, sighting: Sighting) -> Observation:
+    def _of_sighting(self, sighting: IncidentSighting) -> Observation:
         return Observation(
-            judge=Judge.INCIDENT,
+            judge=JudgeName.INCIDENT,
             name=sighting.incident,
             kind=sighting.certainty.value,
             revision=sighting.revision,
@@ -203,7 +203,7 @@ class Oversight:
 
     def _of_difference(self, difference: Difference) -> Observation:
         return Observation(
-            judge=Judge.DECISION,
+            judge=JudgeName.DECISION,
             name=difference.subject,
             kind="different",
             revision=Revision(difference.revision),

@@ -40,7 +40,7 @@ _MOMENT = 1
 """The drawn duration of an instant in microseconds: arrows need slices at both ends."""
 
 
-class Trace(msgspec.Struct, frozen=True, kw_only=True):
+class ViewerTrace(msgspec.Struct, frozen=True, kw_only=True):
     """The trace: `traceEvents` sorted by time, names of tracks first.
 
     `otherData` has the history, revisions and times, and the number of entries left out beyond the
@@ -66,7 +66,7 @@ def of(
     now: Instant,
     visible: Callable[[Entry], bool],
     bounds: TraceBounds = TraceBounds(),
-) -> Trace:
+) -> ViewerTrace:
     """The trace up to a revision at the instant `now`, without entries that are not `visible`."""
     shown = [entry for entry in chronicle.entries[: chronicle.until(until)] if visible(entry)]
     entries = shown[-bounds.entries_max :]
@@ -85,7 +85,7 @@ def of(
     tracks.add_states(kept)
     tracks.add_entries(entries)
     tracks.add_counters(states)
-    return Trace(
+    return ViewerTrace(
         traceEvents=tuple(tracks.sorted()),
         otherData={
             "history": history,

@@ -9,13 +9,13 @@ from time import perf_counter
 
 from app.api.access import authorization, reviews
 from app.api.access.authorization import Authorization, Authorizer, Gate
-from app.api.access.reviews import Reviewing
+from app.api.access.reviews import ReviewParts
 from app.api.identity.authentication import Authenticator, Credentials, Identity
 from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import discovery, paths, status
 from app.api.kubernetes.lists import ListBounds, Lists
 from app.api.kubernetes.objects import Objects
-from app.api.kubernetes.paths import Place
+from app.api.kubernetes.paths import RequestedTimeline
 from app.api.kubernetes.representations import Representations, encode
 from app.api.kubernetes.timelines import Timeline, open_timeline
 from app.api.kubernetes.version import version_document
@@ -27,8 +27,8 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import (
     TEXT,
     ClientGone,
+    HttpRequest,
     Receive,
-    Request,
     Response,
     Scope,
     Send,
@@ -77,7 +77,7 @@ class Application:
         self._authorizer = Authorizer(authorization)
         tokens = ServiceTokens(key=credentials.token_key)
         self._gate = Gate(histories, authenticator, self._authorizer, tokens, default_history)
-        self._reviewing = Reviewing(
+        self._reviewing = ReviewParts(
             authenticator=authenticator, authorizer=self._authorizer, tokens=tokens, limits=limits
         )
         self._default = default_history
@@ -108,7 +108,7 @@ class Application:
         if scope["type"] != "http":
             await _refuse_websocket(receive, send)
             return
-        request = Request(scope, receive)
+        request = HttpRequest(scope, receive)
         started = perf_counter()
         try:
             answer = await self._answer(request)
@@ -130,7 +130,7 @@ class Application:
         self._meter.answered(request, answer.status, perf_counter() - started)
         await send_answer(answer, request, send, compress_from=self._limits.compress_from_bytes)
 
-    async def _answer(self, request: Request) -> Response | Stream:
+    async def _answer(self, request: HttpRequest) -> Response | Stream:
         path = request.path
         paths.check(path)
         if path in _HEALTH or path.startswith(("/livez/", "/readyz/")):
@@ -150,7 +150,7 @@ class Application:
         return await self._kubernetes(request, place, identity)
 
     async def _kubernetes(
-        self, request: Request, place: Place, identity: Identity
+        self, request: HttpRequest, place: RequestedTimeline, identity: Identity
     ) -> Response | Stream:
         timeline = await open_timeline(self._histories, place)
         resource = paths.parse_resource(place.path)
@@ -170,7 +170,9 @@ class Application:
             return await self._objects.answer(request, timeline, resource, identity, rights)
         return self._document(request, place, timeline)
 
-    def _document(self, request: Request, place: Place, timeline: Timeline) -> Response:
+    def _document(
+        self, request: HttpRequest, place: RequestedTimeline, timeline: Timeline
+    ) -> Response:
         """The discovery document, OpenAPI document or version at a path."""
         profile = timeline.views.profile
         customs = tuple(definitions.all_kinds(timeline.views.objects))
@@ -256,7 +258,7 @@ _PATHS = [
 ]
 
 
-def _refused(request: Request, answer: Response, problem: Exception) -> Response:
+def _refused(request: HttpRequest, answer: Response, problem: Exception) -> Response:
     """The response to a request that failed: a page for a page, unless the client
     accepts JSON first."""
     wants_json = request.header(b"accept").startswith("application/json")

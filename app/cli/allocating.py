@@ -13,7 +13,7 @@ import typer
 
 from app.cli import console, exit_codes
 from app.cli.arguments import moments
-from app.cli.console import Output, Progress
+from app.cli.console import Output, ProgressBar
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
@@ -352,7 +352,7 @@ def _each_line(
     source: Path, target: Path | None, answer: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
     """Answer each JSON line. Raises InputError with line, column and cause for a bad line."""
-    with _reading(source) as lines, _writing(target) as out, Progress(source.name) as progress:
+    with _reading(source) as lines, _writing(target) as out, ProgressBar(source.name) as progress:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue

@@ -311,7 +311,7 @@ def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
         raise problem from problem.__cause__
 
 
-class Progress:
+class ProgressBar:
     """A progress bar on standard error; silent if that is not a terminal."""
 
     def __init__(self, label: str, total: int | None = None) -> None:
@@ -321,12 +321,12 @@ class Progress:
         self._bar: Any = None
         self._task: Any = None
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "ProgressBar":
         if sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import Progress as Bar
+            from rich.progress import Progress
 
-            self._bar = Bar(console=Console(stderr=True), transient=True)
+            self._bar = Progress(console=Console(stderr=True), transient=True)
             self._bar.start()
             self._task = self._bar.add_task(self._label, total=self._total)
         return self

@@ -12,14 +12,14 @@ from app.cli.arguments import moments
 from app.cli.connecting import reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
-from app.cli.console import Output, OutputOption, Progress
+from app.cli.console import Output, OutputOption, ProgressBar
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
 
 
-class By(StrEnum):
+class AspectName(StrEnum):
     """The subject of a comparison."""
 
     DECISIONS = "decisions"
@@ -37,7 +37,7 @@ AgainOption = Annotated[
 ]
 
 ByOption = Annotated[
-    By,
+    AspectName,
     typer.Option(
         help="decisions: each pod, with causes; outcomes: the node of each pod at the end; "
         "objects: the objects at the end."
@@ -65,7 +65,7 @@ def diff(
         str,
         moments.option(help="Compare up to this moment; default: the earlier end."),
     ] = "",
-    by: ByOption = By.DECISIONS,
+    by: ByOption = AspectName.DECISIONS,
     within: Annotated[
         float,
         typer.Option(
@@ -115,7 +115,11 @@ def diff(
 
 
 def _compared(
-    source: AnswerSource, sides: tuple[str, str, str], how: tuple[By, float], *, as_page: bool
+    source: AnswerSource,
+    sides: tuple[str, str, str],
+    how: tuple[AspectName, float],
+    *,
+    as_page: bool,
 ) -> JsonObject:
     """The comparison of two histories, from a server or from this process."""
     from app.bootstrap.asking.queries import ServedQuery
@@ -132,11 +136,11 @@ def _compared(
 
         async def work() -> JsonObject:
             async with stores.open_store(source.settings) as store:
-                chosen = diffing.By(by.value)
+                chosen = diffing.ComparisonAspect(by.value)
                 report = await differences.diff(store, source.settings, a, b, at, chosen, within)
                 return differences.shown(report, as_page=as_page)
 
-        with Progress("comparing"):
+        with ProgressBar("comparing"):
             return console.run(work)
 
     name, _, moment = a.partition("@")
@@ -164,7 +168,7 @@ def _decoded(answer: bytes) -> JsonObject:
 def _again(
     data: Path | None,
     side: tuple[str, str],
-    how: tuple[By, float],
+    how: tuple[AspectName, float],
     changes: dict[str, Any],
     *,
     as_page: bool,
@@ -186,12 +190,12 @@ def _again(
                 settings,
                 a,
                 at,
-                diffing.By(by.value),
+                diffing.ComparisonAspect(by.value),
                 within,
                 changes["profile"],
                 progress=progress.tell,
             )
             return differences.shown(report, as_page=as_page)
 
-    with Progress("deciding again") as progress:
+    with ProgressBar("deciding again") as progress:
         return console.run(run)

@@ -9,7 +9,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments, objects
-from app.cli.console import Output, OutputOption, Progress
+from app.cli.console import Output, OutputOption, ProgressBar
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.bootstrap import managing
 
 
-class Inputs(StrEnum):
+class InputTreatment(StrEnum):
     """The treatment of the recorded inputs after the moment."""
 
     NONE = "none"
@@ -48,7 +48,7 @@ PatchOption = Annotated[
 ]
 
 InputsOption = Annotated[
-    Inputs,
+    InputTreatment,
     typer.Option(
         help="none (default): a live cluster from that moment on; recorded: the later writes of "
         "users, drivers and kubelets are applied to the changed objects, under virtual time."
@@ -89,7 +89,7 @@ def fork(
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Namespace of the objects to delete and patch.")
     ] = "",
-    inputs: InputsOption = Inputs.NONE,
+    inputs: InputsOption = InputTreatment.NONE,
     until: UntilOption = "",
     at: moments.AtOption = "",
     data: DataOption = None,
@@ -114,12 +114,12 @@ def fork(
     switches = managing.read_switches(profile, gate or [], quirk or [])
     name, moment = moments.split(source, at)
 
-    if until and inputs is Inputs.NONE:
+    if until and inputs is InputTreatment.NONE:
         raise InputError(
             "--until applies to recorded inputs, and the fork has none",
             cure="add --inputs recorded",
         )
-    is_recorded = inputs is Inputs.RECORDED
+    is_recorded = inputs is InputTreatment.RECORDED
     if is_recorded:
         garbage_collection.expect_large_heap()
 
@@ -137,7 +137,7 @@ def fork(
                 progress=progress.tell,
             )
 
-    with Progress("deciding again") as progress:
+    with ProgressBar("deciding again") as progress:
         made = console.run(run)
     _say(history, name, made, output)
 

@@ -8,7 +8,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments
-from app.cli.console import Output, OutputOption, Progress
+from app.cli.console import Output, OutputOption, ProgressBar
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
 from app.domain.values import counts, timestamps
@@ -84,7 +84,7 @@ def import_history(
 
     async def run() -> recordings.Imported:
         async with stores.open_store(settings, make=True) as store:
-            with Progress(f"importing {history}") as progress:
+            with ProgressBar(f"importing {history}") as progress:
                 return await recordings.import_history(
                     store, settings, wanted, history, progress.to
                 )

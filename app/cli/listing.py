@@ -23,7 +23,7 @@ from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonView
 
 if TYPE_CHECKING:  # heavy: not needed for answers of a server
-    from app.bootstrap.asking.servers import Server
+    from app.bootstrap.asking.servers import AskedServer
 
 
 _PAGE = 5_000
@@ -71,7 +71,7 @@ def histories(
         console.table(tuple(titles), [tuple(row[title] for title in titles) for row in rows])
 
 
-def _rows_of_server(server: "Server") -> list[dict[str, object]]:
+def _rows_of_server(server: "AskedServer") -> list[dict[str, object]]:
     """The rows of a server's histories."""
     return [
         {

@@ -7,7 +7,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments
-from app.cli.console import Progress
+from app.cli.console import ProgressBar
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
 from app.domain.values import counts
@@ -84,7 +84,7 @@ def copy(
 
     async def run() -> int:
         async with stores.open_store(settings) as store:
-            with Progress(f"copying {name}") as progress:
+            with ProgressBar(f"copying {name}") as progress:
                 return await managing.copy(store, name, new_name, to, progress.to)
 
     events = console.run(run)

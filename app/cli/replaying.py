@@ -11,7 +11,7 @@ import typer
 from app.cli import console, exit_codes
 from app.cli.arguments import moments
 from app.cli.connecting import sources as inputs
-from app.cli.console import Output, OutputOption, Progress
+from app.cli.console import Output, OutputOption, ProgressBar
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
@@ -40,7 +40,7 @@ class Mode(StrEnum):
     DECIDE = "decide"
 
 
-class Pace(StrEnum):
+class PaceName(StrEnum):
     """The times at which controllers act in a decide replay."""
 
     RECORDED = "recorded"
@@ -62,7 +62,7 @@ ModeOption = Annotated[
 ]
 
 PaceOption = Annotated[
-    Pace | None,
+    PaceName | None,
     typer.Option(
         help="With decide, the times at which controllers act. recorded (default): the times of "
         "the recording; virtual: as soon as there is work, and bindings take no time."
@@ -170,7 +170,7 @@ def replay(
     trusted = heads.trusted(settings, head_key or ())
     second = _second_opinion() if second_opinion else None
 
-    with Progress("replaying") as progress:
+    with ProgressBar("replaying") as progress:
 
         def tell(_doing: str, revision: int, until: int) -> None:
             progress.to(revision, until)
@@ -233,7 +233,7 @@ def _check_is_verify(mode: Mode, options: Mapping[str, object]) -> None:
             )
 
 
-def _pace(pace: Pace | None, mode: Mode) -> str:
+def _pace(pace: PaceName | None, mode: Mode) -> str:
     """The pace of a decide replay. Raises InputError for a pace in another mode."""
     if pace is not None and mode is not Mode.DECIDE:
         raise InputError(
@@ -241,7 +241,7 @@ def _pace(pace: Pace | None, mode: Mode) -> str:
             place="--pace",
             cure="add --mode decide",
         )
-    return (pace or Pace.RECORDED).value
+    return (pace or PaceName.RECORDED).value
 
 
 def _print(mode: Mode, report: Any, output: Output) -> None:

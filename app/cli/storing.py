@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console, exit_codes, managing
-from app.cli.console import Output, OutputOption, Progress
+from app.cli.console import Output, OutputOption, ProgressBar
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 
@@ -68,7 +68,7 @@ def rebuild(
 
     async def run() -> list[dict[str, object]]:
         async with stores.open_store(settings) as store:
-            with Progress(f"folding {history}") as progress:
+            with ProgressBar(f"folding {history}") as progress:
                 return await recordings.rebuild(store, settings, history, progress.to)
 
     rows = console.run(run)

@@ -31,7 +31,7 @@ _PAGE = 5_000
 ResultT = TypeVar("ResultT")
 
 
-class By(StrEnum):
+class ComparisonAspect(StrEnum):
     """The aspect that is compared."""
 
     DECISIONS = "decisions"
@@ -46,7 +46,7 @@ class Comparison:
     `schemas` define which spellings of a value mean the same.
     """
 
-    by: By
+    by: ComparisonAspect
     schemas: Schemas
     bounds: DiffBounds = DiffBounds()
     events_max: int = 500_000
@@ -65,7 +65,7 @@ async def compare_histories(
 ) -> DiffReport | EndReport:
     """The differences of two histories. Raises InputError, RevisionTooLarge."""
     are_recordings = a.history.is_recorded and b.history.is_recorded
-    is_timed = comparison.by is By.DECISIONS or are_recordings
+    is_timed = comparison.by is ComparisonAspect.DECISIONS or are_recordings
     left, right = await read_sides(log, a, b, events_max=comparison.events_max, together=is_timed)
     if are_recordings and not left.common:
         left = await _beyond(log, a, left, comparison.events_max)
@@ -119,7 +119,7 @@ async def compare_again(
     """The differences when a history is decided again, with the settings of `decided_as`."""
     left = side_of(history, again.recorded, history.name)
     events = again.events
-    if comparison.by is By.DECISIONS:
+    if comparison.by is ComparisonAspect.DECISIONS:
         # Work in progress at the end of the history continues here, and is no difference.
         until = left.until + comparison.bounds.within
         events = [event for event in events if event.stamp.time <= until]
@@ -141,11 +141,11 @@ async def compare_again(
 async def _compared(a: Side, b: Side, comparison: Comparison) -> DiffReport | EndReport:
     bounds = comparison.bounds
     match comparison.by:
-        case By.OUTCOMES:
+        case ComparisonAspect.OUTCOMES:
             return await drive(outcomes.pods(a, b, bounds))
-        case By.OBJECTS:
+        case ComparisonAspect.OBJECTS:
             return await drive(outcomes.objects(a, b, comparison.schemas, bounds))
-        case By.DECISIONS:
+        case ComparisonAspect.DECISIONS:
             return await drive(compare.compare(a, b, bounds))
 
 

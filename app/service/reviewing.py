@@ -44,7 +44,7 @@ Reviewable = CreateObject | UpdateObject | PatchObject | DeleteObject | BindPod
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Reviewing:
+class WebhookReviewer:
     """Calls the webhooks of one history. `objects` returns its present objects."""
 
     caller: WebhookCaller
@@ -111,7 +111,7 @@ class Reviewing:
 class _Asking:
     """One attempt to have a request reviewed."""
 
-    def __init__(self, setting: Reviewing) -> None:
+    def __init__(self, setting: WebhookReviewer) -> None:
         self._setting = setting
         self._write: tuple[Reviewable, Stamp] | None = None
         self._objects = setting.objects()

@@ -38,7 +38,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.ports import EventLog, RuntimePorts, WebhookCaller
 from app.service import snapshots
 from app.service.cluster_clock import ClusterClock
-from app.service.reviewing import Reviewing
+from app.service.reviewing import WebhookReviewer
 from app.service.watches import Subscription, Watches
 from app.service.writing import GroupWriter, WriteOutcome, WriterBounds, WriteRequest
 from app.signals import Signal
@@ -235,8 +235,8 @@ class HistoryRuntime:
             return warnings
         return (*warnings, *await self._reviewing.ask(attributes))
 
-    def _reviewing_by(self, caller: WebhookCaller) -> Reviewing:
-        return Reviewing(
+    def _reviewing_by(self, caller: WebhookCaller) -> WebhookReviewer:
+        return WebhookReviewer(
             caller=caller,
             rules=self.rules,
             objects=lambda: StagedObjects(self.views.objects, self.rules.secrets),

@@ -93,13 +93,13 @@ def test_progress_is_told_while_a_history_is_decided_again(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[tuple[int, int | None]] = []
-    plain = console.Progress.to
+    plain = console.ProgressBar.to
 
-    def noted(self: console.Progress, done: int, total: int | None = None) -> None:
+    def noted(self: console.ProgressBar, done: int, total: int | None = None) -> None:
         told.append((done, total))
         plain(self, done, total)
 
-    monkeypatch.setattr(console.Progress, "to", noted)
+    monkeypatch.setattr(console.ProgressBar, "to", noted)
     code, _, error = redra("diff", "prod", "--again", data=data)
     assert code in (0, 1), error
     assert told

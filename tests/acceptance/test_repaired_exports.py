@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from app.adapters.history.formats.bundle import BundleWriter
-from app.analysis.incidents.incident import Variant
+from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import exhibits, playing
 from app.bootstrap.handover import stories
 from app.bootstrap.stores import memory_store
@@ -21,7 +21,7 @@ from tests.command_line import redra
 pytestmark = pytest.mark.slow
 
 
-def bundle(incident: str, variant: Variant, path: Path) -> Path:
+def bundle(incident: str, variant: IncidentVariant, path: Path) -> Path:
     """The history of an incident as a file."""
     exhibit = exhibits.read(incident).incident
     events = playing.play(exhibit, variant).events
@@ -63,7 +63,7 @@ def test_test_of_a_repair_fails_under_the_release_of_the_defect(name: str, tmp_p
     incident = exhibits.read(name).incident
     assert incident.repaired is not None
     fixed = incident.repaired.profile
-    source = bundle(name, Variant.BROKEN, tmp_path / f"{name}.zip")
+    source = bundle(name, IncidentVariant.BROKEN, tmp_path / f"{name}.zip")
     recorded, repaired = tmp_path / "test_recorded.py", tmp_path / "test_repaired.py"
     assert redra("export", source, "--as", "pytest", "-o", recorded)[0] == 0
     code, out, error = redra(
@@ -96,7 +96,7 @@ def test_test_of_a_repair_fails_under_the_release_of_the_defect(name: str, tmp_p
 def test_defect_that_no_release_repairs_is_repaired_by_its_switch(
     name: str, number: str, asserted: str, tmp_path: Path
 ) -> None:
-    source = bundle(name, Variant.BROKEN, tmp_path / f"{name}.zip")
+    source = bundle(name, IncidentVariant.BROKEN, tmp_path / f"{name}.zip")
     file = tmp_path / "test_repaired.py"
     code, _, error = redra("export", source, "--as", "pytest", "--expect", "repaired", "-o", file)
     assert code == 0, error
@@ -129,7 +129,7 @@ def run_by_pytest(file: Path, marker: str = "") -> int:
 
 @pytest.mark.parametrize("name", ["admin-access-takes-the-device", "counters-stay-booked"])
 def test_marker_that_the_head_names_makes_the_test_pass(name: str, tmp_path: Path) -> None:
-    source = bundle(name, Variant.BROKEN, tmp_path / f"{name}.zip")
+    source = bundle(name, IncidentVariant.BROKEN, tmp_path / f"{name}.zip")
     file = tmp_path / "test_repaired.py"
     words = ("--as", "pytest", "--expect", "repaired", "-o", file)
     assert redra("export", source, *words)[0] == 0
@@ -145,7 +145,7 @@ def test_marker_that_the_head_names_makes_the_test_pass(name: str, tmp_path: Pat
 )
 def test_switches_of_a_marker_may_be_written_as_people_do(switches: str, tmp_path: Path) -> None:
     name = "admin-access-takes-the-device"
-    source = bundle(name, Variant.BROKEN, tmp_path / f"{name}.zip")
+    source = bundle(name, IncidentVariant.BROKEN, tmp_path / f"{name}.zip")
     file = tmp_path / "test_repaired.py"
     words = ("--as", "pytest", "--expect", "repaired", "-o", file)
     assert redra("export", source, *words)[0] == 0
@@ -153,7 +153,7 @@ def test_switches_of_a_marker_may_be_written_as_people_do(switches: str, tmp_pat
 
 
 def test_history_without_a_known_defect_has_no_test_of_a_repair(tmp_path: Path) -> None:
-    source = bundle("counters-stay-booked", Variant.REPAIRED, tmp_path / "sound.zip")
+    source = bundle("counters-stay-booked", IncidentVariant.REPAIRED, tmp_path / "sound.zip")
     file = tmp_path / "test_sound.py"
     code, out, error = redra("export", source, "--as", "pytest", "--expect", "repaired", "-o", file)
     assert (code, out, file.exists()) == (2, "", False)
@@ -169,7 +169,7 @@ def test_history_without_a_known_defect_has_no_test_of_a_repair(tmp_path: Path) 
     ],
 )
 def test_repair_is_asked_for_tests_alone(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    source = bundle("counters-stay-booked", Variant.BROKEN, tmp_path / "small.zip")
+    source = bundle("counters-stay-booked", IncidentVariant.BROKEN, tmp_path / "small.zip")
     code, _, error = redra("export", source, *words, "--expect", "repaired", "-o", tmp_path / "out")
     assert code == 2
     assert said in error

@@ -3,29 +3,32 @@
 import pytest
 
 from app.api.kubernetes import negotiation
-from app.api.kubernetes.negotiation import Encoding, Form, Shape
+from app.api.kubernetes.negotiation import Encoding, NegotiatedForm, Shape
 from app.domain.errors import NotAcceptable
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 ROWS = [
-    ("", Form()),
-    ("*/*", Form()),
-    ("application/json, */*", Form()),
-    ("application/json, */*;q=0.8", Form()),
-    ("application/vnd.kubernetes.protobuf,application/json", Form()),
-    (f"{TABLE},application/json", Form(shape=Shape.TABLE)),
-    (f"application/json;as=Other;g=x;v=v1,{TABLE}", Form(shape=Shape.TABLE)),
+    ("", NegotiatedForm()),
+    ("*/*", NegotiatedForm()),
+    ("application/json, */*", NegotiatedForm()),
+    ("application/json, */*;q=0.8", NegotiatedForm()),
+    ("application/vnd.kubernetes.protobuf,application/json", NegotiatedForm()),
+    (f"{TABLE},application/json", NegotiatedForm(shape=Shape.TABLE)),
+    (f"application/json;as=Other;g=x;v=v1,{TABLE}", NegotiatedForm(shape=Shape.TABLE)),
     (
         "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
-        Form(shape=Shape.TABLE, version="v1beta1"),
+        NegotiatedForm(shape=Shape.TABLE, version="v1beta1"),
     ),
-    (PARTIAL, Form(shape=Shape.METADATA, of="object")),
-    (PARTIAL.replace("Metadata;", "MetadataList;"), Form(shape=Shape.METADATA, of="list")),
-    ("application/yaml", Form(encoding=Encoding.YAML)),
-    ("application/json;q=0, application/yaml", Form(encoding=Encoding.YAML)),
-    ("application/json;stream=watch", Form()),
+    (PARTIAL, NegotiatedForm(shape=Shape.METADATA, of="object")),
+    (
+        PARTIAL.replace("Metadata;", "MetadataList;"),
+        NegotiatedForm(shape=Shape.METADATA, of="list"),
+    ),
+    ("application/yaml", NegotiatedForm(encoding=Encoding.YAML)),
+    ("application/json;q=0, application/yaml", NegotiatedForm(encoding=Encoding.YAML)),
+    ("application/json;stream=watch", NegotiatedForm()),
 ]
 
 

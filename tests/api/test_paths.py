@@ -3,7 +3,7 @@
 import pytest
 
 from app.api.kubernetes import paths
-from app.api.kubernetes.paths import Place, ResourcePath
+from app.api.kubernetes.paths import RequestedTimeline, ResourcePath
 
 RESOURCES = [
     ("/api/v1", ResourcePath(group="", version="v1")),
@@ -46,19 +46,22 @@ def test_resource_paths(path, found):
 
 
 PLACES = [
-    ("/api/v1", Place(history="default", moment="", prefix="", path="/api/v1")),
-    ("/h/night/api", Place(history="night", moment="", prefix="/h/night", path="/api")),
-    ("/h/night@42/api", Place(history="night", moment="42", prefix="/h/night@42", path="/api")),
+    ("/api/v1", RequestedTimeline(history="default", moment="", prefix="", path="/api/v1")),
+    ("/h/night/api", RequestedTimeline(history="night", moment="", prefix="/h/night", path="/api")),
+    (
+        "/h/night@42/api",
+        RequestedTimeline(history="night", moment="42", prefix="/h/night@42", path="/api"),
+    ),
     (
         "/h/n@2026-01-02T03:04:05Z/api",
-        Place(
+        RequestedTimeline(
             history="n",
             moment="2026-01-02T03:04:05Z",
             prefix="/h/n@2026-01-02T03:04:05Z",
             path="/api",
         ),
     ),
-    ("/h/night", Place(history="night", moment="", prefix="/h/night", path="/")),
+    ("/h/night", RequestedTimeline(history="night", moment="", prefix="/h/night", path="/")),
     ("/h//api", None),
     ("/h/night@/api", None),
 ]

@@ -1,7 +1,7 @@
 """The gauge of running watches."""
 
 from app.adapters.telemetry import Telemetry
-from app.api.server.messages import Request, RequestLabels
+from app.api.server.messages import HttpRequest, RequestLabels
 from app.api.server.metrics import RequestMeter
 
 NAME = "apiserver_longrunning_requests"
@@ -12,7 +12,9 @@ async def nothing():
 
 
 def watch_of(resource):
-    request = Request({"method": "GET", "path": "/", "headers": [], "query_string": b""}, nothing)
+    request = HttpRequest(
+        {"method": "GET", "path": "/", "headers": [], "query_string": b""}, nothing
+    )
     request.subject = RequestLabels(history="h", verb="WATCH", version="v1", resource=resource)
     return request
 

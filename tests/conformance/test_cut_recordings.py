@@ -19,7 +19,7 @@ from app.bootstrap.rules import rules_of
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.values.timestamps import SECOND, Instant
 from app.service import diffing
-from app.service.diffing import By, Comparison, Ending
+from app.service.diffing import Comparison, ComparisonAspect, Ending
 from tests.conformance.recordings import WAYS, import_paths
 from tests.shared_data import shared_path
 
@@ -50,7 +50,7 @@ async def stored(log: MemoryLog, name: str, events: Sequence[Event]) -> HistoryI
 
 
 async def compared(
-    a: Sequence[Event], b: Sequence[Event], by: By, within: int = SECOND
+    a: Sequence[Event], b: Sequence[Event], by: ComparisonAspect, within: int = SECOND
 ) -> DiffReport | EndReport:
     log = MemoryLog(MemoryStore())
     left, right = await stored(log, "whole", a), await stored(log, "other", b)
@@ -73,18 +73,18 @@ def cuts(events: Sequence[Event], seed: str) -> list[int]:
     return sorted({*drawn.sample(places, CUTS), *drawn.sample(close, CUTS)})
 
 
-def later_subjects(events: Sequence[Event], by: By) -> set[str]:
+def later_subjects(events: Sequence[Event], by: ComparisonAspect) -> set[str]:
     """What the events that were cut off are about."""
     keys = {event.key for event in events if event.is_about_object}
-    if by is By.OBJECTS:
+    if by is ComparisonAspect.OBJECTS:
         return {str(key) for key in keys if key.resource != "events"}
     return {str(key) for key in keys if (key.group, key.resource) == ("", "pods")}
 
 
-@pytest.mark.parametrize("by", list(By))
+@pytest.mark.parametrize("by", list(ComparisonAspect))
 @pytest.mark.parametrize("name", NAMES)
 async def test_cut_recording_differs_by_nothing_but_what_comes_after_its_end(
-    name: str, by: By
+    name: str, by: ComparisonAspect
 ) -> None:
     events = await events_of(name, "audit")
     for kept in cuts(events, name):
@@ -104,8 +104,10 @@ async def test_cut_recording_differs_by_nothing_but_what_comes_after_its_end(
                 assert report.changes == (), f"cut at {kept}: {report.changes[0].text}"
 
 
-@pytest.mark.parametrize("by", list(By))
-async def test_what_is_left_out_before_the_cut_is_a_difference_all_the_same(by: By) -> None:
+@pytest.mark.parametrize("by", list(ComparisonAspect))
+async def test_what_is_left_out_before_the_cut_is_a_difference_all_the_same(
+    by: ComparisonAspect,
+) -> None:
     events = await events_of("e-taints", "audit")
     kept = len(events) * 2 // 3
     pods = [
@@ -134,13 +136,13 @@ async def test_cut_watch_streams_are_the_same_as_the_whole_log(name: str) -> Non
     whole, watched = await events_of(name, "audit"), await events_of(name, "watch")
     for kept in cuts(watched, name)[::2]:
         for sides in ((whole, watched[:kept]), (watched[:kept], whole)):
-            report = await compared(*sides, By.DECISIONS, within=2 * SECOND)
+            report = await compared(*sides, ComparisonAspect.DECISIONS, within=2 * SECOND)
             assert report.is_same, f"cut at {kept}: {report.to_json()['differences'][:2]}"
 
 
 async def test_what_comes_after_the_end_is_one_line() -> None:
     events = await events_of("a-quickstart", "audit")
-    report = await compared(events, events[:143], By.OUTCOMES)
+    report = await compared(events, events[:143], ComparisonAspect.OUTCOMES)
     lines = [line for line in text.end_page(report) if "after the end of B" in line]
     assert len(lines) == 1
     assert f"A has {len(events) - 143} more events" in lines[0]

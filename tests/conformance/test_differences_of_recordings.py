@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from app.analysis.diff import outcomes, text
-from app.analysis.diff.classes import Aspect, Class
+from app.analysis.diff.classes import Class, PodAspect
 from app.analysis.diff.compare import compare
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side
@@ -21,7 +21,7 @@ from app.domain.log import EventType
 from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.timestamps import SECOND, Instant
 from app.service import diffing
-from app.service.diffing import By
+from app.service.diffing import ComparisonAspect
 from app.service.replays.reconciling import ReplayTimeline
 from app.settings import Settings
 from tests.conformance.recordings import RECORDINGS, WAYS, import_paths
@@ -131,7 +131,13 @@ async def again(
 ) -> DiffReport:
     async def work(store: Store, settings: Settings, history: str, *_: object) -> DiffReport:
         report = await differences.diff_again(
-            store, replace(settings, **bounds), history, "", By.DECISIONS, 1.0, profile
+            store,
+            replace(settings, **bounds),
+            history,
+            "",
+            ComparisonAspect.DECISIONS,
+            1.0,
+            profile,
         )
         assert isinstance(report, DiffReport)
         return report
@@ -185,7 +191,7 @@ async def test_next_release_makes_none_of_the_seven_placements_against_rules() -
     fared = {
         each.pair.name: each
         for each in report.differences
-        if each.parted.aspect is not Aspect.MESSAGES
+        if each.parted.aspect is not PodAspect.MESSAGES
     }
     assert forbidden <= fared.keys()
     assert {each.root.name for each in report.differences} == {"settings"}

@@ -21,7 +21,7 @@ from app.domain.errors import InputError
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.ports import EventLog, RuntimePorts
 from app.service import diffing, importing
-from app.service.diffing import By, Comparison
+from app.service.diffing import Comparison, ComparisonAspect
 from app.service.forking import Forker, ForkRequest, ForkSwitches
 from app.service.importing import ImportOptions
 from app.service.replays.replaying import silent
@@ -77,7 +77,7 @@ class Recording:
         last = Revision(until or (await self.log.head(self.info.id)).revision)
         wanted = ForkRequest(switches=switches, edits=edits, until=last)
         made = await forker.fork(self.info, f"fork-{at}-{until}", str(at), wanted, ME)
-        comparison = Comparison(by=By.DECISIONS, schemas=rules_of(self.info).schemas)
+        comparison = Comparison(by=ComparisonAspect.DECISIONS, schemas=rules_of(self.info).schemas)
         report = await diffing.report_of_fork(self.log, self.info, made, comparison)
         assert report is not None
         return made.info, report

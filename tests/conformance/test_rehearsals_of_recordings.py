@@ -16,7 +16,7 @@ from app.bootstrap.answers import differences as answers
 from app.bootstrap.answers import rehearsals
 from app.bootstrap.stores import Store
 from app.domain.log import Revision
-from app.service.diffing import By
+from app.service.diffing import ComparisonAspect
 from app.service.replays.deciding.replay import Pacing
 from app.settings import Settings
 from tests import draws
@@ -134,7 +134,7 @@ async def test_texts_of_the_next_release_are_put_to_what_changes_them() -> None:
 
 async def decided_again(name: str, profile: str, pace: Pacing) -> DiffReport:
     async def work(store: Store, settings: Settings, history: str, *_: object) -> DiffReport:
-        by = By.DECISIONS
+        by = ComparisonAspect.DECISIONS
         report = await answers.diff_again(store, settings, history, "", by, 1.0, None, pace)
         assert isinstance(report, DiffReport)
         return report

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from app.adapters.history.writers import AuditWriter
-from app.analysis.incidents.incident import Incident, Step, Variant
+from app.analysis.incidents.incident import Incident, IncidentStep, IncidentVariant
 from app.analysis.scan import attempts
 from app.analysis.scan.scanning import LOOKED_FOR
 from app.analysis.scan.sightings import Certainty, ScanReport
@@ -46,7 +46,7 @@ SEEN_REPAIRED = {"pool-disappears-while-it-changes": {"all-mode-while-a-pool-cha
 """Incidents whose repair is that the scheduler says what it did not say."""
 
 
-def setup(devices: int) -> Step:
+def setup(devices: int) -> IncidentStep:
     """A node of another kind with devices of another driver."""
     capacity = {"cpu": "32", "memory": "64Gi", "pods": "110"}
     node = {
@@ -72,12 +72,12 @@ def setup(devices: int) -> Step:
             "devices": [{"name": f"d-{number}"} for number in range(devices)],
         },
     }
-    return Step(apply=[node, device_class, published])
+    return IncidentStep(apply=[node, device_class, published])
 
 
-def life(rng: random.Random, names: str) -> list[Step]:
+def life(rng: random.Random, names: str) -> list[IncidentStep]:
     """Pods with claims of their own that come and go, more of them than there are devices."""
-    steps: list[Step] = []
+    steps: list[IncidentStep] = []
     alive: list[str] = []
     for number in range(rng.randint(4, 9)):
         name = f"{names}-{number}"
@@ -99,13 +99,13 @@ def life(rng: random.Random, names: str) -> list[Step]:
                 "resourceClaims": [{"name": "c", "resourceClaimName": name}],
             },
         }
-        steps.append(Step(apply=[claim, pod]))
+        steps.append(IncidentStep(apply=[claim, pod]))
         alive.append(name)
         if rng.random() < 0.4:
-            steps.append(Step(wait=rng.randint(1, 40)))
+            steps.append(IncidentStep(wait=rng.randint(1, 40)))
         if rng.random() < 0.4:
             gone = alive.pop(rng.randrange(len(alive)))
-            steps.append(Step(delete=f"pod/{gone}"))
+            steps.append(IncidentStep(delete=f"pod/{gone}"))
     return steps
 
 
@@ -121,7 +121,7 @@ def planted(incident: Incident, seed: int) -> Incident:
     return msgspec.structs.replace(incident, steps=steps)
 
 
-async def stored(incident: Incident, variant: Variant) -> stores.Store:
+async def stored(incident: Incident, variant: IncidentVariant) -> stores.Store:
     """A store with the played history."""
     events = playing.play(incident, variant).events
     store = stores.memory_store()
@@ -135,7 +135,7 @@ async def stored(incident: Incident, variant: Variant) -> stores.Store:
     return store
 
 
-def scanned(incident: Incident, variant: Variant) -> dict[str, Certainty]:
+def scanned(incident: Incident, variant: IncidentVariant) -> dict[str, Certainty]:
     """What a scan of the played history names."""
 
     async def made() -> ScanReport:
@@ -147,7 +147,7 @@ def scanned(incident: Incident, variant: Variant) -> dict[str, Certainty]:
     return {each.incident: each.certainty for each in report.sightings}
 
 
-def shown(incident: Incident, variant: Variant) -> set[str]:
+def shown(incident: Incident, variant: IncidentVariant) -> set[str]:
     return set(scanned(incident, variant))
 
 
@@ -160,19 +160,19 @@ def test_what_is_looked_for_is_in_the_gallery() -> None:
 def test_planted_incident_is_named_and_nothing_else(name: str) -> None:
     incident = planted(exhibits.read(name).incident, seed=len(name))
     expected = set() if name in UNSEEN else {name} | ALSO.get(name, set())
-    certainties = scanned(incident, Variant.BROKEN)
+    certainties = scanned(incident, IncidentVariant.BROKEN)
     assert set(certainties) == expected
     assert {each for each in expected if certainties[each] is not Certainty.CERTAIN} <= LIKELY
-    assert shown(incident, Variant.REPAIRED) == SEEN_REPAIRED.get(name, set())
+    assert shown(incident, IncidentVariant.REPAIRED) == SEEN_REPAIRED.get(name, set())
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_life_without_an_incident_shows_nothing(seed: int) -> None:
     nothing = Incident(title="life", kind="trap")
-    assert shown(planted(nothing, seed), Variant.BROKEN) == set()
+    assert shown(planted(nothing, seed), IncidentVariant.BROKEN) == set()
 
 
-def audit_log(incident: Incident, variant: Variant, path: Path) -> None:
+def audit_log(incident: Incident, variant: IncidentVariant, path: Path) -> None:
     """The played history as another control plane's audit log, which has no decisions."""
 
     async def export() -> None:
@@ -205,8 +205,8 @@ ENDS_AT_ONCE = {"no-preemption-for-devices"}
 def test_attempts_of_another_control_plane_are_made_again(name: str, tmp_path: Path) -> None:
     incident = exhibits.read(name).incident
     for variant, expected in (
-        (Variant.BROKEN, {name} | ALSO.get(name, set())),
-        (Variant.REPAIRED, SEEN_REPAIRED.get(name, set())),
+        (IncidentVariant.BROKEN, {name} | ALSO.get(name, set())),
+        (IncidentVariant.REPAIRED, SEEN_REPAIRED.get(name, set())),
     ):
         path = tmp_path / f"{variant}.log"
         audit_log(incident, variant, path)
@@ -217,17 +217,17 @@ def test_attempts_of_another_control_plane_are_made_again(name: str, tmp_path: P
 def test_what_is_seen_after_a_quiet_second_is_certain(tmp_path: Path) -> None:
     # Everything of an incident that is played comes at one instant, as in a race.
     incident = exhibits.read("counters-stay-booked").incident
-    slow = [each for step in incident.steps for each in (step, Step(wait=2))]
+    slow = [each for step in incident.steps for each in (step, IncidentStep(wait=2))]
     for steps, certainty in ((incident.steps, Certainty.LIKELY), (slow, Certainty.CERTAIN)):
         path = tmp_path / f"{certainty}.log"
-        audit_log(msgspec.structs.replace(incident, steps=steps), Variant.BROKEN, path)
+        audit_log(msgspec.structs.replace(incident, steps=steps), IncidentVariant.BROKEN, path)
         report = anyio.run(scan_files, path, incident)
         assert {each.certainty for each in report.sightings} == {certainty}
 
 
 def test_refused_request_stands_in_an_audit_log(tmp_path: Path) -> None:
     incident = exhibits.read("admin-access-needs-a-label").incident
-    (refusal,) = playing.play(incident, Variant.BROKEN).refusals
+    (refusal,) = playing.play(incident, IncidentVariant.BROKEN).refusals
     created = audit("create", tree(NAMESPACES, "default"), type_=NAMESPACES, name="default")
     refused = audit("create", name="watch", code=422, second=1)
     refused["responseStatus"] = {"status": "Failure", "code": 422, "message": refusal}
@@ -243,7 +243,7 @@ def test_refused_request_stands_in_an_audit_log(tmp_path: Path) -> None:
 def test_attempts_beyond_the_bound_are_counted() -> None:
     async def made(most: int) -> ScanReport:
         incident = exhibits.read("counters-stay-booked").incident
-        store = await stored(incident, Variant.BROKEN)
+        store = await stored(incident, IncidentVariant.BROKEN)
         settings = Settings(scan_attempts_max=most)
         return await scanning.scan(store, settings, "played", "")
 

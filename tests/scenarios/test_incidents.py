@@ -6,7 +6,7 @@ import pytest
 
 from app.analysis.incidents import facts
 from app.analysis.incidents.facts import FactCheck
-from app.analysis.incidents.incident import Variant
+from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import exhibits, playing
 
 NAMES = exhibits.names()
@@ -25,8 +25,8 @@ def test_gallery_has_what_people_meet() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_incident_comes_about_and_vanishes_when_repaired(name: str) -> None:
     incident = exhibits.read(name).incident
-    broken = playing.play(incident, Variant.BROKEN)
-    repaired = playing.play(incident, Variant.REPAIRED)
+    broken = playing.play(incident, IncidentVariant.BROKEN)
+    repaired = playing.play(incident, IncidentVariant.REPAIRED)
     assert failed(facts.judge(incident.finding, broken)) == []
     assert failed(facts.judge(incident.instead, repaired)) == []
     assert failed(facts.judge(incident.finding, repaired)), "the finding does not vanish"
@@ -47,5 +47,5 @@ def test_incident_says_what_it_is_and_what_to_do(name: str) -> None:
 
 def test_history_of_an_incident_is_the_same_each_time() -> None:
     incident = exhibits.read("rules-not-seen").incident
-    first, second = (playing.play(incident, Variant.BROKEN).events for _ in range(2))
+    first, second = (playing.play(incident, IncidentVariant.BROKEN).events for _ in range(2))
     assert [event.hash for event in first] == [event.hash for event in second]

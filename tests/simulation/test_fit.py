@@ -6,7 +6,7 @@ from app.analysis.blast import world as hypothetical
 from app.analysis.capacity import fitting, subjects
 from app.analysis.capacity.answers import Fit
 from app.analysis.capacity.fitting import FitBounds
-from app.analysis.capacity.subjects import Subject
+from app.analysis.capacity.subjects import CapacitySubject
 from app.domain.log import HistoryInfo, ObjectKey
 from app.domain.values import json_tree
 from tests import draws
@@ -25,7 +25,7 @@ def world_of(seed: int) -> World:
     return world
 
 
-def ask(world: World, subject: Subject, copies_max: int = 1_000) -> Fit:
+def ask(world: World, subject: CapacitySubject, copies_max: int = 1_000) -> Fit:
     line = world.cluster.line
     before = line.head
     frozen = hypothetical.freeze(line.views, INFO, line.rules, line.now)
@@ -34,7 +34,7 @@ def ask(world: World, subject: Subject, copies_max: int = 1_000) -> Fit:
     return answer
 
 
-def of_template(name: str) -> Subject:
+def of_template(name: str) -> CapacitySubject:
     return subjects.of_template(
         ObjectKey("resource.k8s.io", "resourceclaimtemplates", "default", name)
     )

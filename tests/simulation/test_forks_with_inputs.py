@@ -23,7 +23,7 @@ from app.domain.log.event import GENESIS
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
 from app.service import diffing
-from app.service.diffing import By, Comparison, Ending
+from app.service.diffing import Comparison, ComparisonAspect, Ending
 from app.service.forking import Forker, ForkRequest, MadeFork
 from app.service.runtime import RuntimeBounds
 from app.settings import Settings
@@ -152,7 +152,7 @@ async def test_nothing_else_comes_of_a_fork_without_a_change() -> None:
         log, info = await recorded(cluster, script)
         at = Revision(random.Random(seed).randrange(1, len(cluster.line.events)))
         made, _ = await fork(log, info, at)
-        comparison = Comparison(by=By.DECISIONS, schemas=rules_of(info).schemas)
+        comparison = Comparison(by=ComparisonAspect.DECISIONS, schemas=rules_of(info).schemas)
         report = await diffing.compare_histories(
             log, Ending(history=info), Ending(history=made.info), comparison
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
-from app.analysis.incidents.incident import Variant
+from app.analysis.incidents.incident import IncidentVariant
 from app.analysis.rehearse import text
 from app.analysis.rehearse.report import Rehearsal
 from app.bootstrap.answers.rehearsals import titles
@@ -461,13 +461,13 @@ SWITCHED = [
 @pytest.mark.parametrize("name", SWITCHED)
 async def test_rehearsal_of_the_repair_names_the_pods_of_the_incident(name: str) -> None:
     incident = exhibits.read(name).incident
-    played = playing.play(incident, Variant.BROKEN)
+    played = playing.play(incident, IncidentVariant.BROKEN)
     log = MemoryLog(MemoryStore())
     info = await log.create_history(
         "base", seed=1, settings=incident.cluster.settings(), created=Instant(0), hash=GENESIS
     )
     await log.append(info.id, expected=await log.head(info.id), events=played.events)
-    repaired = incident.cluster_of(Variant.REPAIRED)
+    repaired = incident.cluster_of(IncidentVariant.REPAIRED)
     same = await rehearsed(log, info, incident.cluster.profile)
     assert same.is_quiet
     report = await rehearsed(

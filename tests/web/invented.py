@@ -7,7 +7,7 @@ words that pages had or were given when the incident was looked at.
 import random
 from dataclasses import dataclass
 
-from app.analysis.incidents.incident import Incident, IncidentCluster, Step
+from app.analysis.incidents.incident import Incident, IncidentCluster, IncidentStep
 
 RULES = "resource.k8s.io/v1beta2"
 DRA = "resource.k8s.io/v1"
@@ -29,7 +29,7 @@ class Invented:
         """The incident as it is played."""
         return Incident(
             title="invented", kind="trap", cluster=IncidentCluster(off=list(self.off)),
-            steps=[Step(**step) for step in self.steps],
+            steps=[IncidentStep(**step) for step in self.steps],
         )  # fmt: skip
 
 

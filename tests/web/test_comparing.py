@@ -5,7 +5,7 @@ import re
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
-from app.analysis.incidents.incident import Variant
+from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import exhibits, playing
 from app.domain.log import Head
 from tests.api.serving import serving
@@ -18,7 +18,7 @@ async def both_variants(name):
     """The played incident with its defect and without, as histories of these names."""
     incident, store = exhibits.read(name).incident, MemoryStore()
     log = MemoryLog(store, MemoryWakeUp().grown)
-    for variant in Variant:
+    for variant in IncidentVariant:
         info = await log.create_history(
             str(variant), seed=0, settings=incident.cluster_of(variant).settings(),
             created=playing.START, hash=Head().hash,

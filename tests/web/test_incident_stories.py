@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
-from app.analysis.incidents.incident import Variant
+from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import exhibits, playing
 from app.cli.explaining import page, parts
 from app.domain.log import Head
@@ -44,7 +44,7 @@ NOT_ON_PAGES = {
 
 def played(incident):
     """The events of the incident as it goes wrong."""
-    return list(playing.play(incident, Variant.BROKEN).events)
+    return list(playing.play(incident, IncidentVariant.BROKEN).events)
 
 
 async def stored(incident):

@@ -9,7 +9,7 @@ import msgspec
 from app.adapters.cluster import discovery
 from app.adapters.cluster.credentials import open_credentials
 from app.adapters.cluster.discovery import KindChoice
-from app.adapters.cluster.objects import Reader
+from app.adapters.cluster.objects import ObjectReader
 from app.adapters.cluster.requests import NAMES_ONLY, RequestBounds, Requests, refusal
 from app.domain.errors import ClusterUnreachable, Rejected
 from app.domain.log.sightings import ClusterIdentity, ListPage, ObjectVersion, ServedKind, Sighting
@@ -23,7 +23,7 @@ IDENTIFYING_NAMESPACE = "kube-system"
 """The uid of this namespace identifies a cluster: every cluster has it and never recreates it."""
 
 
-class Cluster:
+class ClusterReader:
     """Reads one cluster with one identity, in all namespaces or in one namespace."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Cluster:
         self._clock = clock
         self._choice = choice
         self._namespace = namespace
-        self._reader = Reader(name, rules)
+        self._reader = ObjectReader(name, rules)
         self.name = name
 
     @property

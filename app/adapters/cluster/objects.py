@@ -24,7 +24,7 @@ from app.domain.values.timestamps import Instant
 _OPS = {"ADDED": Op.ADDED, "MODIFIED": Op.MODIFIED, "DELETED": Op.DELETED}
 
 
-class Reader:
+class ObjectReader:
     """Makes sightings from the objects of one cluster."""
 
     def __init__(self, source: str, rules: Rules) -> None:

@@ -12,7 +12,7 @@ from app.adapters.postgres import rows as rows_of
 from app.adapters.postgres import statements
 from app.adapters.postgres.database import Database
 from app.adapters.postgres.names import channel, view_name
-from app.adapters.postgres.statements import Part
+from app.adapters.postgres.statements import Range
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, NotFound, StaleLease
 from app.domain.log import (
     Event,
@@ -63,7 +63,7 @@ class PostgresLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._lines: Bounded[HistoryId, Sequence[Part]] = Bounded(LINES_MAX)
+        self._lines: Bounded[HistoryId, Sequence[Range]] = Bounded(LINES_MAX)
 
     async def create_history(
         self,
@@ -377,16 +377,16 @@ class PostgresLog:
                 )
         return rows
 
-    async def _line(self, connection: PoolConnectionProxy, history: HistoryId) -> Sequence[Part]:
+    async def _line(self, connection: PoolConnectionProxy, history: HistoryId) -> Sequence[Range]:
         """The parts of a history in order, each with the history that stores it; constant."""
         known = self._lines.get(history)
         if known is None:
             rows = await connection.fetch(statements.LINE, history)
             if not rows:
-                return (Part(history, Revision(0), _LAST_REVISION),)
+                return (Range(history, Revision(0), _LAST_REVISION),)
             ends = [_LAST_REVISION, *(row["until"] for row in rows[1:])]
             known = self._lines[history] = tuple(
-                Part(HistoryId(row["history"]), Revision(after), Revision(until))
+                Range(HistoryId(row["history"]), Revision(after), Revision(until))
                 for row, after, until in zip(rows, [*ends[1:], 0], ends, strict=True)
             )[::-1]
         return known

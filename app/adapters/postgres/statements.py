@@ -9,7 +9,7 @@ from typing import NamedTuple
 from app.domain.log import HistoryId, Revision
 
 
-class Part(NamedTuple):
+class Range(NamedTuple):
     """A range of revisions of a history, (`after`, `until`], and the history that stores them."""
 
     history: HistoryId
@@ -272,7 +272,7 @@ def objects_at(*, by_group: bool, by_resource: bool) -> str:
     """  # noqa: S608 (constants only)
 
 
-def objects_of_line(parts: Sequence[Part], *, by_group: bool, by_resource: bool) -> str:
+def objects_of_line(parts: Sequence[Range], *, by_group: bool, by_resource: bool) -> str:
     """The statement of `objects_at` for a history whose events are stored in several histories.
 
     The revision is $1, the key $2..$5, the limit $6, the group $7 and the resource $8, if selected;

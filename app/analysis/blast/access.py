@@ -6,14 +6,14 @@ Their nodes are cordoned, deleted or uncordoned, or no class selects the devices
 from collections.abc import Iterable, Mapping
 
 from app.analysis.blast import devices
-from app.analysis.blast.world import Side
+from app.analysis.blast.world import Consequences
 from app.domain.allocation import AllocatedState
 from app.domain.devices.model import Device
 from app.domain.values.fields.dra import DeviceId
 
 
 def totals(
-    before: Side, after: Side, classes: Iterable[str], allocated: AllocatedState
+    before: Consequences, after: Consequences, classes: Iterable[str], allocated: AllocatedState
 ) -> dict[str, int]:
     """Counts of devices that become unavailable or available through nodes, and through classes.
 
@@ -33,8 +33,8 @@ def totals(
     }
 
 
-def _allocatable(side: Side) -> dict[DeviceId, Device]:
-    usable = devices.usable(side.inventory)
+def _allocatable(state: Consequences) -> dict[DeviceId, Device]:
+    usable = devices.usable(state.inventory)
     return {device.id: device for device in usable if devices.is_allocatable(device)}
 
 
@@ -49,7 +49,10 @@ def _moved(
 
 
 def _selected(
-    before: Side, after: Side, touched: frozenset[str], both: Mapping[DeviceId, Device]
+    before: Consequences,
+    after: Consequences,
+    touched: frozenset[str],
+    both: Mapping[DeviceId, Device],
 ) -> tuple[int, int, int]:
     """The numbers of devices lost by all classes, won by a class, and moved between classes.
 
@@ -65,8 +68,8 @@ def _selected(
     return len(any_old - any_new), len(any_new - any_old), len(dropped & any_new)
 
 
-def _of_class(side: Side, name: str, among: Mapping[DeviceId, Device]) -> set[DeviceId]:
-    chosen = side.classes.get(name)
+def _of_class(state: Consequences, name: str, among: Mapping[DeviceId, Device]) -> set[DeviceId]:
+    chosen = state.classes.get(name)
     if chosen is None:
         return set()
     return {device.id for device in devices.selected(chosen, list(among.values()))[0]}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from app.analysis.blast import devices
 from app.analysis.blast.devices import PoolSide
 from app.analysis.blast.radius import ClaimFate, Trouble
-from app.analysis.blast.world import Side, World
+from app.analysis.blast.world import Consequences, World
 from app.domain.controllers.eviction.state import Place, TrackedClaim
 from app.domain.controllers.resources import claim_key
 from app.domain.devices.model import Device
@@ -23,7 +23,9 @@ PoolSides = Mapping[PoolId, tuple[PoolSide, PoolSide]]
 _Known = dict[PoolId, tuple[PoolSide, PoolSide]]
 
 
-def claim_fates(world: World, before: Side, after: Side, sides: PoolSides) -> list[ClaimFate]:
+def claim_fates(
+    world: World, before: Consequences, after: Consequences, sides: PoolSides
+) -> list[ClaimFate]:
     """The allocated claims for which the change causes trouble, by namespace and name."""
     fates = []
     known = dict(sides)
@@ -47,8 +49,8 @@ def claim_fates(world: World, before: Side, after: Side, sides: PoolSides) -> li
 
 def _troubles(
     world: World,
-    before: Side,
-    after: Side,
+    before: Consequences,
+    after: Consequences,
     sides: _Known,
     place: Place,
     claim: TrackedClaim,
@@ -78,8 +80,8 @@ def _troubles(
 
 def _device_troubles(
     world: World,
-    before: Side,
-    after: Side,
+    before: Consequences,
+    after: Consequences,
     sides: _Known,
     device: DeviceId,
     ask: JsonObject,

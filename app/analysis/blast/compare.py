@@ -33,7 +33,7 @@ from app.analysis.blast.radius import (
     Prospect,
 )
 from app.analysis.blast.waiting import Waiting
-from app.analysis.blast.world import Frozen, Side, World
+from app.analysis.blast.world import Consequences, Frozen, World
 from app.domain.controllers.eviction.state import Place
 from app.domain.controllers.rule_status import condition
 from app.domain.errors import InputError, NotFound, Rejected
@@ -126,7 +126,7 @@ def blast(
             cure="propose fewer at once, or raise REDRA_BLAST_CHANGES_MAX",
         )
     world = World(frozen)
-    before = world.side()
+    before = world.consequences()
     waiting = blasting_waiting.waiting(world, bounds.waiting_max)
     effects = [_take(world, change) for change in changes]
     rules = [
@@ -134,7 +134,7 @@ def blast(
     ]
     effects_told = [_told(world, key, effect) for key, effect in effects]
     is_preview = _pretend(world, rules)
-    after = world.side()
+    after = world.consequences()
     comparison = _compare(frozen, world, before, after, effects_told, bounds, is_preview=is_preview)
     deletions = protection.settle(world, bounds.listed_max)
     if limiting := [key for key, _ in effects if key[:2] == api_resources.RESOURCE_QUOTAS]:
@@ -160,10 +160,10 @@ def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()
         )
     effect = _told(world, key, Effect(action="present", kind="DeviceTaintRule", name=name))
     is_preview = _pretend(world, [key])
-    after = world.side()
+    after = world.consequences()
     waiting = blasting_waiting.waiting(world, bounds.waiting_max)
     world.remove(key)
-    before = world.side()
+    before = world.consequences()
     comparison = _compare(frozen, world, before, after, [effect], bounds, is_preview=is_preview)
     without = blasting_waiting.waiting(world, bounds.waiting_max)
     ended = waiting
@@ -372,8 +372,8 @@ def _pretend(world: World, rules: Iterable[ObjectKey]) -> bool:
 def _compare(
     frozen: Frozen,
     world: World,
-    before: Side,
-    after: Side,
+    before: Consequences,
+    after: Consequences,
     effects: Sequence[Effect],
     bounds: BlastBounds,
     *,
@@ -447,7 +447,7 @@ class _Tries:
 
 
 def _ended(
-    world: World, before: Side, after: Side, waiting: Waiting, bounds: BlastBounds
+    world: World, before: Consequences, after: Consequences, waiting: Waiting, bounds: BlastBounds
 ) -> Waiting:
     """Tries the waiting pods without those that the change evicts; consumes the world."""
     ending = sorted({*_evicted(before, after, waiting), *world.touched.pods})
@@ -457,7 +457,7 @@ def _ended(
     return blasting_waiting.waiting(world, bounds.waiting_max)
 
 
-def _evicted(before: Side, after: Side, waiting: Waiting) -> list[Place]:
+def _evicted(before: Consequences, after: Consequences, waiting: Waiting) -> list[Place]:
     """The pods that only the change evicts; empty when every waiting pod has a place."""
     if all((pod.namespace, pod.name) in waiting.nodes for pod in waiting.pods):
         return []

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from app.analysis.blast.radius import Amount, ClassFate, Counts, DeviceFate, PoolFate
-from app.analysis.blast.world import Side
+from app.analysis.blast.radius import AmountChange, ClassFate, Counts, DeviceFate, PoolFate
+from app.analysis.blast.world import Consequences
 from app.domain.allocation import AllocatedState
 from app.domain.devices import taints
 from app.domain.devices.inventory import Inventory
@@ -88,8 +88,8 @@ def device_fates(
 
 
 def pool_fates(
-    before: Side,
-    after: Side,
+    before: Consequences,
+    after: Consequences,
     sides: Mapping[PoolId, tuple[PoolSide, PoolSide]],
     allocated: AllocatedState,
 ) -> list[PoolFate]:
@@ -130,8 +130,8 @@ def is_changed(fate: PoolFate) -> bool:
 
 
 def class_fates(
-    before: Side,
-    after: Side,
+    before: Consequences,
+    after: Consequences,
     pools: Iterable[PoolId],
     named: Iterable[str],
     allocated: AllocatedState,
@@ -286,11 +286,13 @@ def _of_nanos(nanos: int) -> Quantity:
     return quantity.from_nanos(nanos, form)
 
 
-def _amounts(before: Mapping[str, Quantity], after: Mapping[str, Quantity]) -> dict[str, Amount]:
+def _amounts(
+    before: Mapping[str, Quantity], after: Mapping[str, Quantity]
+) -> dict[str, AmountChange]:
     zero = quantity.from_integer(0)
     amounts = {}
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, zero), after.get(name, zero)
         if quantity.compare(old, new):
-            amounts[name] = Amount(before=str(old), after=str(new))
+            amounts[name] = AmountChange(before=str(old), after=str(new))
     return amounts

@@ -1,7 +1,7 @@
 """The fates of pods: the eviction controller's own result before and after the change."""
 
 from app.analysis.blast.radius import Fate, PodFate
-from app.analysis.blast.world import Side, World
+from app.analysis.blast.world import Consequences, World
 from app.domain.controllers.eviction.state import Place
 from app.domain.controllers.eviction.taints import Eviction, EvictionReason
 from app.domain.controllers.pods import PodFacts
@@ -15,7 +15,7 @@ OWNERS_MAX = 8
 """The number of owners followed; Kubernetes' own chains have at most three links."""
 
 
-def pod_fates(world: World, before: Side, after: Side) -> list[PodFate]:
+def pod_fates(world: World, before: Consequences, after: Consequences) -> list[PodFate]:
     """The pods that the change concerns, by namespace and name."""
     tainted = {
         place

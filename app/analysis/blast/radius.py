@@ -168,7 +168,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     free: int = 0
 
 
-class Amount(msgspec.Struct, frozen=True, kw_only=True):
+class AmountChange(msgspec.Struct, frozen=True, kw_only=True):
     """A sum before and after."""
 
     before: str
@@ -189,8 +189,8 @@ class PoolFate(msgspec.Struct, frozen=True, kw_only=True):
     problem: str
     before: Counts
     after: Counts
-    capacity: dict[str, Amount]
-    counters: dict[str, Amount]
+    capacity: dict[str, AmountChange]
+    counters: dict[str, AmountChange]
 
 
 class ClassFate(msgspec.Struct, frozen=True, kw_only=True):

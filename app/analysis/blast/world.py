@@ -96,7 +96,7 @@ class Frozen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class Consequences:
     """The consequences of one state: evictions of pods and claims, the taints on claims' devices.
 
     `reach` are the devices that new pods can reach; None when the history has no nodes.
@@ -323,12 +323,12 @@ class World:
         if (key.group, key.resource) == api_resources.DEVICE_CLASSES:
             self.touched.classes.add(key.name)
 
-    def side(self) -> Side:
+    def consequences(self) -> Consequences:
         """The consequences of the current state. Raises InputError."""
         self.check_goes_on()
         taints = self.taints
         evicts = self._frozen.evicts
-        return Side(
+        return Consequences(
             inventory=self.inventory.copy(),
             reach=self._reach(),
             classes=self.classes(),

@@ -20,7 +20,7 @@ from app.analysis.blast import prospects
 from app.analysis.blast.world import Frozen, World
 from app.analysis.capacity import ceilings
 from app.analysis.capacity.answers import DeviceCause, Fit, Limit, NodeCount
-from app.analysis.capacity.subjects import Subject, Words
+from app.analysis.capacity.subjects import CapacitySubject, Words
 from app.analysis.edits import Apply
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import pods
@@ -75,7 +75,7 @@ def _always() -> bool:
 
 def fit_all(
     frozen: Frozen,
-    wanted: Sequence[Subject],
+    wanted: Sequence[CapacitySubject],
     bounds: FitBounds = FitBounds(),
     goes_on: GoesOn = _always,
 ) -> tuple[Fit, ...]:
@@ -102,7 +102,7 @@ def fit_all(
 
 def fit(
     frozen: Frozen,
-    subject: Subject,
+    subject: CapacitySubject,
     bounds: FitBounds = FitBounds(),
     goes_on: GoesOn = _always,
 ) -> Fit:
@@ -135,7 +135,7 @@ class _Question:
         """Whether no further copy may be tried."""
         return self._attempts >= self._bounds.attempts_max
 
-    def state_for(self, subject: Subject) -> Frozen:
+    def state_for(self, subject: CapacitySubject) -> Frozen:
         """The state with the subject's accompanying objects, which are put there once."""
         beside, most = subject.beside, self._bounds.puts_max
         if beside is self._beside or not beside:
@@ -153,7 +153,7 @@ class _Question:
         self._beside, self._state = beside, world.frozen()
         return self._state
 
-    def fit(self, state: Frozen, subject: Subject) -> Fit:
+    def fit(self, state: Frozen, subject: CapacitySubject) -> Fit:
         """Finds how many copies fit on the state. Raises InputError, Rejected."""
         if subject.problem is not None:
             raise subject.problem
@@ -204,7 +204,7 @@ def _sentence(problem: InputError) -> str:
     return f"{problem.problem}; {problem.cure}" if problem.cure else problem.problem
 
 
-def _free_names(world: World, subject: Subject) -> Iterator[str]:
+def _free_names(world: World, subject: CapacitySubject) -> Iterator[str]:
     """Names for copies that no pod has; pods of a running StatefulSet have similar names."""
     base = subject.pod["metadata"]["name"]
     for number in numbers():

@@ -56,7 +56,7 @@ _job_template = paths.get("spec", "jobTemplate", "spec", "template")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class CapacitySubject:
     """A subject to copy: `text` names it, each copy is created as `pod`.
 
     `beside` and then `puts` come first; `beside` is shared by the subjects of one question. `words`
@@ -77,7 +77,7 @@ class Subject:
         return meta.namespace(self.pod)
 
 
-def of_documents(documents: Iterable[tuple[str, object]], namespace: str) -> list[Subject]:
+def of_documents(documents: Iterable[tuple[str, object]], namespace: str) -> list[CapacitySubject]:
     """A subject for each pod in the documents, or, without pods, for each claim or template.
 
     Workloads stand for their pods. Raises InputError when there is nothing to copy.
@@ -101,14 +101,14 @@ def of_documents(documents: Iterable[tuple[str, object]], namespace: str) -> lis
     return [_of_claim(one, others) for one in claims]
 
 
-def of_class(name: str, namespace: str = _DEFAULT, count: int = 1) -> Subject:
+def of_class(name: str, namespace: str = _DEFAULT, count: int = 1) -> CapacitySubject:
     """A subject of claims for `count` devices of a class each."""
     exactly: JsonObject = {"deviceClassName": name, "count": count}
     spec: JsonObject = {"devices": {"requests": [{"name": "devices", "exactly": exactly}]}}
     text = f"DeviceClass {name}" + (f", {count} devices each" if count > 1 else "")
     namespace = namespace or _DEFAULT
     put = Apply(tree=_template_with({"spec": spec}, _DRA, namespace))
-    return Subject(text=text, pod=_pod_with(NAME, namespace), puts=(put,))
+    return CapacitySubject(text=text, pod=_pod_with(NAME, namespace), puts=(put,))
 
 
 def check_class(objects: ObjectsReader, name: str) -> None:
@@ -122,13 +122,13 @@ def check_class(objects: ObjectsReader, name: str) -> None:
     raise InputError(f"there is no DeviceClass {name}", cure=cure)
 
 
-def of_template(key: ObjectKey) -> Subject:
+def of_template(key: ObjectKey) -> CapacitySubject:
     """A subject of claims from an existing template."""
     pod = _pod_with(key.name, key.namespace)
-    return Subject(text=f"{_TEMPLATE} {key.namespace}/{key.name}", pod=pod)
+    return CapacitySubject(text=f"{_TEMPLATE} {key.namespace}/{key.name}", pod=pod)
 
 
-def of_cluster(objects: ObjectsReader, namespace: str = "") -> list[Subject]:
+def of_cluster(objects: ObjectsReader, namespace: str = "") -> list[CapacitySubject]:
     """Every existing class and template, of one namespace or (empty) of all."""
     classes = [of_class(key.name) for key in objects.keys(*api_resources.DEVICE_CLASSES)]
     place = api_resources.RESOURCE_CLAIM_TEMPLATES
@@ -170,7 +170,7 @@ def _pod_of(one: Apply) -> JsonObject | None:
     return None
 
 
-def _of_pod(one: Apply, pod: JsonObject, beside: tuple[Apply, ...]) -> Subject:
+def _of_pod(one: Apply, pod: JsonObject, beside: tuple[Apply, ...]) -> CapacitySubject:
     kind, name = _kind(one.tree), meta.name(one.tree) or NAME
     namespace = meta.namespace(one.tree) or _DEFAULT
     text = f"{kind} {namespace}/{name}"
@@ -188,10 +188,10 @@ def _of_pod(one: Apply, pod: JsonObject, beside: tuple[Apply, ...]) -> Subject:
         **{field: value for field, value in pod.items() if field not in _OF_ONE_POD},
         "metadata": {**metadata, "name": name, "namespace": namespace},
     }
-    return Subject(text=text, pod=tree, beside=beside, problem=problem)
+    return CapacitySubject(text=text, pod=tree, beside=beside, problem=problem)
 
 
-def _of_claim(one: Apply, beside: tuple[Apply, ...]) -> Subject:
+def _of_claim(one: Apply, beside: tuple[Apply, ...]) -> CapacitySubject:
     kind, name = _kind(one.tree), meta.name(one.tree) or NAME
     namespace = meta.namespace(one.tree) or _DEFAULT
     text, spec = f"{kind} {namespace}/{name}", _spec(one.tree)
@@ -201,10 +201,10 @@ def _of_claim(one: Apply, beside: tuple[Apply, ...]) -> Subject:
     elif not isinstance(spec, dict):
         problem = InputError(f"{text} has no spec", place=one.place)
     if problem is not None or not isinstance(spec, dict):
-        return Subject(text=text, pod={}, beside=beside, problem=problem)
+        return CapacitySubject(text=text, pod={}, beside=beside, problem=problem)
     of_template = dict(spec) if kind == _TEMPLATE else {"spec": spec}
     tree = _template_with(of_template, _version(one.tree), namespace)
-    return Subject(
+    return CapacitySubject(
         text=text,
         pod=_pod_with(NAME, namespace),
         puts=(Apply(tree=tree, place=one.place),),

@@ -11,8 +11,8 @@ from enum import StrEnum
 from itertools import groupby
 
 from app.analysis.diff import matching
-from app.analysis.diff.classes import Aspect, Class, Parted
-from app.analysis.diff.inputs import Change
+from app.analysis.diff.classes import Class, Parted, PodAspect
+from app.analysis.diff.inputs import InputDifference
 from app.analysis.diff.matching import Pair
 from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
 from app.analysis.replay.classes import UNPROVED, Judgement
@@ -79,7 +79,7 @@ class Proof:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Difference:
+class PodDifference:
     """One pod that differs: its classes, where the sides diverge, and why.
 
     `roots` are the root causes among its causes, `parents` the other differences among them, each
@@ -91,8 +91,8 @@ class Difference:
     parted: Parted
     parting: Parting | None = None
     roots: list[Root] = field(default_factory=list)
-    parents: list["Difference"] = field(default_factory=list, repr=False)
-    below: list["Difference"] = field(default_factory=list, repr=False)
+    parents: list["PodDifference"] = field(default_factory=list, repr=False)
+    below: list["PodDifference"] = field(default_factory=list, repr=False)
     proof: Proof | None = None
 
     @property
@@ -101,9 +101,9 @@ class Difference:
         return self.classes == (Class.SAID,)
 
     @property
-    def chain(self) -> list["Difference"]:
+    def chain(self) -> list["PodDifference"]:
         """The differences from which this one follows, the nearest first."""
-        links: list[Difference] = []
+        links: list[PodDifference] = []
         here = self
         while not here.roots and here.parents:
             here = here.parents[0]
@@ -121,12 +121,12 @@ class Difference:
 class Known:
     """The possible causes: changes from outside, and different switches."""
 
-    changes: Mapping[ObjectKey, Change]
+    changes: Mapping[ObjectKey, InputDifference]
     switches: tuple[str, ...]
     within: int
 
 
-def own_change(known: Known, pair: Pair, time: int | None = None) -> Change | None:
+def own_change(known: Known, pair: Pair, time: int | None = None) -> InputDifference | None:
     """The change of the pod itself, if it came before its course diverged."""
     for course in (pair.a, pair.b):
         if course is None:
@@ -137,7 +137,7 @@ def own_change(known: Known, pair: Pair, time: int | None = None) -> Change | No
     return None
 
 
-def link(found: Sequence[Difference], known: Known) -> None:
+def link(found: Sequence[PodDifference], known: Known) -> None:
     """Fills in the roots and parents of all differences, which are in the order of time.
 
     Differences that diverge at one instant are linked after those from which they follow. Those
@@ -159,20 +159,20 @@ def link(found: Sequence[Difference], known: Known) -> None:
 class _Linking:
     """The differences that are linked already, and lookups from causes to differences."""
 
-    def __init__(self, found: Sequence[Difference], known: Known) -> None:
+    def __init__(self, found: Sequence[PodDifference], known: Known) -> None:
         pairs = [difference.pair for difference in found]
         self._places = {side: matching.by_uid(pairs, side) for side in ("a", "b")}
         self._by_pair = {difference.pair: difference for difference in found}
         self._found = found
         self._known = known
-        self._linked: set[Difference] = set()
+        self._linked: set[PodDifference] = set()
 
-    def is_ready(self, difference: Difference) -> bool:
+    def is_ready(self, difference: PodDifference) -> bool:
         """Whether the first cause of the difference is linked."""
         first = next(iter(self._causes(difference)), None)
-        return not isinstance(first, Difference) or first in self._linked
+        return not isinstance(first, PodDifference) or first in self._linked
 
-    def link(self, difference: Difference) -> None:
+    def link(self, difference: PodDifference) -> None:
         """Sets the roots of a difference, or the differences from which it follows."""
         for cause in self._causes(difference):
             match cause:
@@ -180,12 +180,12 @@ class _Linking:
                     if not difference.parents:
                         difference.roots.append(cause)
                         break
-                case Difference(is_about_words=True) if not difference.is_about_words:
+                case PodDifference(is_about_words=True) if not difference.is_about_words:
                     # A message moves no pod, but the root of the message may.
                     if cause in self._linked and not difference.parents:
                         difference.roots.append(cause.root)
                         break
-                case Difference():
+                case PodDifference():
                     is_new = cause in self._linked and cause not in difference.parents
                     if is_new and difference not in cause.chain:
                         difference.parents.append(cause)
@@ -193,30 +193,30 @@ class _Linking:
             difference.roots.append(_fallback(self._known))
         self._linked.add(difference)
 
-    def _causes(self, difference: Difference) -> Iterator[Root | Difference]:
+    def _causes(self, difference: PodDifference) -> Iterator[Root | PodDifference]:
         """The causes of the difference that existed by then, in order of precedence."""
         time = difference.parted.time
         change = own_change(self._known, difference.pair, time)
         if change is not None:
             yield root_of(change)
             return
-        if difference.parted.aspect is Aspect.END:
+        if difference.parted.aspect is PodAspect.END:
             yield _end(difference)
             return
         for cause in _causes(difference, self._found, self._known):
-            likeliest: Root | Difference | None = None
-            if isinstance(cause, Root | Difference):
+            likeliest: Root | PodDifference | None = None
+            if isinstance(cause, Root | PodDifference):
                 likeliest = cause
             elif isinstance(cause, ByPod):
                 pair = self._places[cause.side].get(cause.uid)
                 likeliest = None if pair is None else self._by_pair[pair]
-            if isinstance(likeliest, Difference) and likeliest.parted.time > time:
+            if isinstance(likeliest, PodDifference) and likeliest.parted.time > time:
                 continue
             if likeliest is not None and likeliest is not difference:
                 yield likeliest
 
 
-def prove(difference: Difference, proof: Proof) -> None:
+def prove(difference: PodDifference, proof: Proof) -> None:
     """Notes the result of runs; general settings as a root are replaced by the proved ones."""
     difference.proof = proof
     kind = RootKind.SETTINGS if proof.settings else RootKind.UNKNOWN
@@ -227,7 +227,7 @@ def prove(difference: Difference, proof: Proof) -> None:
     ]
 
 
-def judge(differences: Iterable[Difference], judged: Mapping[str, Judgement]) -> None:
+def judge(differences: Iterable[PodDifference], judged: Mapping[str, Judgement]) -> None:
     """Replaces otherwise unexplained roots by the result of runs, by the uid of the pod.
 
     This is for a history compared with itself decided again, which has races and may be of another
@@ -251,12 +251,12 @@ def _shown(judgement: Judgement, root: Root) -> Root:
     return Root(kind=RootKind.RUN, name=judgement.reason, text=judgement.detail)
 
 
-def unexplained(differences: Iterable[Difference]) -> int:
+def unexplained(differences: Iterable[PodDifference]) -> int:
     """The number of differences without a known cause."""
     return sum(each.root.kind is RootKind.UNKNOWN for each in differences)
 
 
-def root_of(change: Change) -> Root:
+def root_of(change: InputDifference) -> Root:
     """A change from outside as a root."""
     return Root(kind=RootKind.CHANGE, name=str(change.key), text=change.text, since=change.since)
 
@@ -267,10 +267,10 @@ def settings_root(switches: Iterable[str]) -> Root:
 
 
 def _causes(
-    difference: Difference, found: Sequence[Difference], known: Known
-) -> Iterator[Cause | Root | Difference]:
+    difference: PodDifference, found: Sequence[PodDifference], known: Known
+) -> Iterator[Cause | Root | PodDifference]:
     """The causes of a difference; those that are not pods are resolved."""
-    if difference.parted.aspect is Aspect.EXISTENCE:
+    if difference.parted.aspect is PodAspect.EXISTENCE:
         yield from _of_existence(difference, found, known)
     parting = difference.parting
     for cause in () if parting is None else parting.causes:
@@ -288,8 +288,8 @@ def _causes(
 
 
 def _of_existence(
-    difference: Difference, found: Sequence[Difference], known: Known
-) -> Iterator[Root | Difference]:
+    difference: PodDifference, found: Sequence[PodDifference], known: Known
+) -> Iterator[Root | PodDifference]:
     """Why a controller created a pod on one side only: its owner, or a pod that it replaces."""
     course = difference.pair.a or difference.pair.b
     assert course is not None, "a pair has at least one side"
@@ -308,7 +308,7 @@ def _of_existence(
             yield other
 
 
-def _end(difference: Difference) -> Root:
+def _end(difference: PodDifference) -> Root:
     pair = difference.pair
     course = pair.a or pair.b
     assert course is not None, "a pair has at least one side"

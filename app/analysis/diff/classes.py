@@ -23,7 +23,7 @@ class Class(StrEnum):
     SAID = "said otherwise"
 
 
-class Aspect(StrEnum):
+class PodAspect(StrEnum):
     """The aspect in which two courses diverge."""
 
     EXISTENCE = "existence"
@@ -37,7 +37,7 @@ class Aspect(StrEnum):
 class Parted:
     """The first divergence of two courses: aspect, instant, and the side on which it happened."""
 
-    aspect: Aspect
+    aspect: PodAspect
     time: int
     side: str
 
@@ -64,9 +64,9 @@ def classes_of(pair: Pair, within: int) -> tuple[Class, ...]:
 def parted(pair: Pair, within: int) -> Parted:
     """The first divergence of the courses of a pair that differs."""
     partings = list(_partings(pair, within))
-    order = list(Aspect)
+    order = list(PodAspect)
     # Messages differ wherever the state does; they count only if nothing else differs.
-    acts = [each for each in partings if each.aspect is not Aspect.MESSAGES] or partings
+    acts = [each for each in partings if each.aspect is not PodAspect.MESSAGES] or partings
     return min(acts, key=lambda each: (each.time, order.index(each.aspect)))
 
 
@@ -113,7 +113,7 @@ def _partings(pair: Pair, within: int) -> Iterator[Parted]:
         course = a or b
         assert course is not None, "a pair has at least one side"
         side = "a" if b is None else "b"
-        yield Parted(aspect=Aspect.EXISTENCE, time=course.created.time, side=side)
+        yield Parted(aspect=PodAspect.EXISTENCE, time=course.created.time, side=side)
         return
     left, right = a.placed, b.placed
     places = [
@@ -121,38 +121,38 @@ def _partings(pair: Pair, within: int) -> Iterator[Parted]:
     ]
     times = (None if left is None else left.at.time, None if right is None else right.at.time)
     if places[0] is None or places[1] is None or places[0][:2] != places[1][:2]:
-        yield from _first(Aspect.PLACEMENT, *times)
+        yield from _first(PodAspect.PLACEMENT, *times)
     else:
-        yield from _first(Aspect.PLACEMENT, *times, within=within)
+        yield from _first(PodAspect.PLACEMENT, *times, within=within)
     evicted = (
         None if a.evicted is None else a.evicted.at.time,
         None if b.evicted is None else b.evicted.at.time,
     )
-    yield from _first(Aspect.EVICTION, *evicted, within=within)
+    yield from _first(PodAspect.EVICTION, *evicted, within=within)
     if a.evicted is None and b.evicted is None:
-        yield from _first(Aspect.END, _end(a), _end(b), within=within)
+        yield from _first(PodAspect.END, _end(a), _end(b), within=within)
     elif a.evicted is None and _end(a) is not None:
         yield from _ended_before(_end(a), evicted[1], "a", within)
     elif b.evicted is None and _end(b) is not None:
         yield from _ended_before(_end(b), evicted[0], "b", within)
     for mine, other in zip(a.refusals, b.refusals, strict=False):
         if mine.message != other.message:
-            yield Parted(aspect=Aspect.MESSAGES, time=mine.at.time, side="a")
+            yield Parted(aspect=PodAspect.MESSAGES, time=mine.at.time, side="a")
             return
     more = a.refusals[len(b.refusals) :] or b.refusals[len(a.refusals) :]
     if more:
         side = "a" if len(a.refusals) > len(b.refusals) else "b"
-        yield Parted(aspect=Aspect.MESSAGES, time=more[0].at.time, side=side)
+        yield Parted(aspect=PodAspect.MESSAGES, time=more[0].at.time, side=side)
 
 
 def _ended_before(end: int | None, evicted: int | None, side: str, within: int) -> Iterator[Parted]:
     """The end of a pod that continued and was evicted on the other side."""
     if end is not None and evicted is not None and end < evicted - within:
-        yield Parted(aspect=Aspect.END, time=end, side=side)
+        yield Parted(aspect=PodAspect.END, time=end, side=side)
 
 
 def _first(
-    aspect: Aspect, left: int | None, right: int | None, *, within: int = -1
+    aspect: PodAspect, left: int | None, right: int | None, *, within: int = -1
 ) -> Iterator[Parted]:
     """The earlier of two instants that do not count as the same time."""
     if left is None and right is None:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.analysis.diff import causes, classes, endings, inputs, matching, partings, testimony
-from app.analysis.diff.causes import Difference, Known
-from app.analysis.diff.classes import Aspect, Class
+from app.analysis.diff.causes import Known, PodDifference
+from app.analysis.diff.classes import Class, PodAspect
 from app.analysis.diff.courses import Course, Courses
 from app.analysis.diff.endings import Border
 from app.analysis.diff.matching import Pair
@@ -51,7 +51,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
     open_differences = [
         difference
         for difference in differences
-        if difference.parted.aspect is not Aspect.END
+        if difference.parted.aspect is not PodAspect.END
         and difference.pair.a is not None
         and difference.pair.b is not None
         and causes.own_change(known, difference.pair, difference.parted.time) is None
@@ -114,19 +114,19 @@ def switched(a: Side, b: Side) -> tuple[str, ...]:
     )
 
 
-def _differences(pairs: Sequence[Pair], bounds: DiffBounds) -> list[Difference]:
+def _differences(pairs: Sequence[Pair], bounds: DiffBounds) -> list[PodDifference]:
     differences = []
     for pair in pairs:
         difference_classes = classes.classes_of(pair, bounds.within)
         if difference_classes:
             parted = classes.parted(pair, bounds.within)
-            differences.append(Difference(pair=pair, classes=difference_classes, parted=parted))
+            differences.append(PodDifference(pair=pair, classes=difference_classes, parted=parted))
     return sorted(differences, key=_order)
 
 
 def _compared(
-    differences: Sequence[Difference], border: Border
-) -> tuple[list[Difference], list[str]]:
+    differences: Sequence[PodDifference], border: Border
+) -> tuple[list[PodDifference], list[str]]:
     """The differences up to the end of the shorter recording, and the pods of later ones."""
     kept, late = [], []
     for each in differences:
@@ -137,16 +137,16 @@ def _compared(
     return kept, late
 
 
-def _order(difference: Difference) -> tuple[int, int, int]:
+def _order(difference: PodDifference) -> tuple[int, int, int]:
     """The sort key: the time, and at one instant the order of the log."""
     parted = difference.parted
     course = difference.pair.side(parted.side)
     revision = 0
     if course is not None:
         match parted.aspect:
-            case Aspect.PLACEMENT if course.placed is not None:
+            case PodAspect.PLACEMENT if course.placed is not None:
                 revision = course.placed.decided
-            case Aspect.EVICTION if course.evicted is not None:
+            case PodAspect.EVICTION if course.evicted is not None:
                 revision = course.evicted.at.revision
             case _:
                 revision = course.created.revision
@@ -165,7 +165,7 @@ class _Line:
     placed: Sequence[tuple[int, Revision]]
     within: int
 
-    def as_of(self, course: Course, aspect: Aspect, time: int) -> tuple[Revision, Revision]:
+    def as_of(self, course: Course, aspect: PodAspect, time: int) -> tuple[Revision, Revision]:
         """The revisions of this side when the courses diverged, the earlier one first.
 
         Both are that of the pod's own attempt, if it had one then. Otherwise, the first is before
@@ -174,7 +174,7 @@ class _Line:
         it shows that those placements were in the way.
         """
         own: list[tuple[int, Revision]] = []
-        if aspect is Aspect.EVICTION:
+        if aspect is PodAspect.EVICTION:
             if course.evicted is not None:
                 at = course.evicted.at
                 own.append((at.time, Revision(at.revision - 1)))
@@ -195,7 +195,7 @@ class _Line:
         return self.side.events[place - 1].revision if place else self.side.common
 
 
-def _placements(found: Sequence[Difference], name: str) -> list[tuple[int, Revision]]:
+def _placements(found: Sequence[PodDifference], name: str) -> list[tuple[int, Revision]]:
     courses = [difference.pair.side(name) for difference in found]
     return [
         (course.placed.at.time, course.placed.decided)
@@ -204,13 +204,13 @@ def _placements(found: Sequence[Difference], name: str) -> list[tuple[int, Revis
     ]
 
 
-def _numbers(difference: Difference) -> tuple[int, int]:
+def _numbers(difference: PodDifference) -> tuple[int, int]:
     """The numbers of the queries about a difference: the earlier moment, and the later one."""
     number = 2 * difference.pair.number
     return number, number + 1
 
 
-def _queries(difference: Difference, name: str, line: _Line) -> Iterator[Query]:
+def _queries(difference: PodDifference, name: str, line: _Line) -> Iterator[Query]:
     """The queries to one side about a difference."""
     pair, parted = difference.pair, difference.parted
     course = pair.side(name)
@@ -226,7 +226,7 @@ def _queries(difference: Difference, name: str, line: _Line) -> Iterator[Query]:
         pod=course.key,
         nodes=tuple(dict.fromkeys(each.node for each in placed)),
         devices=frozenset(given.device for each in placed for given in each.devices),
-        asks_nodes=parted.aspect is not Aspect.EVICTION,
+        asks_nodes=parted.aspect is not PodAspect.EVICTION,
     )
     yield query
     if late != early:
@@ -234,7 +234,7 @@ def _queries(difference: Difference, name: str, line: _Line) -> Iterator[Query]:
 
 
 def _parting(
-    difference: Difference, told: Mapping[str, Testimony], courses: Mapping[str, Courses]
+    difference: PodDifference, told: Mapping[str, Testimony], courses: Mapping[str, Courses]
 ) -> Parting:
     pair, parted = difference.pair, difference.parted
     first = pair.side(parted.side)
@@ -242,7 +242,7 @@ def _parting(
     assert first is not None, "only pods of both sides are asked about"
     assert other is not None, "only pods of both sides are asked about"
     placed = [each.placed for each in (first, other) if each.placed is not None]
-    if parted.aspect is Aspect.EVICTION:
+    if parted.aspect is PodAspect.EVICTION:
         assert first.evicted is not None, "it was evicted on the side that was first"
         place = (first.key.namespace, first.key.name)
         preemptor = courses[parted.side].preemptors.get(place)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from app.analysis.diff.classes import Aspect, Class, Parted, said_of
-from app.analysis.diff.inputs import Change
+from app.analysis.diff.classes import Class, Parted, PodAspect, said_of
+from app.analysis.diff.inputs import InputDifference
 from app.analysis.diff.matching import Pair
 from app.analysis.diff.sides import Side
 from app.domain.log import Event
@@ -71,14 +71,14 @@ class Border:
         )
         return events[:first], events[first:]
 
-    def is_change_after(self, change: Change) -> bool:
+    def is_change_after(self, change: InputDifference) -> bool:
         """Whether a change is a write that the shorter recording ended too early to contain."""
         write = change.a if self.longer == "b" else change.b
         return write is None and change.since >= self.end - self.within
 
     def is_after(self, pair: Pair, classes: Iterable[Class], parted: Parted) -> bool:
         """Whether a difference is an act of the longer side for which the other ended too early."""
-        if parted.aspect is Aspect.MESSAGES:
+        if parted.aspect is PodAspect.MESSAGES:
             return self._is_said_after(pair)
         since = self.end - self.within
         is_first = parted.side == self.longer and parted.time >= since

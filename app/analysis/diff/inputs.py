@@ -83,7 +83,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class InputDifference:
     """The differing writes of outsiders to one object, from `since` on in the comparison's time.
 
     `a` and `b` are the first writes that differ, None where that side has none.
@@ -113,7 +113,7 @@ class Change:
                 return self.verb.value
 
 
-def changes(a: Side, b: Side, *, within: int) -> list[Change]:
+def changes(a: Side, b: Side, *, within: int) -> list[InputDifference]:
     """The objects to which outsiders wrote differently, in the order of the first such write."""
     left, right = _writes(a), _writes(b)
     listed = [
@@ -126,7 +126,7 @@ def changes(a: Side, b: Side, *, within: int) -> list[Change]:
 
 def _change(
     key: ObjectKey, left: Sequence[Write], right: Sequence[Write], within: int
-) -> Change | None:
+) -> InputDifference | None:
     while left and right and left[0].what == right[0].what:
         if abs(left[0].at.time - right[0].at.time) > within:
             break
@@ -146,7 +146,7 @@ def _change(
         verb, a = Verb.ONLY_B, None
     else:
         verb = Verb.OTHERWISE
-    return Change(key=key, verb=verb, since=since, a=a, b=b)
+    return InputDifference(key=key, verb=verb, since=since, a=a, b=b)
 
 
 def _writes(side: Side) -> Mapping[ObjectKey, Sequence[Write]]:

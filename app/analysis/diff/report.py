@@ -7,11 +7,11 @@ from itertools import zip_longest
 import msgspec
 
 from app.analysis.diff import words
-from app.analysis.diff.causes import Difference, Root
+from app.analysis.diff.causes import PodDifference, Root
 from app.analysis.diff.classes import Class, said_of
 from app.analysis.diff.courses import Course
 from app.analysis.diff.endings import AfterEnd
-from app.analysis.diff.inputs import Change
+from app.analysis.diff.inputs import InputDifference
 from app.analysis.diff.sides import Side
 from app.analysis.diff.words import Rewritten
 from app.domain.log import doubts
@@ -39,8 +39,8 @@ class DiffReport:
     same: int
     counts: Mapping[str, int]
     switches: tuple[str, ...]
-    changes: tuple[Change, ...]
-    differences: tuple[Difference, ...]
+    changes: tuple[InputDifference, ...]
+    differences: tuple[PodDifference, ...]
     unexplained: int
     listed_max: int
     not_done: Mapping[str, int] = field(default_factory=dict)
@@ -52,13 +52,13 @@ class DiffReport:
         """Whether no decision differs."""
         return not self.differences
 
-    def roots(self) -> list[tuple[Root, list[Difference]]]:
+    def roots(self) -> list[tuple[Root, list[PodDifference]]]:
         """The roots with the differences directly below each, in the order of time.
 
         Changes and switches without consequences are left out, and those from which only texts
         follow (`texts`).
         """
-        by_root: dict[Root, list[Difference]] = {}
+        by_root: dict[Root, list[PodDifference]] = {}
         for difference in self.differences:
             if difference.roots and not difference.is_about_words:
                 by_root.setdefault(difference.roots[0], []).append(difference)
@@ -83,7 +83,7 @@ class DiffReport:
                 words.add(entries, _SAID, before, after, each.pair.a.key, whole)
         return [(root, list(entries.values())) for root, entries in by_root.items()]
 
-    def idle(self) -> list[Change]:
+    def idle(self) -> list[InputDifference]:
         """The changes without consequences."""
         roots = {root.name for difference in self.differences for root in difference.roots}
         return [change for change in self.changes if str(change.key) not in roots]
@@ -195,7 +195,7 @@ def course_json(course: Course | None) -> JsonObject | None:
     }
 
 
-def _difference(difference: Difference, a: Side) -> JsonObject:
+def _difference(difference: PodDifference, a: Side) -> JsonObject:
     pair, parting = difference.pair, difference.parting
     body: JsonObject = {
         "subject": f"pods/{pair.name}",
@@ -224,11 +224,11 @@ def _difference(difference: Difference, a: Side) -> JsonObject:
     return body
 
 
-def _names(differences: Sequence[Difference]) -> Iterator[str]:
+def _names(differences: Sequence[PodDifference]) -> Iterator[str]:
     return (f"pods/{each.pair.name}" for each in differences)
 
 
-def _change(change: Change, a: Side) -> JsonObject:
+def _change(change: InputDifference, a: Side) -> JsonObject:
     return {
         "object": str(change.key),
         "change": change.verb.value,

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from app.analysis.diff import words
-from app.analysis.diff.causes import Difference, Proof, Root, RootKind
-from app.analysis.diff.classes import Aspect, Class
-from app.analysis.diff.inputs import Change
+from app.analysis.diff.causes import PodDifference, Proof, Root, RootKind
+from app.analysis.diff.classes import Class, PodAspect
+from app.analysis.diff.inputs import InputDifference
 from app.analysis.diff.matching import Pair
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport, place_text
@@ -143,7 +143,7 @@ def end_page(report: EndReport) -> list[str]:
     return lines
 
 
-def _root(root: Root, below: Sequence[Difference], report: DiffReport) -> Reason:
+def _root(root: Root, below: Sequence[PodDifference], report: DiffReport) -> Reason:
     match root.kind:
         case RootKind.SETTINGS:
             text = f"settings: {pages.shortened(root.text, SETTINGS_MAX)}"
@@ -162,7 +162,7 @@ def _root(root: Root, below: Sequence[Difference], report: DiffReport) -> Reason
     return Reason(text=text, children=tuple(children))
 
 
-def _difference(difference: Difference, known: Proof | None) -> Reason:
+def _difference(difference: PodDifference, known: Proof | None) -> Reason:
     """A difference with its consequences. `known` is a proof that is already shown above."""
     pair, parting = difference.pair, difference.parting
     classes = ", ".join(_class_text(each, pair) for each in difference.classes)
@@ -191,10 +191,10 @@ def _class_text(found: Class, pair: Pair) -> str:
     return "moved to another device of its node" if len(nodes) == 1 else found.value
 
 
-def _place(difference: Difference, side: str) -> str:
+def _place(difference: PodDifference, side: str) -> str:
     course = difference.pair.side(side)
     text = place_text(course)
-    is_about_time = difference.parted.aspect in (Aspect.PLACEMENT, Aspect.END)
+    is_about_time = difference.parted.aspect in (PodAspect.PLACEMENT, PodAspect.END)
     if course is not None and course.placed is not None and is_about_time:
         text += f", bound at {timestamps.micro_text(Instant(course.placed.at.time))}"
     return text
@@ -204,5 +204,5 @@ def _switches(report: DiffReport) -> str:
     return pages.shortened("; ".join(report.switches), SETTINGS_MAX)
 
 
-def _changed(change: Change) -> str:
+def _changed(change: InputDifference) -> str:
     return pages.shortened(f"{change.key} {change.text}", TEXT_MAX)

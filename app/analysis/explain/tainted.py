@@ -26,7 +26,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 
-class Fate(StrEnum):
+class TaintFate(StrEnum):
     """The fate of the pods of a claim under one taint."""
 
     EVICTED = "evicted"
@@ -42,7 +42,7 @@ class TaintVerdict:
     """
 
     taint: Taint
-    fate: Fate
+    fate: TaintFate
     text: str
     due: Instant | None = None
     issues: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ def device_of(views: LiveViews, place: DeviceId) -> tuple[str, Device] | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class TaintSource:
     """The source of a taint on a device: as text, the object, and its last revision in the views.
 
     `holds` tests whether a state of the object sets the taint.
@@ -81,7 +81,7 @@ class Origin:
         )
 
 
-def origin(views: LiveViews, place: DeviceId, taint: Taint, slice_key: str) -> Origin:
+def origin(views: LiveViews, place: DeviceId, taint: Taint, slice_key: str) -> TaintSource:
     """The source of a taint of a device."""
     if taint.rule:
         key = ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", taint.rule)
@@ -92,7 +92,7 @@ def origin(views: LiveViews, place: DeviceId, taint: Taint, slice_key: str) -> O
         text = f"the driver, slice {slice_key}"
         holds = partial(_slice_taints, place, taint)
     event = views.objects.event(key)
-    return Origin(
+    return TaintSource(
         text=text, about=key, revision=0 if event is None else event.revision, holds=holds
     )
 
@@ -141,17 +141,17 @@ def judge(
     """The effect of one taint on the pods of a claim that holds the device."""
     if taint.effect != NO_EXECUTE:
         text = f"pods that have the device go on, the effect is {taint.effect or 'None'}"
-        return TaintVerdict(taint=taint, fate=Fate.SPARED, text=text)
+        return TaintVerdict(taint=taint, fate=TaintFate.SPARED, text=text)
     if not views.profile.enabled("DRADeviceTaints"):
         text = "nobody is evicted, the gate DRADeviceTaints is off"
-        return TaintVerdict(taint=taint, fate=Fate.SPARED, text=text)
+        return TaintVerdict(taint=taint, fate=TaintFate.SPARED, text=text)
     rule = views.inventory.rules().get(taint.rule)
     if rule is not None and not rule.selects and quirks.c1:
         text = "nobody is evicted, because a rule without deviceSelector selects nothing there"
-        return TaintVerdict(taint=taint, fate=Fate.SPARED, text=text, issues=("C1", "Q14"))
+        return TaintVerdict(taint=taint, fate=TaintFate.SPARED, text=text, issues=("C1", "Q14"))
     if quirks.c3 and is_extended(views, claim):
         text = "not evicted, because the claim is for an extended resource"
-        return TaintVerdict(taint=taint, fate=Fate.SPARED, text=text, issues=("C3",))
+        return TaintVerdict(taint=taint, fate=TaintFate.SPARED, text=text, issues=("C3",))
     return _tolerated(claim, result, taint, quirks, now)
 
 
@@ -191,9 +191,9 @@ def _tolerated(
     by = f"request {result.request or 'without name'} ({named})" if matching else ""
     if due is None:
         text = f"tolerated for ever by {by}, so nobody is evicted"
-        return TaintVerdict(taint=taint, fate=Fate.SPARED, text=text)
+        return TaintVerdict(taint=taint, fate=TaintFate.SPARED, text=text)
     if due > read.time_added:
-        fate = Fate.DUE if due > now else Fate.EVICTED
+        fate = TaintFate.DUE if due > now else TaintFate.EVICTED
         text = f"tolerated until {sources.when(due)} by {by}; evicted then"
         return TaintVerdict(taint=taint, fate=fate, text=text, due=due)
     text = "not tolerated, so its pods are evicted"
@@ -205,7 +205,7 @@ def _tolerated(
     if lost:
         shown = " and ".join(toleration_text(each) for each in lost)
         text += f"; {shown} of the request was not copied to the allocation"
-    return TaintVerdict(taint=taint, fate=Fate.EVICTED, text=text, due=due, issues=issues)
+    return TaintVerdict(taint=taint, fate=TaintFate.EVICTED, text=text, due=due, issues=issues)
 
 
 def _asked(claim: JsonView, name: str) -> Sequence[JsonObject]:

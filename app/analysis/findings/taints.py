@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from app.analysis.explain import sources, tainted
-from app.analysis.explain.tainted import Fate
+from app.analysis.explain.tainted import TaintFate
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
 from app.domain.controllers.eviction.taints import NO_EXECUTE
@@ -46,9 +46,9 @@ def in_use(
                     continue
                 for taint in device.taints:
                     verdict = tainted.judge(views, tree, result, taint, quirks, now)
-                    if taint.effect != NO_EXECUTE or verdict.fate is Fate.EVICTED:
+                    if taint.effect != NO_EXECUTE or verdict.fate is TaintFate.EVICTED:
                         continue
-                    why = "" if verdict.fate is Fate.DUE else _why(verdict.text)
+                    why = "" if verdict.fate is TaintFate.DUE else _why(verdict.text)
                     group = groups.setdefault((taint.text, why, verdict.issues), _Spared())
                     group.claims[key] = None
                     if verdict.due is not None:

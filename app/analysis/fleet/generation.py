@@ -30,7 +30,7 @@ COUNTER_SETS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class FleetPool:
     """One pool of a fleet: its slices' specs without generation and count, and its nodes."""
 
     driver: str
@@ -56,9 +56,9 @@ class Fleet:
     profile: str
     nodes: tuple[JsonObject, ...]
     classes: tuple[JsonObject, ...]
-    pools: tuple[Pool, ...]
+    pools: tuple[FleetPool, ...]
 
-    def pools_of(self, node: str) -> list[Pool]:
+    def pools_of(self, node: str) -> list[FleetPool]:
         """The pools that one node publishes."""
         return [pool for pool in self.pools if pool.owner == node]
 
@@ -76,7 +76,7 @@ def build(profile: JsonView, count: int, seed: int) -> Fleet:
     size = max(fleet_devices.group_size(row) for row in rows)
     total = -(-count // size) * size
     names = _node_names(profile, total)
-    pools: list[Pool] = []
+    pools: list[FleetPool] = []
     for row in rows:
         step = fleet_devices.group_size(row)
         for start in range(0, total, step):
@@ -102,7 +102,7 @@ def class_command(tree: JsonObject) -> CreateObject:
 
 
 def publish(
-    pool: Pool, present: Iterable[JsonObject], uid_of: Callable[[str], str]
+    pool: FleetPool, present: Iterable[JsonObject], uid_of: Callable[[str], str]
 ) -> list[Command]:
     """The writes that bring the published slices of a pool to the state of the fleet.
 
@@ -183,7 +183,7 @@ def _class(row: JsonView) -> JsonObject:
     }
 
 
-def _pool(row: JsonView, nodes: tuple[str, ...], number: int, seed: int) -> Pool:
+def _pool(row: JsonView, nodes: tuple[str, ...], number: int, seed: int) -> FleetPool:
     driver = json_tree.text(row, "driver")
     if not driver:
         raise InputError("a pool of the profile has no driver", place="profile")
@@ -197,7 +197,7 @@ def _pool(row: JsonView, nodes: tuple[str, ...], number: int, seed: int) -> Pool
         name = nodes[0]
     place: JsonObject = fleet_devices.selection(nodes) if is_grid else {"nodeName": nodes[0]}
     specs = _counter_specs(made, place) + _device_specs(made, place, is_grid=is_grid)
-    return Pool(
+    return FleetPool(
         driver=driver,
         name=name,
         owner="" if is_grid else nodes[0],
@@ -229,12 +229,12 @@ def _device_specs(made: list[Unit], place: JsonObject, *, is_grid: bool) -> list
     ]
 
 
-def _slice_name(pool: Pool, index: int) -> str:
+def _slice_name(pool: FleetPool, index: int) -> str:
     return f"{pool.name}-{pool.driver}-{index}"
 
 
 def _slice(
-    pool: Pool, name: str, spec: JsonObject, generation: int, uid_of: Callable[[str], str]
+    pool: FleetPool, name: str, spec: JsonObject, generation: int, uid_of: Callable[[str], str]
 ) -> JsonObject:
     metadata: JsonObject = {"name": name}
     uid = uid_of(pool.owner) if pool.owner else ""

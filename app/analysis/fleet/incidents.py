@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.analysis.fleet import generation
-from app.analysis.fleet.generation import Fleet, Pool
+from app.analysis.fleet.generation import Fleet, FleetPool
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import (
@@ -96,7 +96,7 @@ class Present:
         """The uid of a node, empty when it does not exist."""
         return meta.uid(self.nodes.get(node, {}))
 
-    def slices_of(self, pool: Pool) -> list[JsonObject]:
+    def slices_of(self, pool: FleetPool) -> list[JsonObject]:
         """The published slices of a pool."""
         return [
             tree

@@ -23,14 +23,14 @@ REPEAT_MAX = 1_000
 PLACEHOLDER = "{n}"
 
 
-class Variant(StrEnum):
+class IncidentVariant(StrEnum):
     """The variant with the defect or pitfall, or the one without."""
 
     BROKEN = "broken"
     REPAIRED = "repaired"
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class IncidentStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One step: exactly one of `apply`, `delete`, `patch`, `status`, `wait`.
 
     `apply` are manifests; with `repeat` they are applied that many times, with the number in place
@@ -47,7 +47,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     status: JsonObject | None = None
     of: str = ""
     wait: float = 0
-    only: Variant | None = None
+    only: IncidentVariant | None = None
 
     def trees(self) -> Iterator[JsonObject]:
         """The manifests, each as many times as it is applied."""
@@ -133,7 +133,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     repair: str = ""
     cluster: IncidentCluster = IncidentCluster()
     repaired: IncidentCluster | None = None
-    steps: list[Step] = []
+    steps: list[IncidentStep] = []
     finding: list[Fact] = []
     instead: list[Fact] = []
 
@@ -149,19 +149,19 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             return "no release repairs it"
         return f"repaired in {self.fixed}"
 
-    def cluster_of(self, variant: Variant) -> IncidentCluster:
+    def cluster_of(self, variant: IncidentVariant) -> IncidentCluster:
         """The cluster of a variant."""
-        if variant is Variant.REPAIRED and self.repaired is not None:
+        if variant is IncidentVariant.REPAIRED and self.repaired is not None:
             return self.repaired
         return self.cluster
 
-    def steps_of(self, variant: Variant) -> Sequence[Step]:
+    def steps_of(self, variant: IncidentVariant) -> Sequence[IncidentStep]:
         """The steps of a variant."""
         return [step for step in self.steps if step.only in (None, variant)]
 
-    def facts_of(self, variant: Variant) -> Sequence[Fact]:
+    def facts_of(self, variant: IncidentVariant) -> Sequence[Fact]:
         """The facts to be observed in a variant."""
-        return self.finding if variant is Variant.BROKEN else self.instead
+        return self.finding if variant is IncidentVariant.BROKEN else self.instead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +190,7 @@ def _converted(tree: object, form: type[_T], place: str) -> _T:
         raise InputError(str(problem), place=place) from problem
 
 
-def _check_step(step: Step, place: str) -> None:
+def _check_step(step: IncidentStep, place: str) -> None:
     acts = [
         step.apply is not None,
         bool(step.delete),

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from app.analysis.lint.findings import LintFinding, LintRule, Place, Severity
+from app.analysis.lint.findings import FindingPlace, LintFinding, LintRule, LintSeverity
 from app.analysis.lint.subjects import PublishedPool, Subjects
 from app.domain.devices.model import Device
 from app.domain.values import quantity
 
 SET_MISSING = LintRule(
     id="counter-set-missing",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="ResourceSlice",
     means="A device consumes counters of a set that no slice of the complete pool declares: the "
     "pool is invalid and none of its devices is allocated.",
@@ -21,7 +21,7 @@ SET_MISSING = LintRule(
 )
 COUNTER_MISSING = LintRule(
     id="counter-missing",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="ResourceSlice",
     means="A device consumes a counter that its set does not have: the pool is invalid and none of "
     "its devices is allocated.",
@@ -30,7 +30,7 @@ COUNTER_MISSING = LintRule(
 )
 SET_UNUSED = LintRule(
     id="counter-set-unused",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlice",
     means="No device of the pool consumes counters of the set, so it excludes nothing: devices "
     "that are parts of one another can be allocated together.",
@@ -39,7 +39,7 @@ SET_UNUSED = LintRule(
 )
 COUNTER_UNUSED = LintRule(
     id="counter-unused",
-    severity=Severity.NOTE,
+    severity=LintSeverity.NOTE,
     reads="ResourceSlice",
     means="No device of the pool consumes this counter of a set that is otherwise used.",
     cure="Let the devices that need it consume it, or leave it out.",
@@ -47,7 +47,7 @@ COUNTER_UNUSED = LintRule(
 )
 DRAWS_TOO_MUCH = LintRule(
     id="device-never-fits",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="ResourceSlice",
     means="A device consumes more of a counter than its set holds, so it is never allocated.",
     cure="Correct the amount in consumesCounters, or the value of the counter.",
@@ -55,7 +55,7 @@ DRAWS_TOO_MUCH = LintRule(
 )
 OVERLAP = LintRule(
     id="partitions-overlap",
-    severity=Severity.NOTE,
+    severity=LintSeverity.NOTE,
     reads="ResourceSlice",
     means="Devices draw on one counter set that does not hold enough for all: allocating some "
     "excludes others, so free devices must not be counted one by one.",
@@ -64,7 +64,7 @@ OVERLAP = LintRule(
 )
 NEVER_BIND = LintRule(
     id="counters-never-bind",
-    severity=Severity.NOTE,
+    severity=LintSeverity.NOTE,
     reads="ResourceSlice",
     means="A counter set holds enough for all devices that draw on it at once, so it excludes "
     "nothing.",
@@ -83,7 +83,7 @@ RULES = (
 
 
 class _Declared(NamedTuple):
-    place: Place
+    place: FindingPlace
     counters: Mapping[str, int]
 
 
@@ -108,7 +108,7 @@ def _sets(pool: PublishedPool) -> dict[str, _Declared]:
 
 
 def _device(
-    pool: PublishedPool, device: Device, place: Place, sets: Mapping[str, _Declared]
+    pool: PublishedPool, device: Device, place: FindingPlace, sets: Mapping[str, _Declared]
 ) -> Iterator[LintFinding]:
     for index, (name, consumed) in enumerate(device.consumes):
         at = replace(place, field=f"{place.field}.consumesCounters[{index}]")

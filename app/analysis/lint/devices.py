@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from app.analysis.lint.findings import LintFinding, LintRule, Place, Severity
+from app.analysis.lint.findings import FindingPlace, LintFinding, LintRule, LintSeverity
 from app.analysis.lint.subjects import PublishedPool, PublishedSlice, Subjects
 from app.domain.devices.model import Device
 from app.domain.values.json_tree import JsonView
 
 TYPE_DIFFERS = LintRule(
     id="attribute-type-differs",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlice",
     means="An attribute has different types in devices of one driver: a selector that fits one "
     "type fails on the others, which ends the attempt to place the pod, and values of different "
@@ -20,7 +20,7 @@ TYPE_DIFFERS = LintRule(
 )
 SHADOWED = LintRule(
     id="attribute-shadowed",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlice",
     means="A device has an attribute or capacity both by its bare name and with the driver as "
     "domain, which mean the same: constraints read one, selectors may read the other (Q19).",
@@ -29,7 +29,7 @@ SHADOWED = LintRule(
 )
 STANDARD_NAME = LintRule(
     id="attribute-not-standard",
-    severity=Severity.NOTE,
+    severity=LintSeverity.NOTE,
     reads="ResourceSlice",
     means="The attribute has the meaning of a standard one and another name, so matchAttribute "
     "cannot align devices of this driver with those of others.",
@@ -38,7 +38,7 @@ STANDARD_NAME = LintRule(
 )
 ONE_TWICE = LintRule(
     id="device-published-twice",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlice",
     means="Two devices are the same hardware or part of it by their uuid, and share no counter "
     "set: both can be allocated at the same time.",
@@ -47,7 +47,7 @@ ONE_TWICE = LintRule(
 )
 NEGATIVE = LintRule(
     id="capacity-negative",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="ResourceSlice",
     means="A capacity is negative: nothing can be consumed of it, and the API does not refuse it.",
     cure="Publish zero, or leave the capacity out.",
@@ -55,7 +55,7 @@ NEGATIVE = LintRule(
 )
 SHARED_COUNTERS = LintRule(
     id="shared-device-without-capacity",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlice",
     means="A device that allows multiple allocations consumes counters and has no capacity: each "
     "further share books the counters again and is refused when they run out (q17).",
@@ -82,7 +82,7 @@ PARENT = "parentuuid"
 
 class _Attribute(NamedTuple):
     kind: str
-    place: Place
+    place: FindingPlace
 
 
 def check(subjects: Subjects) -> Iterator[LintFinding]:
@@ -167,8 +167,8 @@ def _amounts(published: PublishedSlice, device: Device, path: str) -> Iterator[L
 
 
 def _identities(pool: PublishedPool) -> Iterator[LintFinding]:
-    owners: dict[str, tuple[Device, Place]] = {}
-    later: list[tuple[str, Device, Place]] = []
+    owners: dict[str, tuple[Device, FindingPlace]] = {}
+    later: list[tuple[str, Device, FindingPlace]] = []
     for published, device, path in pool.devices():
         for name, value in published_attributes(device).items():
             identifier = name.rpartition("/")[2].lower()
@@ -192,5 +192,5 @@ def _share_counters(first: Device, second: Device) -> bool:
     return bool({name for name, _ in first.consumes} & {name for name, _ in second.consumes})
 
 
-def _attribute(published: PublishedSlice, path: str, name: str) -> Place:
+def _attribute(published: PublishedSlice, path: str, name: str) -> FindingPlace:
     return published.subject.at(f"{path}.attributes[{name}]")

@@ -7,7 +7,7 @@ from enum import StrEnum
 from app.domain.values.json_tree import JsonObject
 
 
-class Severity(StrEnum):
+class LintSeverity(StrEnum):
     """The severity of a finding.
 
     `ERROR` does not work: a device or pool is never allocated, a pod never placed, or everything is
@@ -21,11 +21,11 @@ class Severity(StrEnum):
     @property
     def rank(self) -> int:
         """The rank of the severity; 0 is the gravest."""
-        return tuple(Severity).index(self)
+        return tuple(LintSeverity).index(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class FindingPlace:
     """The place where a rule is broken: an object, a field of it, and the source of the object.
 
     `field` is a path in the form of the storage version. `line` is 0 where the source has no lines,
@@ -62,12 +62,12 @@ class LintFinding:
     """A broken rule: the place, the reason, and the cure."""
 
     rule: "LintRule"
-    place: Place
+    place: FindingPlace
     message: str
-    related: tuple[Place, ...] = ()
+    related: tuple[FindingPlace, ...] = ()
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> LintSeverity:
         """The severity of its rule."""
         return self.rule.severity
 
@@ -91,13 +91,15 @@ class LintRule:
     """
 
     id: str
-    severity: Severity
+    severity: LintSeverity
     reads: str
     means: str
     cure: str
     reference: str
 
-    def at(self, place: Place, message: str, related: Iterable[Place] = ()) -> LintFinding:
+    def at(
+        self, place: FindingPlace, message: str, related: Iterable[FindingPlace] = ()
+    ) -> LintFinding:
         """A finding that the rule is broken at a place."""
         return LintFinding(rule=self, place=place, message=message, related=tuple(related))
 

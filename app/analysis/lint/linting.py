@@ -17,9 +17,9 @@ from app.analysis.lint import (
     sizes,
     taints,
 )
-from app.analysis.lint.findings import LintFinding, LintRule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
 from app.analysis.lint.selectors import Choices
-from app.analysis.lint.subjects import Subject, Subjects
+from app.analysis.lint.subjects import LintedObject, Subjects
 from app.domain.errors import InputError
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
@@ -50,12 +50,12 @@ class LintReport:
     findings: tuple[LintFinding, ...]
     objects: int
 
-    def counts(self) -> dict[Severity, int]:
+    def counts(self) -> dict[LintSeverity, int]:
         """Findings by severity."""
         counted = Counter(finding.severity for finding in self.findings)
-        return {severity: counted[severity] for severity in Severity}
+        return {severity: counted[severity] for severity in LintSeverity}
 
-    def fails_on(self, threshold: Severity) -> bool:
+    def fails_on(self, threshold: LintSeverity) -> bool:
         """Whether a finding is at least as grave as the threshold."""
         return any(finding.severity.rank <= threshold.rank for finding in self.findings)
 
@@ -69,18 +69,18 @@ class LintReport:
 
 
 def admit(
-    written: Iterable[Subject], rules: Rules, now: Instant
-) -> tuple[list[Subject], list[LintFinding]]:
+    written: Iterable[LintedObject], rules: Rules, now: Instant
+) -> tuple[list[LintedObject], list[LintFinding]]:
     """The manifests as a server would store them, and the reasons why it would refuse them.
 
     Refused slices are left out, because their devices are not visible.
     """
-    subjects: list[Subject] = []
+    subjects: list[LintedObject] = []
     findings: list[LintFinding] = []
     for each in written:
         admitted, problems = objects.admit(each, rules, now)
         findings += problems
-        is_refused = any(problem.severity is Severity.ERROR for problem in problems)
+        is_refused = any(problem.severity is LintSeverity.ERROR for problem in problems)
         if not (is_refused and admitted.kind == "ResourceSlice"):
             subjects.append(admitted)
     return subjects, findings

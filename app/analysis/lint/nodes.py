@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from app.analysis.lint.findings import LintFinding, LintRule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
 from app.analysis.lint.subjects import PublishedSlice, Subjects
 from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError
 from app.domain.values import counts
 
 MISSING = LintRule(
     id="node-missing",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlice, Node",
     means="A slice or device names a node that is not among the sources: nobody can use its "
     "devices, and the slice stays when the node is gone unless the Node owns it.",
@@ -18,7 +18,7 @@ MISSING = LintRule(
 )
 SELECTS_NONE = LintRule(
     id="node-selector-matches-nothing",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlice, Node",
     means="A node selector matches no node of the sources: nobody can use the devices.",
     cure="Correct the labels in the selector, or label the nodes.",
@@ -26,7 +26,7 @@ SELECTS_NONE = LintRule(
 )
 ALIKE = LintRule(
     id="device-nodes-alike",
-    severity=Severity.NOTE,
+    severity=LintSeverity.NOTE,
     reads="ResourceSlice",
     means="perDeviceNodeSelection is set and all devices select the same nodes, which costs the "
     "scheduler a look at each device.",

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from app.analysis.lint.findings import LintFinding, LintRule, Severity
-from app.analysis.lint.subjects import Subject, Subjects
+from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
+from app.analysis.lint.subjects import LintedObject, Subjects
 from app.domain.errors import Rejected
 from app.domain.log import ObjectKey
 from app.domain.objects import registry
@@ -21,7 +21,7 @@ from app.domain.values.timestamps import Instant
 
 INVALID = LintRule(
     id="object-invalid",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="all kinds of resource.k8s.io, Node",
     means="The API server of the release refuses the object; a driver that publishes it publishes "
     "nothing.",
@@ -30,7 +30,7 @@ INVALID = LintRule(
 )
 UNKNOWN_FIELD = LintRule(
     id="field-unknown",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="all kinds of resource.k8s.io, Node",
     means="The release does not know the field in this version and drops it, so what it says is "
     "lost without an error.",
@@ -39,7 +39,7 @@ UNKNOWN_FIELD = LintRule(
 )
 SELECTOR_INVALID = LintRule(
     id="selector-invalid",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlicePatch",
     means="The CEL expression does not compile; the API server refuses the object.",
     cure="Try the expression with `redra cel`; it shows where compilation fails.",
@@ -47,7 +47,7 @@ SELECTOR_INVALID = LintRule(
 )
 SELECTOR_TOO_COSTLY = LintRule(
     id="selector-too-costly",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlicePatch",
     means="The estimated cost of the CEL expression exceeds the limit; the API server refuses the "
     "object.",
@@ -56,7 +56,7 @@ SELECTOR_TOO_COSTLY = LintRule(
 )
 DUPLICATE = LintRule(
     id="object-duplicate",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="all kinds",
     means="The sources hold two objects of one kind, namespace and name: applied, the later one "
     "replaces the earlier.",
@@ -69,7 +69,9 @@ EXPRESSION = ".cel.expression"
 _WARN = WriteOptions(field_validation=FieldValidation.WARN)
 
 
-def admit(subject: Subject, rules: Rules, now: Instant) -> tuple[Subject, list[LintFinding]]:
+def admit(
+    subject: LintedObject, rules: Rules, now: Instant
+) -> tuple[LintedObject, list[LintFinding]]:
     """The object as the API server would store it, and the reasons why it would refuse it.
 
     An object that cannot be converted is returned unchanged.
@@ -85,7 +87,7 @@ def admit(subject: Subject, rules: Rules, now: Instant) -> tuple[Subject, list[L
         )
     except Rejected as problem:
         return subject, [INVALID.at(subject.at(), problem.message)]
-    admitted = Subject(
+    admitted = LintedObject(
         kind=kind.kind,
         tree=stored,
         source=subject.source,
@@ -98,7 +100,9 @@ def admit(subject: Subject, rules: Rules, now: Instant) -> tuple[Subject, list[L
     return admitted, [*notes, *_refusals(admitted, kind, rules, now)]
 
 
-def _refusals(subject: Subject, kind: Kind, rules: Rules, now: Instant) -> Iterator[LintFinding]:
+def _refusals(
+    subject: LintedObject, kind: Kind, rules: Rules, now: Instant
+) -> Iterator[LintFinding]:
     context = rules.context(UnknownCluster(), now)
     errors = metadata.check(kind, subject.tree)
     for error in (*errors, *rules.validate_create(kind, subject.tree, context)):
@@ -143,8 +147,8 @@ def check(subjects: Subjects) -> Iterator[LintFinding]:
 
     Objects that two sources have in common are reported once: the sources are alternatives.
     """
-    first: dict[ObjectKey, Subject] = {}
-    repeated: dict[tuple[str, str], list[tuple[Subject, Subject]]] = {}
+    first: dict[ObjectKey, LintedObject] = {}
+    repeated: dict[tuple[str, str], list[tuple[LintedObject, LintedObject]]] = {}
     for number, subject in enumerate(subjects.objects):
         namespace, name = meta.place(subject.tree)
         if not name:

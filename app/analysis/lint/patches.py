@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from app.analysis.lint.findings import LintFinding, LintRule, Place, Severity
-from app.analysis.lint.subjects import Subject, Subjects
+from app.analysis.lint.findings import FindingPlace, LintFinding, LintRule, LintSeverity
+from app.analysis.lint.subjects import LintedObject, Subjects
 from app.domain.devices import compiling, patches
 from app.domain.devices.patches import SlicePatch
 from app.domain.errors import InputError
@@ -12,7 +12,7 @@ from app.domain.values.fields import meta
 
 FAILS = LintRule(
     id="patch-selector-fails",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="ResourceSlicePatch, DeviceClass, ResourceSlice",
     means="A selector of the patch fails on a device: the patch does not apply to that device, and "
     "only a warning event says so.",
@@ -21,7 +21,7 @@ FAILS = LintRule(
 )
 IDLE = LintRule(
     id="patch-matches-nothing",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlicePatch, DeviceClass, ResourceSlice",
     means="The filter of the patch matches no device of the sources, or others win everywhere: the "
     "patch changes nothing.",
@@ -30,7 +30,7 @@ IDLE = LintRule(
 )
 TIE = LintRule(
     id="patch-priority-tie",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlicePatch, ResourceSlice",
     means="Two patches of one priority set one attribute or capacity of one device: the older one "
     "wins, so deleting and creating it again changes devices.",
@@ -64,7 +64,7 @@ def check(subjects: Subjects) -> Iterator[LintFinding]:
     yield from _ties(by_name, subjects, failed)
 
 
-def _compiled(subject: Subject, subjects: Subjects) -> SlicePatch | None:
+def _compiled(subject: LintedObject, subjects: Subjects) -> SlicePatch | None:
     try:
         return patches.patch_of(subject.tree, subjects.compiler)
     except InputError:
@@ -72,7 +72,7 @@ def _compiled(subject: Subject, subjects: Subjects) -> SlicePatch | None:
 
 
 def _ties(
-    by_name: dict[str, tuple[Subject, SlicePatch]], subjects: Subjects, failed: set[str]
+    by_name: dict[str, tuple[LintedObject, SlicePatch]], subjects: Subjects, failed: set[str]
 ) -> Iterator[LintFinding]:
     reported: set[frozenset[str]] = set()
     ordered = list(by_name.items())
@@ -84,7 +84,7 @@ def _ties(
                 continue
             if not pair & failed and _meet(patch, second, subjects):
                 reported.add(pair)
-                related: list[Place] = [other.at("spec.devices.priority")]
+                related: list[FindingPlace] = [other.at("spec.devices.priority")]
                 message = f"priority {patch.priority}, as {other_name}; both set {min(shared)}"
                 yield TIE.at(subject.at("spec.devices.priority"), message, related)
 

@@ -2,13 +2,19 @@
 
 from collections.abc import Iterator
 
-from app.analysis.lint.findings import RELATED_MAX, LintFinding, LintRule, Place, Severity
+from app.analysis.lint.findings import (
+    RELATED_MAX,
+    FindingPlace,
+    LintFinding,
+    LintRule,
+    LintSeverity,
+)
 from app.analysis.lint.subjects import PublishedPool, Subjects
 from app.domain.devices.model import Slice
 
 INCOMPLETE = LintRule(
     id="pool-incomplete",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="ResourceSlice",
     means="Fewer slices of the newest generation are there than each of them announces: requests "
     "for all devices fail, and no device is allocated on nodes that see only a part.",
@@ -17,7 +23,7 @@ INCOMPLETE = LintRule(
 )
 OVERFULL = LintRule(
     id="pool-overfull",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="ResourceSlice",
     means="More slices of the newest generation are there than each of them announces: the pool "
     "counts as incomplete.",
@@ -26,7 +32,7 @@ OVERFULL = LintRule(
 )
 COUNTS_DIFFER = LintRule(
     id="pool-counts-differ",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="ResourceSlice",
     means="Slices of one generation announce different numbers of slices: whether the pool is "
     "complete depends on which slice is looked at first.",
@@ -35,7 +41,7 @@ COUNTS_DIFFER = LintRule(
 )
 OBSOLETE = LintRule(
     id="slice-obsolete",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlice",
     means="A slice of an older generation is still there: none of its devices is allocated, and on "
     "nodes that see only such slices the pool disappears without a reason (quirk q13).",
@@ -44,7 +50,7 @@ OBSOLETE = LintRule(
 )
 DEVICE_DUPLICATE = LintRule(
     id="device-name-duplicate",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="ResourceSlice",
     means="Two slices of a pool have a device of one name: the pool is invalid, and none of its "
     "devices is allocated on nodes that see both.",
@@ -53,7 +59,7 @@ DEVICE_DUPLICATE = LintRule(
 )
 SET_DUPLICATE = LintRule(
     id="counter-set-duplicate",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="ResourceSlice",
     means="Two slices of a pool declare a counter set of one name: the pool is invalid, and none "
     "of its devices is allocated.",
@@ -62,7 +68,7 @@ SET_DUPLICATE = LintRule(
 )
 NODE_MIX = LintRule(
     id="pool-node-mix",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlice",
     means="Slices of one pool select nodes in different ways: each node sees another part of the "
     "pool, and whether it is complete there depends on slices that it does not see.",
@@ -115,7 +121,7 @@ def _count(pool: PublishedPool) -> Iterator[LintFinding]:
 def _device_names(pool: PublishedPool) -> Iterator[LintFinding]:
     if len(pool.slices) == 1:
         return
-    first: dict[str, tuple[str, Place]] = {}
+    first: dict[str, tuple[str, FindingPlace]] = {}
     for published, device, path in pool.devices():
         name, key = device.id[2], published.slice.key
         place = published.subject.at(f"{path}.name")
@@ -125,7 +131,7 @@ def _device_names(pool: PublishedPool) -> Iterator[LintFinding]:
 
 
 def _set_names(pool: PublishedPool) -> Iterator[LintFinding]:
-    first: dict[str, tuple[str, Place]] = {}
+    first: dict[str, tuple[str, FindingPlace]] = {}
     for published in pool.slices:
         for index, (name, _) in enumerate(published.slice.counter_sets):
             place = published.subject.at(f"spec.sharedCounters[{index}].name")

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from app.analysis.lint.devices import qualified
-from app.analysis.lint.findings import LintFinding, LintRule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
 from app.analysis.lint.selectors import Choices, of_ask
-from app.analysis.lint.subjects import Ask, Claim, Subjects
+from app.analysis.lint.subjects import LintedClaim, LintedRequest, Subjects
 from app.domain.allocation.requests import DEVICES_MAX
 from app.domain.devices.model import Device
 from app.domain.values import counts, quantity
@@ -13,7 +13,7 @@ from app.domain.values.quantity import QuantityError
 
 TOO_MANY = LintRule(
     id="claim-asks-for-too-many",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="ResourceClaim, ResourceClaimTemplate",
     means=f"The requests ask for more than {DEVICES_MAX} devices together: the API stores the "
     "claim, and every attempt to allocate it ends with an error.",
@@ -22,7 +22,7 @@ TOO_MANY = LintRule(
 )
 EXCEEDS = LintRule(
     id="request-exceeds-devices",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate, ResourceSlice",
     means="A request asks for more devices than match its selectors in all pools.",
     cure="Ask for fewer devices, or publish more.",
@@ -30,7 +30,7 @@ EXCEEDS = LintRule(
 )
 CAPACITY = LintRule(
     id="capacity-never-enough",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate, ResourceSlice",
     means="A request asks for a capacity that no matching device has, or for more of it than any "
     "has: the claim is never allocated.",
@@ -39,7 +39,7 @@ CAPACITY = LintRule(
 )
 CONSTRAINT = LintRule(
     id="constraint-never-holds",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate, ResourceSlice",
     means="No device that matches a request has the attribute of a constraint: a device without it "
     "never satisfies the constraint, so the claim is never allocated.",
@@ -61,7 +61,7 @@ def check(subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:
         yield from _constraints(claim, choices)
 
 
-def _sum(claim: Claim) -> Iterator[LintFinding]:
+def _sum(claim: LintedClaim) -> Iterator[LintFinding]:
     smallest: dict[str, int] = {}
     for ask in claim.asks():
         smallest[ask.main] = min(ask.wanted, smallest.get(ask.main, ask.wanted))
@@ -71,7 +71,7 @@ def _sum(claim: Claim) -> Iterator[LintFinding]:
         yield TOO_MANY.at(place, f"{total} devices are asked for, {DEVICES_MAX} is the most")
 
 
-def _count(ask: Ask, devices: Sequence[Device]) -> Iterator[LintFinding]:
+def _count(ask: LintedRequest, devices: Sequence[Device]) -> Iterator[LintFinding]:
     if ask.wanted <= len(devices) or any(device.allow_multiple for device in devices):
         return
     place = ask.owner.at(f"{ask.path}.count")
@@ -81,7 +81,7 @@ def _count(ask: Ask, devices: Sequence[Device]) -> Iterator[LintFinding]:
     )
 
 
-def _capacity(ask: Ask, devices: Sequence[Device]) -> Iterator[LintFinding]:
+def _capacity(ask: LintedRequest, devices: Sequence[Device]) -> Iterator[LintFinding]:
     for name, value in ask.form.capacity.requests.items():
         try:
             wanted = quantity.from_json(value).nanos
@@ -100,7 +100,7 @@ def _capacity(ask: Ask, devices: Sequence[Device]) -> Iterator[LintFinding]:
             )
 
 
-def _constraints(claim: Claim, choices: Choices) -> Iterator[LintFinding]:
+def _constraints(claim: LintedClaim, choices: Choices) -> Iterator[LintFinding]:
     for index, constraint in enumerate(claim.form.constraints):
         name = constraint.match_attribute or constraint.distinct_attribute
         field = "matchAttribute" if constraint.match_attribute else "distinctAttribute"

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from app.analysis.lint.devices import published_attributes, qualified, type_of
-from app.analysis.lint.findings import LintFinding, LintRule, Place, Severity
-from app.analysis.lint.subjects import Subject
+from app.analysis.lint.findings import FindingPlace, LintFinding, LintRule, LintSeverity
+from app.analysis.lint.subjects import LintedObject
 from app.domain.devices import compiling, pools
 from app.domain.devices.model import Slice
 from app.domain.errors import InputError
@@ -15,7 +15,7 @@ from app.domain.values.timestamps import SECOND, Instant
 
 JUMP = LintRule(
     id="generation-jump",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlice over time",
     means="The generation of a pool rises by more than one: generations between were lost, or two "
     "writers publish the pool.",
@@ -24,7 +24,7 @@ JUMP = LintRule(
 )
 BACK = LintRule(
     id="generation-back",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="ResourceSlice over time",
     means="A slice goes back to an older generation of its pool: as long as a newer one is there, "
     "its devices are not allocated.",
@@ -33,7 +33,7 @@ BACK = LintRule(
 )
 SPELLS = LintRule(
     id="pool-incomplete-for",
-    severity=Severity.NOTE,
+    severity=LintSeverity.NOTE,
     reads="ResourceSlice over time",
     means="The pool is incomplete while its slices are written one by one: meanwhile requests for "
     "all its devices fail, and others see a part.",
@@ -42,7 +42,7 @@ SPELLS = LintRule(
 )
 TYPE_CHANGED = LintRule(
     id="attribute-type-changed",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceSlice over time",
     means="An attribute of a device changes its type: selectors written for the old type fail from "
     "then on, which ends the attempts to place their pods.",
@@ -56,7 +56,7 @@ RULES = (JUMP, BACK, SPELLS, TYPE_CHANGED)
 class _Spell:
     begin: Instant
     end: Instant
-    place: Place
+    place: FindingPlace
     is_over: bool
 
     @property
@@ -71,9 +71,9 @@ class _PoolOverTime:
     newest: int | None = None
     spells: list[_Spell] = field(default_factory=list)
     incomplete_since: Instant | None = None
-    incomplete_at: Place | None = None
+    incomplete_at: FindingPlace | None = None
 
-    def note(self, now: Instant, place: Place) -> None:
+    def note(self, now: Instant, place: FindingPlace) -> None:
         """Records whether the pool is incomplete from now on."""
         newest = pools.newest(self.slices.values())
         is_whole = all(each.slice_count == len(newest) for each in newest)
@@ -101,7 +101,7 @@ class PoolsOverTime:
     _told: set[tuple[str, str]] = field(default_factory=set)
     _now: Instant = Instant(0)
 
-    def see(self, subject: Subject, now: Instant) -> None:
+    def see(self, subject: LintedObject, now: Instant) -> None:
         """Handles a slice that was created or changed."""
         self._now = max(self._now, now)
         try:
@@ -117,7 +117,7 @@ class PoolsOverTime:
         if before is not None:
             self._types(before, published, subject)
 
-    def forget(self, subject: Subject, now: Instant) -> None:
+    def forget(self, subject: LintedObject, now: Instant) -> None:
         """Handles a slice that was deleted; the subject is its last state."""
         self._now = max(self._now, now)
         name = meta.name(subject.tree)
@@ -134,7 +134,7 @@ class PoolsOverTime:
                 yield _spells(pool)
 
     def _generation(
-        self, pool: _PoolOverTime, published: Slice, before: Slice | None, place: Place
+        self, pool: _PoolOverTime, published: Slice, before: Slice | None, place: FindingPlace
     ) -> None:
         if before is not None and published.generation < before.generation:
             message = f"from {before.generation} back to {published.generation}"
@@ -145,7 +145,7 @@ class PoolsOverTime:
             self._findings.append(JUMP.at(place, message))
         pool.newest = max(published.generation, pool.newest or 0)
 
-    def _types(self, before: Slice, after: Slice, subject: Subject) -> None:
+    def _types(self, before: Slice, after: Slice, subject: LintedObject) -> None:
         driver = after.pool[0]
         known = {device.id[2]: _types_of(device.tree, driver) for device in before.devices}
         for index, device in enumerate(after.devices):

@@ -3,8 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.analysis.lint.findings import LintFinding, LintRule, Severity
-from app.analysis.lint.subjects import Ask, Subject, Subjects, class_selectors, expressions
+from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
+from app.analysis.lint.subjects import (
+    LintedObject,
+    LintedRequest,
+    Subjects,
+    class_selectors,
+    expressions,
+)
 from app.domain import cel
 from app.domain.devices.device_selectors import SelectorCompileError
 from app.domain.devices.model import Device
@@ -12,7 +18,7 @@ from app.domain.values import counts
 
 FAILS = LintRule(
     id="selector-fails",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice",
     means="The expression fails on a device, such as on one without the attribute: the attempt to "
     "place the pod ends for all nodes (q16, c16).",
@@ -22,7 +28,7 @@ FAILS = LintRule(
 )
 CLASS_EMPTY = LintRule(
     id="class-matches-nothing",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="DeviceClass, ResourceSlice",
     means="The selectors of a class match no device of the sources: every claim that names the "
     "class waits.",
@@ -31,7 +37,7 @@ CLASS_EMPTY = LintRule(
 )
 MATCHES_NOTHING = LintRule(
     id="selector-matches-nothing",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate, DeviceClass, ResourceSlice",
     means="The class has devices, and the selectors of the request match none of them: the claim "
     "is never allocated.",
@@ -41,7 +47,7 @@ MATCHES_NOTHING = LintRule(
 )
 CLASS_MISSING = LintRule(
     id="class-missing",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate, DeviceClass",
     means="A request names a class that is not among the sources: without the class the attempt to "
     "place the pod fails.",
@@ -50,7 +56,7 @@ CLASS_MISSING = LintRule(
 )
 COSTLY = LintRule(
     id="selector-costly",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="DeviceClass, ResourceClaim, ResourceClaimTemplate",
     means="The estimated cost of the expression is at least half of the limit: with a small change "
     "it is refused, and each device costs as much to look at.",
@@ -59,7 +65,7 @@ COSTLY = LintRule(
 )
 ALTERNATIVE = LintRule(
     id="alternative-never-taken",
-    severity=Severity.NOTE,
+    severity=LintSeverity.NOTE,
     reads="ResourceClaim, ResourceClaimTemplate, ResourceSlice",
     means="An alternative of a prioritized list can never be allocated from the devices of the "
     "sources; others of the list may.",
@@ -82,7 +88,7 @@ class _Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class ChosenDevices:
     """The devices that a list of selectors chooses; `emptied` is the selector that left none."""
 
     devices: tuple[Device, ...]
@@ -96,10 +102,10 @@ class Choices:
     """The devices that classes and requests choose, each computed once."""
 
     subjects: Subjects
-    _classes: dict[str, Choice | None] = field(default_factory=dict)
-    _asked: dict[tuple[str, tuple[str, ...]], Choice] = field(default_factory=dict)
+    _classes: dict[str, ChosenDevices | None] = field(default_factory=dict)
+    _asked: dict[tuple[str, tuple[str, ...]], ChosenDevices] = field(default_factory=dict)
 
-    def of_class(self, name: str) -> Choice | None:
+    def of_class(self, name: str) -> ChosenDevices | None:
         """The devices of a class; None for an unknown class."""
         if name not in self._classes:
             subject = self.subjects.classes.get(name)
@@ -110,7 +116,7 @@ class Choices:
             )
         return self._classes[name]
 
-    def of_ask(self, ask: Ask) -> Choice | None:
+    def of_ask(self, ask: LintedRequest) -> ChosenDevices | None:
         """The devices that a request may get; None if its class is unknown."""
         of_class = self.of_class(ask.form.device_class_name)
         if of_class is None:
@@ -121,16 +127,16 @@ class Choices:
             self._asked[key] = self._choose(own, of_class.devices)
         return self._asked[key]
 
-    def _choose(self, texts: Sequence[str], devices: tuple[Device, ...]) -> Choice:
+    def _choose(self, texts: Sequence[str], devices: tuple[Device, ...]) -> ChosenDevices:
         kept = devices
         failure: _Failure | None = None
         for index, text in enumerate(texts):
             try:
                 selector = self.subjects.compiler.compile(text)
             except SelectorCompileError:
-                return Choice(devices=(), compiles=False)
+                return ChosenDevices(devices=(), compiles=False)
             if selector.program.max_cost > cel.COST_LIMIT:
-                return Choice(devices=(), compiles=False)  # the API server does not store it
+                return ChosenDevices(devices=(), compiles=False)  # the API server does not store it
             matching = []
             for device, verdict in zip(kept, selector.judge(kept), strict=True):
                 if verdict.match:
@@ -138,9 +144,9 @@ class Choices:
                 elif verdict.error and failure is None:
                     failure = _Failure(index=index, device=device, error=verdict.error)
             if kept and not matching:
-                return Choice(devices=(), emptied=index, failure=failure)
+                return ChosenDevices(devices=(), emptied=index, failure=failure)
             kept = tuple(matching)
-        return Choice(devices=kept, failure=failure)
+        return ChosenDevices(devices=kept, failure=failure)
 
 
 def check(subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:
@@ -155,7 +161,7 @@ def check(subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:
         yield from _ask(ask, subjects, choices)
 
 
-def _class(subject: Subject, choices: Choices) -> Iterator[LintFinding]:
+def _class(subject: LintedObject, choices: Choices) -> Iterator[LintFinding]:
     name = subject.tree["metadata"]["name"]
     choice = choices.of_class(name)
     if choice is None or not choice.compiles:
@@ -168,7 +174,7 @@ def _class(subject: Subject, choices: Choices) -> Iterator[LintFinding]:
         yield CLASS_EMPTY.at(place, f"none of {counts.of(count, 'device')} matches")
 
 
-def _ask(ask: Ask, subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:
+def _ask(ask: LintedRequest, subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:
     name = ask.form.device_class_name
     if name not in subjects.classes:
         if subjects.classes and name:
@@ -189,17 +195,17 @@ def _ask(ask: Ask, subjects: Subjects, choices: Choices) -> Iterator[LintFinding
         )
 
 
-def of_ask(ask: Ask, rule: LintRule) -> LintRule:
+def of_ask(ask: LintedRequest, rule: LintRule) -> LintRule:
     """The rule; for an alternative, the rule that it is never taken."""
     return ALTERNATIVE if ask.is_alternative else rule
 
 
-def _failed(subject: Subject, path: str, failure: _Failure) -> LintFinding:
+def _failed(subject: LintedObject, path: str, failure: _Failure) -> LintFinding:
     place = subject.at(f"{path}.selectors[{failure.index}].cel.expression")
     return FAILS.at(place, f"on device {failure.device.text}: {failure.error}")
 
 
-def _costs(subject: Subject, path: str, texts: Sequence[str]) -> Iterator[LintFinding]:
+def _costs(subject: LintedObject, path: str, texts: Sequence[str]) -> Iterator[LintFinding]:
     for index, text in enumerate(texts):
         try:
             cost = cel.compile_expression(text).max_cost

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from app.analysis.lint.devices import published_attributes
-from app.analysis.lint.findings import LintFinding, LintRule, Severity
-from app.analysis.lint.subjects import PublishedSlice, Subject, Subjects
+from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
+from app.analysis.lint.subjects import LintedObject, PublishedSlice, Subjects
 from app.domain.devices.model import Device
 from app.domain.objects.validation.devices import slices as limits
 from app.domain.values.fields import meta
 
 NEAR_COUNT = LintRule(
     id="count-near-limit",
-    severity=Severity.NOTE,
+    severity=LintSeverity.NOTE,
     reads="ResourceSlice, ResourceClaim, ResourceClaimTemplate",
     means="A list is within a tenth of the number of entries that the API accepts: a few more, and "
     "the object is refused.",
@@ -21,7 +21,7 @@ NEAR_COUNT = LintRule(
 )
 NEAR_TEXT = LintRule(
     id="text-near-limit",
-    severity=Severity.NOTE,
+    severity=LintSeverity.NOTE,
     reads="ResourceSlice",
     means="A name or value is within a tenth of the length that the API accepts: where it is made "
     "of names of nodes or models, a longer one is refused.",
@@ -30,7 +30,7 @@ NEAR_TEXT = LintRule(
 )
 OLDER_RELEASE = LintRule(
     id="refused-by-older-release",
-    severity=Severity.NOTE,
+    severity=LintSeverity.NOTE,
     reads="ResourceSlice",
     means="The first releases with taints accept fewer of them on a device and refuse the slice.",
     cure="Publish less where clusters of those releases must take it.",
@@ -80,7 +80,7 @@ def check(subjects: Subjects) -> Iterator[LintFinding]:
         yield from _near(claim.subject, NEAR_COUNT, iter(sizes))
 
 
-def _near(subject: Subject, rule: LintRule, sizes: Iterator[_Size]) -> Iterator[LintFinding]:
+def _near(subject: LintedObject, rule: LintRule, sizes: Iterator[_Size]) -> Iterator[LintFinding]:
     part, whole = NEAR
     reported: set[str] = set()
     for each in sizes:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from app.analysis.lint.findings import Place
+from app.analysis.lint.findings import FindingPlace
 from app.domain.devices import nodes
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.inventory import Inventory
@@ -34,7 +34,7 @@ TOLD = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class LintedObject:
     """An object in its storage version, and its source.
 
     `source` is a file or the name of a history; `line` and `revision` are 0 where there are none.
@@ -51,9 +51,9 @@ class Subject:
         """`Kind/name`, with the namespace if there is one."""
         return f"{self.kind}/{'/'.join(filter(None, meta.place(self.tree)))}"
 
-    def at(self, path: str = "") -> Place:
+    def at(self, path: str = "") -> FindingPlace:
         """The place of a field of the object."""
-        return Place(
+        return FindingPlace(
             object=self.text,
             field=path,
             source=self.source,
@@ -121,10 +121,10 @@ _devices_of_template = records.of_value(DevicesForm, paths.get("spec", "spec", "
 _selectors_of_class = records.of_list(SelectorForm, paths.get("spec", "selectors"))
 
 
-class Ask(NamedTuple):
+class LintedRequest(NamedTuple):
     """One exact request or one alternative: its owner, path and names."""
 
-    owner: Subject
+    owner: LintedObject
     path: str
     main: str
     name: str
@@ -147,32 +147,32 @@ class Ask(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class LintedClaim:
     """A claim or a claim template."""
 
-    subject: Subject
+    subject: LintedObject
     path: str
     form: DevicesForm
 
-    def asks(self) -> Iterator[Ask]:
+    def asks(self) -> Iterator[LintedRequest]:
         """Every request, and each alternative separately."""
         for index, request in enumerate(self.form.requests):
             path = f"{self.path}.requests[{index}]"
             if request.exactly is not None:
-                yield Ask(
+                yield LintedRequest(
                     self.subject, f"{path}.exactly", request.name, request.name, request.exactly
                 )
             for number, form in enumerate(request.first_available):
                 name = f"{request.name}/{form.name}"
                 place = f"{path}.firstAvailable[{number}]"
-                yield Ask(self.subject, place, request.name, name, form)
+                yield LintedRequest(self.subject, place, request.name, name, form)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublishedSlice:
     """A slice: as an object, and as the allocator sees it with rules and patches merged in."""
 
-    subject: Subject
+    subject: LintedObject
     slice: Slice
 
     def devices(self) -> Iterator[tuple[Device, str]]:
@@ -213,24 +213,24 @@ class Subjects:
     Slices with an unreadable quantity are left out: `object-invalid` names them.
     """
 
-    objects: tuple[Subject, ...]
-    _by_key: dict[tuple[str, str, str], Subject] = field(default_factory=dict)
+    objects: tuple[LintedObject, ...]
+    _by_key: dict[tuple[str, str, str], LintedObject] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, objects: Iterable[Subject]) -> "Subjects":
+    def of(cls, objects: Iterable[LintedObject]) -> "Subjects":
         """The subjects of these objects."""
         made = cls(objects=tuple(objects))
         for each in made.objects:
             made._by_key[(each.kind, *meta.place(each.tree))] = each
         return made
 
-    def of_kind(self, kind: str) -> Sequence[Subject]:
+    def of_kind(self, kind: str) -> Sequence[LintedObject]:
         """The objects of a kind, the last one of each name."""
         return self._kinds.get(kind, ())
 
     @cached_property
-    def _kinds(self) -> Mapping[str, list[Subject]]:
-        kinds: dict[str, list[Subject]] = {}
+    def _kinds(self) -> Mapping[str, list[LintedObject]]:
+        kinds: dict[str, list[LintedObject]] = {}
         for each in self._by_key.values():
             kinds.setdefault(each.kind, []).append(each)
         return kinds
@@ -278,14 +278,14 @@ class Subjects:
         return tuple(device for pool in self.pools for _, device, _ in pool.devices())
 
     @cached_property
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[LintedClaim, ...]:
         """Claims and claim templates."""
         claims = [
-            Claim(subject=subject, path="spec.devices", form=_devices_of_claim(subject.tree))
+            LintedClaim(subject=subject, path="spec.devices", form=_devices_of_claim(subject.tree))
             for subject in self.of_kind("ResourceClaim")
         ]
         templates = [
-            Claim(
+            LintedClaim(
                 subject=subject, path="spec.spec.devices", form=_devices_of_template(subject.tree)
             )
             for subject in self.of_kind("ResourceClaimTemplate")
@@ -293,12 +293,12 @@ class Subjects:
         return (*claims, *templates)
 
     @cached_property
-    def asks(self) -> tuple[Ask, ...]:
+    def asks(self) -> tuple[LintedRequest, ...]:
         """All requests of claims and templates."""
         return tuple(ask for claim in self.claims for ask in claim.asks())
 
     @cached_property
-    def classes(self) -> Mapping[str, Subject]:
+    def classes(self) -> Mapping[str, LintedObject]:
         """The device classes by name."""
         return {meta.name(each.tree): each for each in self.of_kind("DeviceClass")}
 
@@ -308,7 +308,7 @@ class Subjects:
         return tuple(nodes.node_of(each.tree) for each in self.of_kind("Node"))
 
 
-def _put(put: Any, subject: Subject) -> None:
+def _put(put: Any, subject: LintedObject) -> None:
     try:
         put(subject.tree)
     except InputError:
@@ -324,7 +324,7 @@ def _pool(id: PoolId, listed: Sequence[PublishedSlice]) -> PublishedPool:
     )
 
 
-def class_selectors(subject: Subject) -> tuple[str, ...]:
+def class_selectors(subject: LintedObject) -> tuple[str, ...]:
     """The expressions of a class."""
     return expressions(_selectors_of_class(subject.tree))
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from app.analysis.lint.findings import LintFinding, LintRule, Place, Severity
-from app.analysis.lint.subjects import Subject, Subjects
+from app.analysis.lint.findings import FindingPlace, LintFinding, LintRule, LintSeverity
+from app.analysis.lint.subjects import LintedObject, Subjects
 from app.domain.devices import taints
 from app.domain.devices.model import Taint, Toleration
 from app.domain.devices.taints import BLOCKING_EFFECTS
@@ -11,7 +11,7 @@ from app.domain.values import counts
 
 UNTOLERATED = LintRule(
     id="taint-untolerated",
-    severity=Severity.NOTE,
+    severity=LintSeverity.NOTE,
     reads="ResourceSlice, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate",
     means="No request of the sources tolerates a taint that keeps devices from being allocated.",
     cure="None is needed for taints of broken devices; otherwise add the toleration to requests.",
@@ -19,7 +19,7 @@ UNTOLERATED = LintRule(
 )
 NO_EFFECT = LintRule(
     id="toleration-without-effect",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate",
     means="A toleration without an effect tolerates every taint for scheduling and none for "
     "eviction: on a device with a NoExecute taint the pod is placed and evicted at once (c2).",
@@ -28,7 +28,7 @@ NO_EFFECT = LintRule(
 )
 EVERYTHING = LintRule(
     id="rule-selects-everything",
-    severity=Severity.ERROR,
+    severity=LintSeverity.ERROR,
     reads="DeviceTaintRule",
     means="The rule's deviceSelector is there and names nothing, so it selects every device of the "
     "cluster: with NoExecute every pod that uses a device is evicted.",
@@ -37,7 +37,7 @@ EVERYTHING = LintRule(
 )
 NO_SELECTOR = LintRule(
     id="rule-without-selector",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="DeviceTaintRule",
     means="The rule has no deviceSelector: it evicts nothing, and keeps every device of the "
     "cluster from being allocated (c1, q14).",
@@ -46,7 +46,7 @@ NO_SELECTOR = LintRule(
 )
 RULE_IDLE = LintRule(
     id="rule-selects-nothing",
-    severity=Severity.WARNING,
+    severity=LintSeverity.WARNING,
     reads="DeviceTaintRule, ResourceSlice",
     means="The rule selects no device of the sources.",
     cure="Compare driver, pool and device of the selector with the slices; all that are named must "
@@ -72,7 +72,7 @@ def check(subjects: Subjects) -> Iterator[LintFinding]:
         yield from _untolerated(subjects, tolerations)
 
 
-def _rule(subject: Subject, subjects: Subjects) -> Iterator[LintFinding]:
+def _rule(subject: LintedObject, subjects: Subjects) -> Iterator[LintFinding]:
     rule = taints.rule_of(subject.tree)
     blocks = rule.taint.effect in BLOCKING_EFFECTS
     if not rule.selects:
@@ -95,7 +95,7 @@ def _rule(subject: Subject, subjects: Subjects) -> Iterator[LintFinding]:
 
 
 def _untolerated(subjects: Subjects, tolerations: list[Toleration]) -> Iterator[LintFinding]:
-    first: dict[tuple[str, str, str], Place] = {}
+    first: dict[tuple[str, str, str], FindingPlace] = {}
     tainted: dict[tuple[str, str, str], int] = {}
     rules = {each.tree["metadata"]["name"]: each for each in subjects.of_kind("DeviceTaintRule")}
     for pool in subjects.pools:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from app.analysis.lint.findings import LintFinding, Place
+from app.analysis.lint.findings import FindingPlace, LintFinding
 from app.analysis.lint.linting import RULES, LintReport
 from app.domain.values import counts as counts_text
 from app.domain.values.json_tree import JsonObject
@@ -81,7 +81,7 @@ def _result(finding: LintFinding, numbers: dict[str, int]) -> JsonObject:
     return result
 
 
-def _location(place: Place) -> JsonObject:
+def _location(place: FindingPlace) -> JsonObject:
     name = f"{place.object} {place.field}".strip()
     if place.revision:
         name = f"{name} at revision {place.revision}"

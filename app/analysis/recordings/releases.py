@@ -28,7 +28,7 @@ _NODE = re.compile(r"v(\d+\.\d+\.\d+)")
 
 
 @dataclass(slots=True)
-class Evidence:
+class ComponentEvidence:
     """Evidence for the release of a component: the number of records, and the first one's place."""
 
     component: str
@@ -49,7 +49,7 @@ class Evidence:
 class ReleaseEvidence:
     """Collects the evidence of records for the release of their cluster."""
 
-    found: dict[tuple[str, str, str], Evidence] = field(default_factory=dict)
+    found: dict[tuple[str, str, str], ComponentEvidence] = field(default_factory=dict)
     _agents: dict[str, tuple[str, str] | None] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
@@ -68,7 +68,7 @@ class ReleaseEvidence:
                 if match := _NODE.match(version):
                     self._count("kubelet", match[1], NODE, record)
 
-    def best(self) -> Evidence | None:
+    def best(self) -> ComponentEvidence | None:
         """The most frequent evidence of the first component that has any; None without evidence."""
         for component in COMPONENTS:
             said = [evidence for evidence in self.found.values() if evidence.component == component]
@@ -76,7 +76,7 @@ class ReleaseEvidence:
                 return max(said, key=lambda one: (one.count, _order(one.release)))
         return None
 
-    def others(self, best: Evidence) -> Iterator[Evidence]:
+    def others(self, best: ComponentEvidence) -> Iterator[ComponentEvidence]:
         """The evidence for another release than `best`: an upgraded or mixed control plane.
 
         Kubelets up to that release are no contradiction.
@@ -99,7 +99,7 @@ class ReleaseEvidence:
     def _count(self, component: str, release: str, kind: str, record: Record) -> None:
         key = (component, release, kind)
         if key not in self.found:
-            self.found[key] = Evidence(component, release, kind, record.place)
+            self.found[key] = ComponentEvidence(component, release, kind, record.place)
         self.found[key].count += 1
 
 
@@ -135,5 +135,5 @@ def _order(release: str) -> tuple[int, ...]:
     return tuple(int(part) for part in release.split("."))
 
 
-def _place(one: Evidence) -> tuple[int, tuple[int, ...], str]:
+def _place(one: ComponentEvidence) -> tuple[int, tuple[int, ...], str]:
     return COMPONENTS.index(one.component), _order(one.release), one.kind

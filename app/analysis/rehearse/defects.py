@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.analysis.scan.sightings import Sighting
+from app.analysis.scan.sightings import IncidentSighting
 
 
 class Shows(StrEnum):
@@ -27,8 +27,8 @@ class Incidence:
     number: str
     title: str
     shows: Shows
-    before: Sighting | None
-    after: Sighting | None
+    before: IncidentSighting | None
+    after: IncidentSighting | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Defects:
 def compared(
     before: Mapping[str, str],
     after: Mapping[str, str],
-    sightings: tuple[Sequence[Sighting], Sequence[Sighting]],
+    sightings: tuple[Sequence[IncidentSighting], Sequence[IncidentSighting]],
     exhibits: Mapping[str, tuple[str, str]],
 ) -> Defects:
     """Compares both worlds: their switches, named as in comparisons, and their sightings.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from app.analysis.diff.causes import Difference, Proof
+from app.analysis.diff.causes import PodDifference, Proof
 from app.analysis.diff.report import DiffReport, rewritten_json
 from app.analysis.rehearse.admission import FieldsKept, RefusedWrite
 from app.analysis.rehearse.attribution import Finding
@@ -42,7 +42,7 @@ class Rehearsal:
     source: str
     target: str
     diff: DiffReport
-    aside: Sequence[Difference]
+    aside: Sequence[PodDifference]
     unlike: Sequence[ObjectKey]
     compared: Mapping[str, int]
     decided: Mapping[str, int]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from app.analysis import profiles
 from app.analysis.explain.choices import SUCCESSES
 from app.analysis.scan import needs, otherwise
-from app.analysis.scan.otherwise import World
+from app.analysis.scan.otherwise import OtherWorld
 from app.analysis.scan.sightings import LASTED, Certainty, Sightings
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
@@ -94,7 +94,7 @@ class RemadeAttempts:
         self._there: set[str] = set()
         self._shown: set[tuple[str, str]] = set()
         self._changed: dict[ObjectKey, Instant] = {}
-        self._waiting: dict[str, tuple[_Said, World, Certainty]] = {}
+        self._waiting: dict[str, tuple[_Said, OtherWorld, Certainty]] = {}
         self._now = Instant(0)
 
     def follow(self, event: Event) -> Iterator[None]:
@@ -284,7 +284,7 @@ class RemadeAttempts:
     def _is_new(self, said: _Said, incident: str) -> bool:
         return (meta.uid(said.pod), incident) not in self._shown
 
-    def _take(self, said: _Said, world: World) -> None:
+    def _take(self, said: _Said, world: OtherWorld) -> None:
         """Notes a pod that would be placed in another world; some incidents have to last first."""
         uid = meta.uid(said.pod)
         if not world.must_last:

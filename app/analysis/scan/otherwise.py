@@ -27,7 +27,7 @@ class _OtherViews:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class OtherWorld:
     """Another world: the incident that shows if the pod is placed there, and the text for it.
 
     With `must_last`, only a pod that waits for long shows it: for a moment it is usual.
@@ -40,12 +40,12 @@ class World:
     must_last: bool = False
 
 
-def worlds(views: LiveViews, pod: JsonObject) -> list[World]:
+def worlds(views: LiveViews, pod: JsonObject) -> list[OtherWorld]:
     """The worlds to try for a pod."""
     return [*_freed(views, pod), *_aligned(views, pod)]
 
 
-def _freed(views: LiveViews, pod: JsonObject) -> Iterator[World]:
+def _freed(views: LiveViews, pod: JsonObject) -> Iterator[OtherWorld]:
     """The world without the claims held only by pods of lower priority."""
     own = core.priority(pod)
     if own is None:
@@ -66,7 +66,7 @@ def _freed(views: LiveViews, pod: JsonObject) -> Iterator[World]:
     allocated = views.allocated.copy()
     for _, tree in held:
         allocated.remove_claim(tree)
-    yield World(
+    yield OtherWorld(
         incident=NO_PREEMPTION,
         text=f"it has priority {own}, and fits where no pod of a lower one holds devices",
         objects=tuple(key for key, _ in held),
@@ -75,7 +75,7 @@ def _freed(views: LiveViews, pod: JsonObject) -> Iterator[World]:
     )
 
 
-def _aligned(views: LiveViews, pod: JsonObject) -> Iterator[World]:
+def _aligned(views: LiveViews, pod: JsonObject) -> Iterator[OtherWorld]:
     """The world where devices also have the constraints' attributes that are in another domain."""
     for name in _matched(views, pod):
         domain, _, short = name.partition("/")
@@ -90,7 +90,7 @@ def _aligned(views: LiveViews, pod: JsonObject) -> Iterator[World]:
                 changed.append(event.key)
         if inventory is not None:
             text = f"its claim wants a common {name}; there are devices with {', '.join(others)}"
-            yield World(
+            yield OtherWorld(
                 incident=WITHOUT_DOMAIN,
                 text=text,
                 objects=tuple(changed),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from app.analysis.scan import attempts, broken_rules, reports, standing, traces
 from app.analysis.scan.attempts import RecordedScheduler, RemadeAttempts
 from app.analysis.scan.reports import Reports
-from app.analysis.scan.sightings import ScanReport, Sighting, Sightings
+from app.analysis.scan.sightings import IncidentSighting, ScanReport, Sightings
 from app.analysis.scan.standing import Standing
 from app.analysis.scan.traces import Traces
 from app.analysis.verify.invariants import InvariantWatch, Switches
@@ -61,12 +61,12 @@ class Scan:
                 known = self._counting.get(pool, frozenset())
                 self._counting[pool] = known | {dra.driver(event.object)}
 
-    def news(self) -> list[Sighting]:
+    def news(self) -> list[IncidentSighting]:
         """The sightings that later events cannot change; not those that show only by lasting."""
         broken_rules.see(self._invariants.news(), self._counting, self._by_rules)
         return [*self._sightings.found(), *self._by_rules.found()]
 
-    def found(self) -> list[Sighting]:
+    def found(self) -> list[IncidentSighting]:
         """The sightings of the history, if it ends here."""
         sightings = self._sightings.copy()
         self._traces.end(sightings)

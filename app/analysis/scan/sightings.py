@@ -27,7 +27,7 @@ class Certainty(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class IncidentSighting:
     """An incident by its name in the gallery, its first revision, and its number of occurrences.
 
     `message` is that of the first occurrence.
@@ -56,7 +56,7 @@ class Sighting:
 class ScanReport:
     """The sightings of a history; `attempts_left_out` counts attempts beyond the bound."""
 
-    sightings: Sequence[Sighting]
+    sightings: Sequence[IncidentSighting]
     attempts_left_out: int = 0
 
 
@@ -109,10 +109,10 @@ class Sightings:
             }
         )
 
-    def found(self) -> list[Sighting]:
+    def found(self) -> list[IncidentSighting]:
         """All sightings, in the order of their first revisions."""
         made = [
-            Sighting(
+            IncidentSighting(
                 incident=incident,
                 certainty=each.certainty,
                 revision=each.revision,

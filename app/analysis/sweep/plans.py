@@ -22,7 +22,7 @@ CELLS_MAX = 100_000
 _PLACE = "the plan"
 
 
-class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SweepFleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Emulated hardware as a history: a profile of `redra fleet`, and manifests to apply."""
 
     name: str
@@ -32,7 +32,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     apply: list[str] = []
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class InputChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A change to the initial inputs: objects that never appear, and merge patches of others.
 
     Objects are named KIND/NAME or KIND/NAMESPACE/NAME, the kind by its plural or as in manifests.
@@ -43,7 +43,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     patch: dict[str, JsonObject] = {}
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SweepPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Histories or fleets, and the variations of each. The first of each list is the base.
 
     With a seed other than 0, each pod arrives up to `jitter` seconds earlier or later, so that the
@@ -51,11 +51,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     histories: list[str] = []
-    fleets: list[Fleet] = []
+    fleets: list[SweepFleet] = []
     profiles: list[str] = msgspec.field(default_factory=lambda: [""])
     gates: list[dict[str, bool]] = msgspec.field(default_factory=lambda: [{}])
     quirks: list[dict[str, bool]] = msgspec.field(default_factory=lambda: [{}])
-    changes: list[Change] = []
+    changes: list[InputChange] = []
     seeds: Annotated[int, msgspec.Meta(ge=1)] | list[int] = 1
     jitter: float = 1.0
 
@@ -73,7 +73,7 @@ class Cell:
     profile: str
     gates: dict[str, bool]
     quirks: dict[str, bool]
-    change: Change | None
+    change: InputChange | None
     seed: int
     jitter: float
 
@@ -95,14 +95,14 @@ class Cell:
         return hashlib.sha256(canonical_json(parts)).hexdigest()
 
 
-def parse(tree: Any, place: str) -> Plan:
+def parse(tree: Any, place: str) -> SweepPlan:
     """Reads the plan of a document.
 
     Raises InputError for unknown keys, empty lists, and profiles, gates and quirks that no release
     knows.
     """
     try:
-        plan = msgspec.convert(tree, Plan)
+        plan = msgspec.convert(tree, SweepPlan)
     except msgspec.ValidationError as problem:
         raise _refusal(problem, place) from problem
     if not plan.histories and not plan.fleets:
@@ -162,8 +162,8 @@ def _refusal(problem: msgspec.ValidationError, place: str) -> InputError:
 
 def _fields(path: str) -> tuple[str, ...]:
     """The fields of the part of a plan at a path."""
-    kinds = {"fleets": Fleet, "changes": Change}
-    return kinds.get(path.partition("[")[0], Plan).__struct_fields__
+    kinds = {"fleets": SweepFleet, "changes": InputChange}
+    return kinds.get(path.partition("[")[0], SweepPlan).__struct_fields__
 
 
 def _check(place: str, choices: Sequence[JsonObject]) -> None:
@@ -179,12 +179,12 @@ def _check(place: str, choices: Sequence[JsonObject]) -> None:
         raise InputError(problems[0].problem, place=place, cure=problems[0].cure) from problems[0]
 
 
-def seeds_of(plan: Plan) -> Sequence[int]:
+def seeds_of(plan: SweepPlan) -> Sequence[int]:
     """The seeds: the listed ones, or the given number of seeds from 0 on."""
     return range(plan.seeds) if isinstance(plan.seeds, int) else plan.seeds
 
 
-def cells(plan: Plan) -> Iterator[Cell]:
+def cells(plan: SweepPlan) -> Iterator[Cell]:
     """All cells, in the order of the plan."""
     number = 0
     for history in (*plan.histories, *(fleet.name for fleet in plan.fleets)):
@@ -204,6 +204,6 @@ def cells(plan: Plan) -> Iterator[Cell]:
             number += 1
 
 
-def _choices(plan: Plan) -> Iterator[tuple[Any, ...]]:
+def _choices(plan: SweepPlan) -> Iterator[tuple[Any, ...]]:
     changes = (None, *plan.changes)
     return product(plan.profiles, plan.gates, plan.quirks, changes, seeds_of(plan))

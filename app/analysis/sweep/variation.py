@@ -9,7 +9,7 @@ import msgspec
 
 from app.analysis.minimise.material import Candidate, Material, numbers_of
 from app.analysis.replay.inputs import Input
-from app.analysis.sweep.plans import Change
+from app.analysis.sweep.plans import InputChange
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
@@ -19,7 +19,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 
 
-def varied(material: Material, change: Change | None, seed: int, jitter: float) -> Material:
+def varied(material: Material, change: InputChange | None, seed: int, jitter: float) -> Material:
     """The material with a change, its pods arriving by a seed. Raises InputError.
 
     The steps keep their numbers.
@@ -36,7 +36,7 @@ def varied(material: Material, change: Change | None, seed: int, jitter: float) 
     )
 
 
-def _changed(material: Material, change: Change) -> list[Input]:
+def _changed(material: Material, change: InputChange) -> list[Input]:
     gone = [key for name in change.delete for key in _keys(material, name, change)]
     whole = Candidate(kept=frozenset(range(len(material.steps))), until=Instant(0))
     kept = material.without(whole, numbers_of(material, gone)).kept
@@ -47,7 +47,7 @@ def _changed(material: Material, change: Change) -> list[Input]:
     return steps
 
 
-def _keys(material: Material, name: str, change: Change) -> list[ObjectKey]:
+def _keys(material: Material, name: str, change: InputChange) -> list[ObjectKey]:
     """The objects with a name of the form KIND/NAME or KIND/NAMESPACE/NAME."""
     kind, _, place = name.partition("/")
     namespace, _, short = place.rpartition("/")

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from app.api.access import impersonation
-from app.api.access.readers import Reader
+from app.api.access.readers import HistoryReader
 from app.api.identity.authentication import Authenticator, Identity
 from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, paths
-from app.api.kubernetes.paths import Place, ResourcePath
-from app.api.server.messages import Request
+from app.api.kubernetes.paths import RequestedTimeline, ResourcePath
+from app.api.server.messages import HttpRequest
 from app.domain.errors import HistoryBroken, NotFound
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import history_kinds
@@ -111,9 +111,9 @@ class Authorizer:
         if not decision.allowed:
             raise rules.forbidden(question, actor.user, decision.reason)
 
-    def reader(self, runtime: HistoryRuntime, actor: Actor) -> Reader:
+    def reader(self, runtime: HistoryRuntime, actor: Actor) -> HistoryReader:
         """The reader of a history for a user."""
-        return Reader(
+        return HistoryReader(
             user=actor.user,
             grants=self.grants(runtime, actor),
             is_unlimited=self.is_unlimited(actor),
@@ -124,7 +124,7 @@ class Authorizer:
         return self._setting.is_open or rules.MASTERS in actor.groups
 
     def rights(
-        self, runtime: HistoryRuntime, identity: Identity, request: Request, path: ResourcePath
+        self, runtime: HistoryRuntime, identity: Identity, request: HttpRequest, path: ResourcePath
     ) -> ClaimRights | GiverRights | None:
         """The rights of the writer of a claim status, role or binding; None if they are unused."""
         if self._setting.is_open:
@@ -183,7 +183,7 @@ class Gate:
         self._authenticator = authenticator
         self._authorizer = authorizer
 
-    async def admit(self, request: Request, place: Place) -> Identity:
+    async def admit(self, request: HttpRequest, place: RequestedTimeline) -> Identity:
         """The authorized identity. Raises Unauthorized, Forbidden, BadRequest."""
         identity = await self._identify(request, place)
         wants_other = impersonation.is_wanted(request)
@@ -208,7 +208,9 @@ class Gate:
         if self._authorizer.is_unlimited(actor):
             return True
         path = f"/redra/v1/histories/{name}"
-        runtime = await self._judging(Place(history=name, moment="", prefix="", path=path))
+        runtime = await self._judging(
+            RequestedTimeline(history=name, moment="", prefix="", path=path)
+        )
         question = AccessRequest(verb="get", path=path)
         return self._authorizer.decide(runtime, actor, question).allowed
 
@@ -219,7 +221,7 @@ class Gate:
             question = AccessRequest(verb="post", path="/redra/v1/histories")
             self._authorizer.check(runtime, actor, question)
 
-    async def _judging(self, place: Place) -> HistoryRuntime:
+    async def _judging(self, place: RequestedTimeline) -> HistoryRuntime:
         """The history whose rules apply.
 
         For a history that does not exist or cannot be opened the default history's rules apply, so
@@ -232,7 +234,7 @@ class Gate:
                 raise
             return await self._histories.open(self._default)
 
-    async def _identify(self, request: Request, place: Place) -> Identity:
+    async def _identify(self, request: HttpRequest, place: RequestedTimeline) -> Identity:
         """The identity of the user. Tokens of service accounts are valid only in their history."""
         claims = self._tokens.claims_of(request)
         if claims is None:
@@ -241,7 +243,7 @@ class Gate:
         return self._authenticator.shown(self._tokens.identify(runtime, claims), request)
 
 
-def question_of(request: Request, path: str) -> AccessRequest:
+def question_of(request: HttpRequest, path: str) -> AccessRequest:
     """The access question of a request. Raises MethodNotAllowed.
 
     A collection request that selects one name is judged by that name. The question about a
@@ -267,7 +269,7 @@ def question_of(request: Request, path: str) -> AccessRequest:
     )
 
 
-def is_judged_by_content(request: Request, path: ResourcePath) -> bool:
+def is_judged_by_content(request: HttpRequest, path: ResourcePath) -> bool:
     """Whether the written content counts too: the status of a claim, roles and bindings."""
     if request.method not in ("POST", "PUT", "PATCH"):
         return False
@@ -280,7 +282,7 @@ def is_judged_by_content(request: Request, path: ResourcePath) -> bool:
     )
 
 
-def _selected_name(request: Request) -> str:
+def _selected_name(request: HttpRequest) -> str:
     text = request.parameter("fieldSelector")
     if not text:
         return ""
@@ -294,7 +296,7 @@ def _selected_name(request: Request) -> str:
     return ""
 
 
-def _may_create(request: Request, question: AccessRequest) -> bool:
+def _may_create(request: HttpRequest, question: AccessRequest) -> bool:
     """Whether the request is an apply of a whole object, which creates a missing object."""
     content_type = request.header(b"content-type")
     is_apply = content_type.partition(";")[0].strip() in (

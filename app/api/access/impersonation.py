@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from app.api.identity.authentication import Identity
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest
 from app.domain.log import Actor
 from app.domain.objects.access import rules
@@ -23,7 +23,7 @@ _EXTRA = b"impersonate-extra-"
 _VALUES_MAX = 64
 
 
-def is_wanted(request: Request) -> bool:
+def is_wanted(request: HttpRequest) -> bool:
     """Whether the request has an Impersonate header."""
     for name, _ in request.scope["headers"]:  # noqa: SIM110 (each request: a generator costs more)
         if name.startswith(b"impersonate-"):
@@ -31,7 +31,7 @@ def is_wanted(request: Request) -> bool:
     return False
 
 
-def questions(request: Request) -> list[AccessRequest]:
+def questions(request: HttpRequest) -> list[AccessRequest]:
     """The access questions for the impersonator. Raises BadRequest for headers without a user."""
     listed = list(_questions(request))
     if not request.header(_USER):
@@ -43,7 +43,7 @@ def questions(request: Request) -> list[AccessRequest]:
     return listed
 
 
-def impersonated(identity: Identity, request: Request) -> Identity:
+def impersonated(identity: Identity, request: HttpRequest) -> Identity:
     """The impersonated identity; the caller must have checked the right to it."""
     user = request.header(_USER)
     groups = tuple(request.header_list(_GROUP))
@@ -66,7 +66,7 @@ def impersonated(identity: Identity, request: Request) -> Identity:
     return Identity(actor=actor, uid=request.header(_UID), extra=extra)
 
 
-def _questions(request: Request) -> Iterator[AccessRequest]:
+def _questions(request: HttpRequest) -> Iterator[AccessRequest]:
     user = request.header(_USER)
     account = rules.split_service_account(user)
     if account is not None:
@@ -92,7 +92,7 @@ def _questions(request: Request) -> Iterator[AccessRequest]:
         )
 
 
-def _extras(request: Request) -> Iterator[tuple[str, str]]:
+def _extras(request: HttpRequest) -> Iterator[tuple[str, str]]:
     for name, value in request.scope["headers"]:
         if name.startswith(_EXTRA):
             key = unquote(name.removeprefix(_EXTRA).decode("latin-1")).lower()

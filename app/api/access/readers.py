@@ -52,7 +52,7 @@ _OWN_GROUP = "redra"
 
 
 @dataclass(slots=True, kw_only=True)
-class Reader:
+class HistoryReader:
     """The present rights of a user to read one history."""
 
     user: str
@@ -181,12 +181,12 @@ def _decided(resource: str, namespace: str, name: str) -> ObjectKey:
     return ObjectKey(kinds[0].group if kinds else "", resource, namespace, name)
 
 
-_ROWS: Mapping[str, Callable[[Reader, list[Row]], list[Row]]] = {
-    "activity": Reader._activity,
-    "claim_devices": Reader._claims,
-    "claims": Reader._claims,
-    "decisions": Reader._decisions,
-    "timeline": Reader._timeline,
+_ROWS: Mapping[str, Callable[[HistoryReader, list[Row]], list[Row]]] = {
+    "activity": HistoryReader._activity,
+    "claim_devices": HistoryReader._claims,
+    "claims": HistoryReader._claims,
+    "decisions": HistoryReader._decisions,
+    "timeline": HistoryReader._timeline,
 }
 
 

@@ -13,7 +13,7 @@ from app.api.kubernetes.discovery import ReviewKind
 from app.api.kubernetes.paths import ResourcePath
 from app.api.kubernetes.representations import encode
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Request, Response
+from app.api.server.messages import HttpRequest, Response
 from app.domain.errors import BadRequest
 from app.domain.log import Actor
 from app.domain.objects import field_errors
@@ -25,7 +25,7 @@ from app.service.runtime import HistoryRuntime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reviewing:
+class ReviewParts:
     """The parts that answer reviews."""
 
     authenticator: Authenticator
@@ -35,12 +35,12 @@ class Reviewing:
 
 
 async def answer(
-    request: Request,
+    request: HttpRequest,
     review: ReviewKind,
     path: ResourcePath,
     identity: Identity,
     runtime: HistoryRuntime,
-    by: Reviewing,
+    by: ReviewParts,
 ) -> Response:
     """The review with its status filled in. Raises BadRequest, Invalid."""
     limits = by.limits
@@ -133,7 +133,7 @@ def _rules(
     }
 
 
-def _token_status(spec: JsonView, runtime: HistoryRuntime, by: Reviewing) -> JsonObject:
+def _token_status(spec: JsonView, runtime: HistoryRuntime, by: ReviewParts) -> JsonObject:
     token, audiences = json_tree.text(spec, "token"), json_tree.texts(spec, "audiences")
     known = by.authenticator.identify_token(token)
     if known is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from app.api.server.messages import PEER, Request
+from app.api.server.messages import PEER, HttpRequest
 from app.domain.errors import Forbidden, Unauthorized
 from app.domain.log import Actor
 from app.domain.objects.access.rules import AUTHENTICATED, MASTERS, UNAUTHENTICATED
@@ -52,7 +52,7 @@ class Authenticator:
         self._credentials = credentials
         self._remembered: Bounded[tuple[object, str, str], Identity] = Bounded(_REMEMBERED_MAX)
 
-    def identify(self, request: Request) -> Identity:
+    def identify(self, request: HttpRequest) -> Identity:
         """The identity. Raises Unauthorized, or Forbidden for a request of another site."""
         peer: tuple[str, tuple[str, ...]] | None = request.scope.get(PEER)
         authorization = request.header(b"authorization")
@@ -73,7 +73,7 @@ class Authenticator:
             return None
         return Identity(actor=actor, uid=self._credentials.uids.get(actor.user, ""))
 
-    def shown(self, identity: Identity, request: Request) -> Identity:
+    def shown(self, identity: Identity, request: HttpRequest) -> Identity:
         """The identity with the user agent of the request."""
         agent = request.header(b"user-agent")[:_AGENT_MAX]
         actor = identity.actor
@@ -101,7 +101,7 @@ class Authenticator:
         return replace(identity, actor=shown)
 
 
-def _check_site(request: Request) -> None:
+def _check_site(request: HttpRequest) -> None:
     """Raise Forbidden unless the request names a loopback host and comes from no other site."""
     host = _host_name(request.header(b"host"))
     is_local = host in _LOOPBACK or host.startswith("127.")
@@ -112,7 +112,7 @@ def _check_site(request: Request) -> None:
         )
 
 
-def _check_origin(request: Request) -> None:
+def _check_origin(request: HttpRequest) -> None:
     """Raise Forbidden for a write that a browser sends for a page of another site.
 
     Browsers send a client certificate without asking, whichever page causes the request.
@@ -121,7 +121,7 @@ def _check_origin(request: Request) -> None:
         raise Forbidden("forbidden: a client certificate does not act for pages of other sites")
 
 
-def _is_foreign(request: Request, sites: frozenset[str]) -> bool:
+def _is_foreign(request: HttpRequest, sites: frozenset[str]) -> bool:
     """Whether a browser states that a page of another origin sends the request."""
     origin = request.header(b"origin")
     if origin and origin.partition("://")[2] != request.header(b"host"):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from app.api.identity.authentication import Identity
-from app.api.server.messages import PEER, Request
+from app.api.server.messages import PEER, HttpRequest
 from app.domain.errors import Conflict, NotFound, Unauthorized
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import field_errors
@@ -95,7 +95,7 @@ class ServiceTokens:
             },
         }
 
-    def claims_of(self, request: Request) -> JsonObject | None:
+    def claims_of(self, request: HttpRequest) -> JsonObject | None:
         """The claims of a token signed with our key; None when the request has no such token."""
         if request.scope.get(PEER) is not None:
             return None

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, TooLarge, UnsupportedMediaType
 from app.domain.objects import registry
 from app.domain.objects.protobuf import fields
@@ -19,7 +19,7 @@ _PROTOBUF = "application/vnd.kubernetes.protobuf"
 _PATCHES = {patch.value: patch for patch in PatchType}
 
 
-def media_type(request: Request) -> str:
+def media_type(request: HttpRequest) -> str:
     """The Content-Type without its parameters, in lower case."""
     return request.header(b"content-type").partition(";")[0].strip().lower()
 
@@ -70,7 +70,7 @@ def decode_protobuf(text: bytes, bounds: DecodeBounds, *, kind: str = "") -> Jso
     return tree
 
 
-def patch_type(request: Request, *, is_custom: bool = False) -> PatchType:
+def patch_type(request: HttpRequest, *, is_custom: bool = False) -> PatchType:
     """The type of the patch in a request. Raises UnsupportedMediaType.
 
     Custom objects have no strategic merge patch.

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from app.api.kubernetes import discovery
-from app.api.kubernetes.negotiation import PLAIN, Form
+from app.api.kubernetes.negotiation import PLAIN, NegotiatedForm
 from app.api.kubernetes.paths import ResourcePath
 from app.api.kubernetes.representations import Target, check_include
 from app.api.kubernetes.timelines import Timeline
-from app.api.server.messages import Header, Request, Response, warning
+from app.api.server.messages import Header, HttpRequest, Response, warning
 from app.domain.errors import NotFound
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import history_kinds, registry, rejections
@@ -26,14 +26,14 @@ INSIDE_CONTAINERS = ("attach", "exec", "portforward", "proxy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ResourceCall:
     """A request about a resource, with all parsed facts about it.
 
     `rights` is set when the domain also judges a write by the rights of the writer; `requester` is
     set when more is known about the writer than name and groups.
     """
 
-    request: Request
+    request: HttpRequest
     timeline: Timeline
     path: ResourcePath
     kind: Kind
@@ -58,7 +58,7 @@ class Call:
         """The cipher that reveals values, when the request is about Secrets; else None."""
         return self.timeline.runtime.rules.secrets if secret_values.is_secret(self.key) else None
 
-    def target(self, form: Form) -> Target:
+    def target(self, form: NegotiatedForm) -> Target:
         """The representation of the response."""
         if form is PLAIN and not self.request.query:
             path = self.path
@@ -98,7 +98,7 @@ def find_served(timeline: Timeline, path: ResourcePath) -> Kind:
     return kind
 
 
-def verb_of(request: Request, path: ResourcePath) -> str:
+def verb_of(request: HttpRequest, path: ResourcePath) -> str:
     """The API verb of a request. Raises MethodNotAllowed.
 
     Parity: api.md 6; resources do not support HEAD, and `watch=true` is ignored for the path of an
@@ -140,6 +140,6 @@ def deprecated(answer: Response, timeline: Timeline, path: ResourcePath, kind: K
     return replace(answer, headers=(*answer.headers, header))
 
 
-def object_not_found(call: Call) -> NotFound:
+def object_not_found(call: ResourceCall) -> NotFound:
     """The error for an object that does not exist, in the requested group."""
     return rejections.not_found(admission.as_asked(call.kind, call.path.group), call.path.name)

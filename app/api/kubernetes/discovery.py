@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from app.api.kubernetes import negotiation
-from app.api.server.messages import Request, Response
+from app.api.server.messages import HttpRequest, Response
 from app.domain.objects import profile as profiles
 from app.domain.objects import registry
 from app.domain.objects.profile import Profile
@@ -109,7 +109,7 @@ class Discovery:
         named = {name: self.groups[name] for name in _sorted_groups(self.groups) if name}
         self._aggregated = {"/api": self._document(core), "/apis": self._document(named)}
 
-    def answer(self, request: Request, path: str) -> Response | None:
+    def answer(self, request: HttpRequest, path: str) -> Response | None:
         """The document at a path without trailing slash; None when there is none."""
         if path in ("/api", "/apis"):
             if negotiation.wants_aggregated_discovery(request.header(b"accept")):
@@ -163,7 +163,7 @@ class Discovery:
         )
         return body, _hash(body)
 
-    def _versions(self, request: Request) -> JsonObject:
+    def _versions(self, request: HttpRequest) -> JsonObject:
         host = request.header(b"host") or "localhost"
         return {
             "kind": "APIVersions",
@@ -317,13 +317,13 @@ def _gvk(group: str, version: str, kind: str) -> JsonObject:
     return {"group": group, "version": version, "kind": kind}
 
 
-def _plain(request: Request, tree: JsonObject) -> Response:
+def _plain(request: HttpRequest, tree: JsonObject) -> Response:
     negotiation.check_json(request.header(b"accept"))
     body = _encode(tree)
     return _tagged(request, body, _hash(body), b"application/json")
 
 
-def _tagged(request: Request, body: bytes, tag: str, content_type: bytes) -> Response:
+def _tagged(request: HttpRequest, body: bytes, tag: str, content_type: bytes) -> Response:
     quoted = f'"{tag}"'
     headers = ((b"etag", quoted.encode()), (b"vary", b"Accept"))
     known_tags = request.header(b"if-none-match")

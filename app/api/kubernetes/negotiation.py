@@ -29,7 +29,7 @@ class Encoding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class NegotiatedForm:
     """The chosen representation. `version` is that of the meta group, for tables and metadata.
 
     `of` is empty, "object" or "list": clients ask for the metadata of one object or of a list.
@@ -53,7 +53,7 @@ class MediaRange:
         return next((value for key, value in self.parameters if key == name), "")
 
 
-PLAIN = Form()
+PLAIN = NegotiatedForm()
 
 _JSON_RANGES = frozenset({"application/json", "*/*"})
 _SERVED = (*_JSON_RANGES, "application/yaml")
@@ -79,7 +79,7 @@ def parse(accept: str) -> tuple[MediaRange, ...]:
 
 
 @lru_cache(maxsize=512)
-def choose(accept: str) -> Form:
+def choose(accept: str) -> NegotiatedForm:
     """The form of objects and lists in a response. Raises NotAcceptable."""
     if not accept:
         return PLAIN
@@ -94,7 +94,7 @@ def choose(accept: str) -> Form:
     raise NotAcceptable(_NOT_ACCEPTABLE, is_generic=True)
 
 
-def check_of(form: Form, *, is_list: bool, kind: Kind) -> None:
+def check_of(form: NegotiatedForm, *, is_list: bool, kind: Kind) -> None:
     """Raise NotAcceptable for metadata of one object on a list, or of a list on one object."""
     if form.of == "object" and is_list:
         raise NotAcceptable(
@@ -141,7 +141,7 @@ def wants_aggregated_discovery(accept: str) -> bool:
     return False
 
 
-def _form(alternative: MediaRange) -> Form | None:
+def _form(alternative: MediaRange) -> NegotiatedForm | None:
     if alternative.type in _JSON_RANGES:
         encoding = Encoding.JSON
     elif alternative.type == "application/yaml":
@@ -150,13 +150,13 @@ def _form(alternative: MediaRange) -> Form | None:
         return None
     wanted = alternative.parameter("as")
     if not wanted:
-        return Form(encoding=encoding)
+        return NegotiatedForm(encoding=encoding)
     version = alternative.parameter("v")
     if alternative.parameter("g") != api_groups.META or version not in _META_VERSIONS:
         return None
     if wanted == "Table":
-        return Form(shape=Shape.TABLE, encoding=encoding, version=version)
+        return NegotiatedForm(shape=Shape.TABLE, encoding=encoding, version=version)
     if wanted in ("PartialObjectMetadata", "PartialObjectMetadataList"):
         of = "list" if wanted.endswith("List") else "object"
-        return Form(shape=Shape.METADATA, encoding=encoding, version=version, of=of)
+        return NegotiatedForm(shape=Shape.METADATA, encoding=encoding, version=version, of=of)
     return None

@@ -10,7 +10,7 @@ from dataclasses import replace
 from app.api.identity.authentication import Identity
 from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, negotiation, parameters, selection, status
-from app.api.kubernetes.calls import Call
+from app.api.kubernetes.calls import ResourceCall
 from app.api.kubernetes.lists import Lists
 from app.api.kubernetes.negotiation import PLAIN
 from app.api.kubernetes.parameters import ListOptions
@@ -21,7 +21,7 @@ from app.api.kubernetes.timelines import Timeline
 from app.api.kubernetes.watching import Watching
 from app.api.kubernetes.writes import Writes, with_warnings
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import PUSH, Request, RequestLabels, Response, Stream, warning
+from app.api.server.messages import PUSH, HttpRequest, RequestLabels, Response, Stream, warning
 from app.api.server.metrics import METRIC_VERBS
 from app.domain.errors import RedraError
 from app.domain.log import Event
@@ -53,7 +53,7 @@ class Objects:
 
     async def answer(
         self,
-        request: Request,
+        request: HttpRequest,
         timeline: Timeline,
         path: ResourcePath,
         identity: Identity,
@@ -61,7 +61,7 @@ class Objects:
     ) -> Response | Stream:
         """The response to a request about a resource. Raises Rejected."""
         kind = calls.find_served(timeline, path)
-        call = Call(
+        call = ResourceCall(
             request=request,
             timeline=timeline,
             path=path,
@@ -90,7 +90,7 @@ class Objects:
             return answer
         return calls.deprecated(answer, timeline, path, kind)
 
-    async def _answer(self, call: Call, verb: str) -> Response | Stream:
+    async def _answer(self, call: ResourceCall, verb: str) -> Response | Stream:
         request, timeline = call.request, call.timeline
         if verb not in ("get", "list", "watch"):
             timeline.check_writable()
@@ -109,13 +109,13 @@ class Objects:
         return await self._write(call, verb)
 
     async def bind(
-        self, request: Request, timeline: Timeline, path: ResourcePath, identity: Identity
+        self, request: HttpRequest, timeline: Timeline, path: ResourcePath, identity: Identity
     ) -> Response:
         """The response to a Binding whose body names the pod. Raises Rejected."""
         timeline.check_writable()
         pods = replace(path, resource="pods", subresource="binding")
         kind = calls.find_served(timeline, pods)
-        call = Call(
+        call = ResourceCall(
             request=request,
             timeline=timeline,
             path=pods,
@@ -126,7 +126,7 @@ class Objects:
         call.target(negotiation.choose(request.header(b"accept")))
         return await self._subresources.bind_named(call)
 
-    async def _write(self, call: Call, verb: str) -> Response:
+    async def _write(self, call: ResourceCall, verb: str) -> Response:
         if verb not in call.kind.verbs:
             raise rejections.not_allowed()
         write = _WRITES.get(verb)
@@ -134,7 +134,7 @@ class Objects:
             raise rejections.not_allowed()
         return await write(self._writes, call)
 
-    def _get(self, call: Call) -> Response:
+    def _get(self, call: ResourceCall) -> Response:
         form = negotiation.choose(call.request.header(b"accept"))
         event = call.timeline.views.objects.event(call.key)
         if event is None:
@@ -147,7 +147,7 @@ class Objects:
         answer = respond(self._representations.shown_bytes(event, target, now), form)
         return with_warnings(answer, _unreadable(event, target))
 
-    async def _list(self, call: Call) -> Response:
+    async def _list(self, call: ResourceCall) -> Response:
         form = negotiation.choose(call.request.header(b"accept"))
         negotiation.check_of(form, is_list=True, kind=call.kind)
         options = parameters.list_options(call.request)
@@ -156,7 +156,7 @@ class Objects:
         )
         return respond(body, form)
 
-    async def _watch(self, call: Call) -> Stream:
+    async def _watch(self, call: ResourceCall) -> Stream:
         form = negotiation.choose(call.request.header(b"accept"))
         options = replace(parameters.list_options(call.request), watch=True)
         stream = await self._watching.open(
@@ -170,7 +170,7 @@ class Objects:
         return replace(stream, headers=(warning(text),)) if text else stream
 
 
-_WRITES: dict[str, Callable[[Writes, Call], Awaitable[Response]]] = {
+_WRITES: dict[str, Callable[[Writes, ResourceCall], Awaitable[Response]]] = {
     "create": Writes.create,
     "update": Writes.update,
     "patch": Writes.patch,
@@ -198,7 +198,7 @@ def _unreadable(event: Event, target: Target) -> tuple[str, ...]:
     return (f"values cannot be read here, and placeholders are shown: {', '.join(names)}",)
 
 
-def _selection(call: Call, options: ListOptions) -> selection.Selection:
+def _selection(call: ResourceCall, options: ListOptions) -> selection.Selection:
     return selection.compile_selection(
         call.kind,
         group=call.path.group,

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, Invalid, StatusCause
 from app.domain.objects.write.commands import FieldValidation, PatchType, Propagation, WriteOptions
 from app.domain.values import api_groups, json_tree
@@ -60,12 +60,12 @@ def parse_revision(text: str, *, beginning: str = "") -> int:
     return int(text)
 
 
-def get_revision(request: Request) -> int:
+def get_revision(request: HttpRequest) -> int:
     """The minimum revision of an object; 0 for any. Raises BadRequest."""
     return parse_revision(request.parameter("resourceVersion"))
 
 
-def list_options(request: Request) -> ListOptions:
+def list_options(request: HttpRequest) -> ListOptions:
     """Read and check the options of a list or watch. Raises BadRequest or Invalid."""
     query = request.query
     if not query:
@@ -91,7 +91,7 @@ def list_options(request: Request) -> ListOptions:
     return options
 
 
-def write_options(request: Request, *, patch: PatchType | None, action: str) -> WriteOptions:
+def write_options(request: HttpRequest, *, patch: PatchType | None, action: str) -> WriteOptions:
     """Read and check the options of a write; `action` is Create, Update, Patch or Delete."""
     query = request.query
     is_apply = patch is PatchType.APPLY
@@ -121,7 +121,7 @@ def write_options(request: Request, *, patch: PatchType | None, action: str) -> 
     )
 
 
-def delete_options(request: Request, body: JsonObject | None) -> tuple[DeleteOptions, bool]:
+def delete_options(request: HttpRequest, body: JsonObject | None) -> tuple[DeleteOptions, bool]:
     """The options of a delete from its body or else its query; and whether it is a dry run."""
     if body:
         kind = json_tree.text(body, "kind")
@@ -173,7 +173,7 @@ def with_problems(options: WriteOptions, problems: tuple[str, ...]) -> WriteOpti
 _PLAIN = WriteOptions()
 
 
-def _number(request: Request, name: str, *, signed: bool = False) -> int | None:
+def _number(request: HttpRequest, name: str, *, signed: bool = False) -> int | None:
     text = request.parameter(name)
     if not text:
         return None

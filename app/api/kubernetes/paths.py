@@ -27,7 +27,7 @@ _KNOWN_LENGTH_MAX = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RequestedTimeline:
     """The timeline of a request. `moment` is empty for the present, otherwise as in the path."""
 
     history: str
@@ -63,7 +63,7 @@ def _is_fine(path: str) -> bool:
 _is_fine_and_known = lru_cache(maxsize=_KNOWN_MAX)(_is_fine)
 
 
-def split_history(path: str, default: str = DEFAULT_HISTORY) -> Place | None:
+def split_history(path: str, default: str = DEFAULT_HISTORY) -> RequestedTimeline | None:
     """The history in a path and the rest of the path; None when the history part is malformed.
 
     Example: `/h/night@42/api/v1/pods` is history `night`, moment `42`, path `/api/v1/pods`;
@@ -76,26 +76,28 @@ def split_history(path: str, default: str = DEFAULT_HISTORY) -> Place | None:
     return _split_history(path, default)
 
 
-def _split_history(path: str, default: str) -> Place | None:
+def _split_history(path: str, default: str) -> RequestedTimeline | None:
     if is_page(path):
         return _split_page(path, default)
     if not path.startswith("/h/"):
         history = history_of_redra(path) or default
-        return Place(history=history, moment="", prefix="", path=path)
+        return RequestedTimeline(history=history, moment="", prefix="", path=path)
     named, slash, rest = path[3:].partition("/")
     history, at, moment = named.partition("@")
     if not history or (at and not moment):
         return None
-    return Place(
+    return RequestedTimeline(
         history=history, moment=unquote(moment), prefix=f"/h/{named}", path=slash + rest or "/"
     )
 
 
-def _split_page(path: str, default: str) -> Place | None:
+def _split_page(path: str, default: str) -> RequestedTimeline | None:
     """The history and moment of a page, with the path of the answer that the page shows."""
     steps = [step for step in path.split("/") if step][1:]
     if not steps:
-        return Place(history=default, moment="", prefix=_PAGES, path="/redra/v1/histories")
+        return RequestedTimeline(
+            history=default, moment="", prefix=_PAGES, path="/redra/v1/histories"
+        )
     if steps[0] != "h" or not 2 <= len(steps) <= 3:
         return None
     history, at, moment = steps[1].partition("@")
@@ -103,7 +105,7 @@ def _split_page(path: str, default: str) -> Place | None:
         return None
     part = steps[2] if len(steps) == 3 else LANDING
     answer = f"/redra/v1/histories/{history}/{part}"
-    return Place(
+    return RequestedTimeline(
         history=history, moment=unquote(moment), prefix=f"{_PAGES}/h/{steps[1]}", path=answer
     )
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 import yaml
 
-from app.api.kubernetes.negotiation import Encoding, Form, Shape
+from app.api.kubernetes.negotiation import Encoding, NegotiatedForm, Shape
 from app.api.server.messages import Response
 from app.domain.errors import BadRequest
 from app.domain.log import Event
@@ -63,7 +63,7 @@ class Target:
     kind: Kind
     group: str
     version: str
-    form: Form
+    form: NegotiatedForm
     include: str = "Metadata"
     secrets: SecretCipher | None = None
 
@@ -243,7 +243,7 @@ def _converted(tree: JsonObject, target: Target) -> JsonObject:
     return conversion.convert(tree, kind, kind.storage_api_version, target.api_version)
 
 
-def respond(body: bytes, form: Form, *, status: int = 200) -> Response:
+def respond(body: bytes, form: NegotiatedForm, *, status: int = 200) -> Response:
     """A response in the form's encoding; `body` is JSON."""
     if form.encoding is Encoding.YAML:
         return Response(_yaml(body), status=status, content_type=b"application/yaml")

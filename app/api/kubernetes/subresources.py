@@ -8,7 +8,7 @@ import anyio.lowlevel
 
 from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, negotiation, parameters
-from app.api.kubernetes.calls import Call
+from app.api.kubernetes.calls import ResourceCall
 from app.api.kubernetes.representations import Representations, encode, respond
 from app.api.kubernetes.writes import Writes, with_warnings
 from app.api.server.limits import ApiLimits
@@ -67,7 +67,7 @@ class Subresources:
         self._limits = limits
         self._evicting = anyio.Lock()
 
-    async def answer(self, call: Call, verb: str) -> Response:
+    async def answer(self, call: ResourceCall, verb: str) -> Response:
         """The response to a request for a subresource. Raises Rejected."""
         name = call.path.subresource
         own = _OWN.get((name, verb))
@@ -83,7 +83,7 @@ class Subresources:
             return self._get(call)
         raise rejections.not_allowed()
 
-    def _get(self, call: Call) -> Response:
+    def _get(self, call: ResourceCall) -> Response:
         form = negotiation.choose(call.request.header(b"accept"))
         event = call.timeline.views.objects.event(call.key)
         if event is None:
@@ -91,12 +91,12 @@ class Subresources:
         body = self._representations.shown_bytes(event, call.target(form), call.timeline.now)
         return respond(body, form)
 
-    async def _bind(self, call: Call) -> Response:
+    async def _bind(self, call: ResourceCall) -> Response:
         """POST of a Binding. Parity: controllers.md 4.6."""
         tree, _ = await self._writes.read_object(call)
         return await self._bind_pod(call, tree)
 
-    async def bind_named(self, call: Call) -> Response:
+    async def bind_named(self, call: ResourceCall) -> Response:
         """POST of a Binding to the bindings of a namespace; its name is the name of the pod."""
         tree, _ = await self._writes.read_object(call)
         name = meta.name(tree)
@@ -104,7 +104,7 @@ class Subresources:
             raise BadRequest("Name parameter required.")
         return await self._bind_pod(replace(call, path=replace(call.path, name=name)), tree)
 
-    async def _bind_pod(self, call: Call, tree: JsonObject) -> Response:
+    async def _bind_pod(self, call: ResourceCall, tree: JsonObject) -> Response:
         options = parameters.write_options(call.request, patch=None, action="Create")
         if json_tree.text(tree, "kind") not in ("Binding", ""):
             raise BadRequest("the body must be a Binding")
@@ -132,7 +132,7 @@ class Subresources:
         )
         return with_warnings(Response(encode(_CREATED), status=201), outcome.warnings)
 
-    async def _evict(self, call: Call) -> Response:
+    async def _evict(self, call: ResourceCall) -> Response:
         """POST of an Eviction: a delete that first asks the disruption budgets."""
         tree, _ = await self._writes.read_object(call)
         if json_tree.text(tree, "kind") not in ("Eviction", ""):
@@ -154,7 +154,7 @@ class Subresources:
         raise TooManyRequests("the pod or its disruption budget changes all the time")
 
     async def _try_evict(
-        self, call: Call, options: parameters.DeleteOptions, *, dry_run: bool
+        self, call: ResourceCall, options: parameters.DeleteOptions, *, dry_run: bool
     ) -> bool:
         """Ask the budgets, charge the eviction to them, and remove the pod.
 
@@ -186,7 +186,7 @@ class Subresources:
         return True
 
     async def _remove(
-        self, call: Call, options: parameters.DeleteOptions, *, dry_run: bool
+        self, call: ResourceCall, options: parameters.DeleteOptions, *, dry_run: bool
     ) -> None:
         """Mark the pod as evicted, and delete it."""
         if not dry_run:
@@ -205,7 +205,7 @@ class Subresources:
         )
 
     async def _mark_evicted(
-        self, call: Call, options: parameters.DeleteOptions
+        self, call: ResourceCall, options: parameters.DeleteOptions
     ) -> parameters.DeleteOptions:
         """Set the disruption condition of the pod; returns options for the pod's new version.
 
@@ -240,7 +240,7 @@ class Subresources:
             version = str(outcome.event.revision)
         return replace(options, resource_version=version)
 
-    async def _request_token(self, call: Call) -> Response:
+    async def _request_token(self, call: ResourceCall) -> Response:
         """POST of a TokenRequest. Nothing is written: the log contains no token."""
         tree, _ = await self._writes.read_object(call)
         if json_tree.text(tree, "kind") not in ("TokenRequest", ""):
@@ -249,7 +249,7 @@ class Subresources:
         issued = self._tokens.issue(timeline.runtime, call.key, tree, timeline.now)
         return Response(encode(issued), status=201)
 
-    async def _log(self, call: Call) -> Response:
+    async def _log(self, call: ResourceCall) -> Response:
         """GET of a log: empty, or an error for a pod on a node, because no containers run."""
         tree = call.timeline.views.objects.get(call.key)
         if tree is None:
@@ -261,14 +261,14 @@ class Subresources:
             )
         return Response(b"", content_type=TEXT)
 
-    async def _read_scale(self, call: Call) -> Response:
+    async def _read_scale(self, call: ResourceCall) -> Response:
         """GET of a Scale: the present and the desired replicas of a workload."""
         tree = call.timeline.views.objects.get(call.key)
         if tree is None:
             raise calls.object_not_found(call)
         return Response(encode(subresources.scale_of(call.kind, tree)))
 
-    async def _write_scale(self, call: Call) -> Response:
+    async def _write_scale(self, call: ResourceCall) -> Response:
         """PUT of a Scale."""
         options = parameters.write_options(call.request, patch=None, action="Update")
         tree, _ = await self._writes.read_object(call)
@@ -288,14 +288,14 @@ class Subresources:
         answer = Response(encode(subresources.scale_of(call.kind, outcome.tree or {})))
         return with_warnings(answer, outcome.warnings)
 
-    async def _patch_scale(self, call: Call) -> Response:
+    async def _patch_scale(self, call: ResourceCall) -> Response:
         """PATCH of a Scale."""
         outcome = await self._writes.submit_patch(call, subresources.SCALE)
         answer = Response(encode(subresources.scale_of(call.kind, outcome.tree or {})))
         return with_warnings(answer, outcome.warnings)
 
 
-def _eviction(call: Call, tree: JsonObject, *, dry_run: bool) -> Attributes:
+def _eviction(call: ResourceCall, tree: JsonObject, *, dry_run: bool) -> Attributes:
     """The attributes of an Eviction for policies and webhooks."""
     return Attributes(
         kind=call.kind,
@@ -311,13 +311,13 @@ def _eviction(call: Call, tree: JsonObject, *, dry_run: bool) -> Attributes:
     )
 
 
-def _check_name(call: Call, tree: JsonObject, kind: str) -> None:
+def _check_name(call: ResourceCall, tree: JsonObject, kind: str) -> None:
     """Raise BadRequest when the body names another object than the URL."""
     if meta.name(tree) != call.path.name:
         raise BadRequest(f"name in URL does not match name in {kind} object")
 
 
-_OWN: dict[tuple[str, str], Callable[[Subresources, Call], Awaitable[Response]]] = {
+_OWN: dict[tuple[str, str], Callable[[Subresources, ResourceCall], Awaitable[Response]]] = {
     ("binding", "create"): Subresources._bind,
     ("eviction", "create"): Subresources._evict,
     ("log", "get"): Subresources._log,

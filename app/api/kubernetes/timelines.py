@@ -7,7 +7,7 @@ written to. The past never changes, so a watch on it sends the objects and then 
 from dataclasses import dataclass
 
 from app.analysis.views import LiveViews
-from app.api.kubernetes.paths import Place
+from app.api.kubernetes.paths import RequestedTimeline
 from app.domain.errors import (
     BadRequest,
     InputError,
@@ -96,7 +96,7 @@ class Timeline:
         )
 
 
-async def open_timeline(histories: Histories, place: Place) -> Timeline:
+async def open_timeline(histories: Histories, place: RequestedTimeline) -> Timeline:
     """The state at a path. Raises NotFound or BadRequest."""
     runtime = await histories.open(place.history)
     if not place.moment:

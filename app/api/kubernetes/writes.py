@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from app.api.kubernetes import bodies, lists, negotiation, parameters, selection, status
-from app.api.kubernetes.calls import Call
+from app.api.kubernetes.calls import ResourceCall
 from app.api.kubernetes.negotiation import PLAIN
 from app.api.kubernetes.representations import Representations, encode, respond
 from app.api.server.limits import ApiLimits
@@ -58,7 +58,7 @@ class Writes:
         self._limits = limits
         self._bounds = limits.body
 
-    async def create(self, call: Call) -> Response:
+    async def create(self, call: ResourceCall) -> Response:
         """POST to a collection."""
         kind, path = call.kind, call.path
         if kind.namespaced and not path.namespace:
@@ -82,7 +82,7 @@ class Writes:
         )
         return self.outcome(call, outcome, status=201)
 
-    async def update(self, call: Call, subresource: str = "") -> Response:
+    async def update(self, call: ResourceCall, subresource: str = "") -> Response:
         """PUT of an object or of a subresource."""
         options = _judged(parameters.write_options(call.request, patch=None, action="Update"), call)
         tree, problems = await self.read_object(call)
@@ -108,12 +108,12 @@ class Writes:
         )
         return self.outcome(call, outcome, status=201 if outcome.created else 200)
 
-    async def patch(self, call: Call, subresource: str = "") -> Response:
+    async def patch(self, call: ResourceCall, subresource: str = "") -> Response:
         """PATCH of an object or of a subresource."""
         outcome = await self.submit_patch(call, subresource)
         return self.outcome(call, outcome, status=201 if outcome.created else 200)
 
-    async def submit_patch(self, call: Call, subresource: str) -> WriteOutcome:
+    async def submit_patch(self, call: ResourceCall, subresource: str) -> WriteOutcome:
         """Read the patch in the body and apply it."""
         patch = bodies.patch_type(call.request, is_custom=call.kind.custom is not None)
         options = _judged(parameters.write_options(call.request, patch=patch, action="Patch"), call)
@@ -134,7 +134,7 @@ class Writes:
             "patch",
         )
 
-    async def delete(self, call: Call) -> Response:
+    async def delete(self, call: ResourceCall) -> Response:
         """DELETE of one object."""
         body = await self._read_options(call)
         options, dry_run = parameters.delete_options(call.request, body)
@@ -142,7 +142,7 @@ class Writes:
         outcome = await self.submit(call, command, "delete")
         return self._deleted(call, outcome)
 
-    async def delete_collection(self, call: Call) -> Response:
+    async def delete_collection(self, call: ResourceCall) -> Response:
         """DELETE of a collection; returns the selected objects as they were before.
 
         With a limit only the first objects in list order are deleted, and the response has a
@@ -174,7 +174,7 @@ class Writes:
             raise problems[0]
         return self._collection(call, page, metadata)
 
-    async def read_object(self, call: Call) -> tuple[JsonObject, tuple[str, ...]]:
+    async def read_object(self, call: ResourceCall) -> tuple[JsonObject, tuple[str, ...]]:
         """The object in the body, and the problems with its keys."""
         text = await self._read(call)
         if not text:
@@ -188,7 +188,7 @@ class Writes:
         )
         return decoded.value, decoded.problems
 
-    def outcome(self, call: Call, outcome: WriteOutcome, *, status: int) -> Response:
+    def outcome(self, call: ResourceCall, outcome: WriteOutcome, *, status: int) -> Response:
         """The response to a write: the object as it is now, with warnings."""
         form = negotiation.choose(call.request.header(b"accept"))
         event, tree = outcome.event, outcome.tree
@@ -207,7 +207,7 @@ class Writes:
         return with_warnings(answer, outcome.warnings)
 
     async def _delete_one(
-        self, call: Call, command: DeleteObject, problems: list[RedraError]
+        self, call: ResourceCall, command: DeleteObject, problems: list[RedraError]
     ) -> None:
         """Delete one of many objects; a missing object is ignored, other errors are collected."""
         try:
@@ -217,7 +217,7 @@ class Writes:
         except RedraError as problem:
             problems.append(problem)
 
-    async def submit(self, call: Call, command: Any, verb: str) -> WriteOutcome:
+    async def submit(self, call: ResourceCall, command: Any, verb: str) -> WriteOutcome:
         """Submit a command on behalf of the user. Raises Rejected."""
         if call.requester is not None:
             options = replace(command.options, requester=call.requester)
@@ -226,13 +226,13 @@ class Writes:
             command, actor=call.actor, verb=verb, request_id=call.request.header(b"audit-id")[:64]
         )
 
-    async def _read(self, call: Call) -> bytes:
+    async def _read(self, call: ResourceCall) -> bytes:
         limits = self._limits
         return await call.request.body(
             bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
         )
 
-    async def _read_options(self, call: Call) -> JsonObject | None:
+    async def _read_options(self, call: ResourceCall) -> JsonObject | None:
         text = await self._read(call)
         if not text.strip():
             return None
@@ -240,7 +240,7 @@ class Writes:
         decoded = bodies.decode_object(text, content_type, self._bounds, kind="DeleteOptions")
         return decoded.value or None
 
-    def _agree(self, call: Call, tree: JsonObject) -> JsonObject:
+    def _agree(self, call: ResourceCall, tree: JsonObject) -> JsonObject:
         """Fill in fields from the URL and refuse contradictions; returns the metadata."""
         path, kind = call.path, call.kind
         expected = registry.api_version(path.group, path.version)
@@ -261,7 +261,7 @@ class Writes:
             metadata["namespace"] = path.namespace
         return metadata
 
-    def _deleted(self, call: Call, outcome: WriteOutcome) -> Response:
+    def _deleted(self, call: ResourceCall, outcome: WriteOutcome) -> Response:
         kind, event = call.kind, outcome.event
         tree = outcome.tree if outcome.tree is not None else {}
         survives = bool(meta.deletion_timestamp(tree))
@@ -273,7 +273,9 @@ class Writes:
         body = status.success(name=call.path.name, group=kind.group, resource=kind.plural, uid=uid)
         return with_warnings(Response(encode(body)), outcome.warnings)
 
-    def _collection(self, call: Call, events: Sequence[Event], metadata: JsonObject) -> Response:
+    def _collection(
+        self, call: ResourceCall, events: Sequence[Event], metadata: JsonObject
+    ) -> Response:
         form = negotiation.choose(call.request.header(b"accept"))
         target, now = call.target(form), call.timeline.now
         body = self._representations.list_bytes(events, target, now, metadata=metadata)
@@ -288,7 +290,7 @@ def with_warnings(answer: Response, texts: Sequence[str]) -> Response:
     return replace(answer, headers=(*answer.headers, *headers))
 
 
-def _judged(options: WriteOptions, call: Call) -> WriteOptions:
+def _judged(options: WriteOptions, call: ResourceCall) -> WriteOptions:
     return replace(options, rights=call.rights) if call.rights is not None else options
 
 

@@ -15,7 +15,7 @@ from app.api.kubernetes.writes import is_returned_when_deleted
 from app.api.openapi import custom, enums, v2
 from app.api.openapi import paths as openapi_paths
 from app.api.openapi.paths import Definitions
-from app.api.server.messages import Request, Response
+from app.api.server.messages import HttpRequest, Response
 from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema import corrections, structural
@@ -76,7 +76,7 @@ class Openapi:
         }
         return _encode({"paths": paths})
 
-    def answer(self, request: Request, path: str, prefix: str) -> Response | None:
+    def answer(self, request: HttpRequest, path: str, prefix: str) -> Response | None:
         """The response for a path below `/openapi`; None when there is no document."""
         if path == "/openapi/v3":
             return Response(self.index(prefix))
@@ -186,7 +186,7 @@ class Openapi:
         enums.add(name, component, self._profile.minor)
         return component
 
-    def _v2(self, request: Request) -> Response:
+    def _v2(self, request: HttpRequest) -> Response:
         """The document of v2 in the requested format; JSON by default."""
         is_protobuf = "protobuf" in request.header(b"accept")
         body = self.old_document(is_protobuf=is_protobuf)

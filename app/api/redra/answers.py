@@ -37,12 +37,12 @@ from app.analysis.scan.sightings import ScanReport
 from app.analysis.search import Hits
 from app.analysis.starts import StartPace
 from app.analysis.timeline_pages import Filter, TimelinePage
-from app.analysis.trace_events import Trace
+from app.analysis.trace_events import ViewerTrace
 from app.analysis.views import LiveViews
-from app.api.access.readers import WORKED_OUT_FROM, Reader
+from app.api.access.readers import WORKED_OUT_FROM, HistoryReader
 from app.api.kubernetes.timelines import views_at
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import BadRequest, NotFound, TooLarge
 from app.domain.log import Actor, Event, ObjectKey, Revision
@@ -52,7 +52,7 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import Instant
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer
-from app.service.explaining.evidence import Evidence, Sight
+from app.service.explaining.evidence import ExplainedMoment, Sight
 from app.service.histories import Histories
 from app.service.moments import is_revision, parse_instant, time_of
 from app.service.replays import scanning
@@ -67,11 +67,11 @@ class Inquiry:
     `reader` returns the user's present rights to read.
     """
 
-    request: Request
+    request: HttpRequest
     runtime: HistoryRuntime
     rest: str
     moment: str
-    reader: Callable[[], Reader]
+    reader: Callable[[], HistoryReader]
     actor: Actor
 
     def seen(self, events: Iterable[Event]) -> list[Event]:
@@ -153,9 +153,11 @@ class Answers:
             )
             return await explainer.why(question)
 
-    def _evidence(self, inquiry: Inquiry, views: LiveViews, reader: Reader) -> Evidence:
+    def _evidence(
+        self, inquiry: Inquiry, views: LiveViews, reader: HistoryReader
+    ) -> ExplainedMoment:
         runtime = inquiry.runtime
-        return Evidence(
+        return ExplainedMoment(
             log=runtime.log,
             info=runtime.info,
             views=views,
@@ -291,7 +293,7 @@ class Answers:
             self._limits.lanes,
         )
 
-    async def trace(self, inquiry: Inquiry) -> Trace:
+    async def trace(self, inquiry: Inquiry) -> ViewerTrace:
         """All events up to the moment, as tracks of a trace viewer."""
         reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
@@ -387,7 +389,7 @@ class Answers:
         )
 
 
-def _visible(reader: Reader, chronicle: Chronicle) -> Callable[[Entry], bool]:
+def _visible(reader: HistoryReader, chronicle: Chronicle) -> Callable[[Entry], bool]:
     """The predicate whether the reader may see an entry."""
     return lambda entry: (
         reader.is_unlimited or bool(reader.rows("timeline", [chronicle.row(entry)]))
@@ -460,7 +462,7 @@ def subject_of(inquiry: Inquiry) -> ObjectKey:
     return key_of(question_of(inquiry))
 
 
-def integer(request: Request, name: str, default: int) -> int:
+def integer(request: HttpRequest, name: str, default: int) -> int:
     """A parameter as a number. Raises BadRequest for other texts."""
     text = request.parameter(name)
     if not text:

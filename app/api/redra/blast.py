@@ -14,12 +14,12 @@ from app.analysis.blast import compare, world
 from app.analysis.blast.compare import Change
 from app.analysis.blast.radius import BlastRadius
 from app.analysis.blast.world import Frozen
-from app.api.access.readers import EVERYTHING, Reader
+from app.api.access.readers import EVERYTHING, HistoryReader
 from app.api.kubernetes.timelines import views_at
 from app.api.redra import models
 from app.api.server import abandoning
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest
 from app.service import moments, recorded_doubts
 from app.service.histories import Histories
@@ -34,7 +34,9 @@ class BlastApi:
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.blasts_at_once_max)
 
-    async def of_rule(self, request: Request, runtime: HistoryRuntime, moment: str) -> BlastRadius:
+    async def of_rule(
+        self, request: HttpRequest, runtime: HistoryRuntime, moment: str
+    ) -> BlastRadius:
         """The effects of an existing DeviceTaintRule. Raises NotFound, BadRequest."""
         kind, name = request.parameter("kind"), request.parameter("name")
         if kind.lower() not in ("devicetaintrule", "devicetaintrules") or not name:
@@ -51,7 +53,7 @@ class BlastApi:
         )
 
     async def of_proposal(
-        self, request: Request, runtime: HistoryRuntime, reader: Reader
+        self, request: HttpRequest, runtime: HistoryRuntime, reader: HistoryReader
     ) -> BlastRadius:
         """The effects of the changes in the body. Raises Rejected as their write would."""
         limits = self._limits
@@ -68,11 +70,11 @@ class BlastApi:
 
     async def of_changes(
         self,
-        request: Request,
+        request: HttpRequest,
         runtime: HistoryRuntime,
         moment: str,
         changes: Sequence[Change],
-        reader: Reader,
+        reader: HistoryReader,
     ) -> BlastRadius:
         """The effects of changes at a moment. Raises Rejected as their write would.
 
@@ -95,7 +97,7 @@ class BlastApi:
 
     async def _answer(
         self,
-        request: Request,
+        request: HttpRequest,
         runtime: HistoryRuntime,
         moment: str,
         question: Callable[[Frozen], BlastRadius],

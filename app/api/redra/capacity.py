@@ -13,7 +13,7 @@ from app.analysis.blast import prospects, world
 from app.analysis.blast.world import Frozen
 from app.analysis.capacity import fitting, largest, moments, subjects
 from app.analysis.capacity.answers import CapacityCourse, CapacityMoment, FitAnswer
-from app.analysis.capacity.subjects import Subject
+from app.analysis.capacity.subjects import CapacitySubject
 from app.analysis.views import compiler_of
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.redra import models
@@ -63,7 +63,7 @@ class CapacityApi:
         if count < 1 or (count > 1 and not class_name):
             raise BadRequest("count is a number of devices of a class, at least 1")
 
-        def chosen(frozen: Frozen) -> Sequence[Subject]:
+        def chosen(frozen: Frozen) -> Sequence[CapacitySubject]:
             if class_name:
                 subjects.check_class(world.World(frozen).objects, class_name)
                 return [subjects.of_class(class_name, namespace, count)]
@@ -89,13 +89,13 @@ class CapacityApi:
         named = subjects.of_documents(documents, inquiry.request.parameter("namespace"))
         return await self.fit_of(inquiry, named)
 
-    async def fit_of(self, inquiry: Inquiry, named: Sequence[Subject]) -> FitAnswer:
+    async def fit_of(self, inquiry: Inquiry, named: Sequence[CapacitySubject]) -> FitAnswer:
         """The number of copies of the subjects that fit. Raises Rejected as a create would."""
         inquiry.reader().check_all(FIT_FROM)
         return await self._of_subjects(inquiry, lambda _: named)
 
     async def _of_subjects(
-        self, inquiry: Inquiry, chosen: Callable[[Frozen], Sequence[Subject]]
+        self, inquiry: Inquiry, chosen: Callable[[Frozen], Sequence[CapacitySubject]]
     ) -> FitAnswer:
         """The number of copies that fit of subjects chosen from the state at the moment."""
         bounds = self._limits.fit

@@ -9,11 +9,11 @@ from app.analysis.diff.forks import ForkReport
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
 from app.domain.values.timestamps import SECOND
 from app.service import diffing
-from app.service.diffing import By, Comparison, Ending
+from app.service.diffing import Comparison, ComparisonAspect, Ending
 from app.service.forking import MadeFork
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
@@ -33,10 +33,15 @@ class DiffApi:
         """The outcome of recorded inputs in a fork; None when the fork has none."""
         async with self._turns:
             return await diffing.report_of_fork(
-                parent.log, parent.info, made, self._comparison(By.DECISIONS, parent, 1.0)
+                parent.log,
+                parent.info,
+                made,
+                self._comparison(ComparisonAspect.DECISIONS, parent, 1.0),
             )
 
-    def _comparison(self, by: By, runtime: HistoryRuntime, within_seconds: float) -> Comparison:
+    def _comparison(
+        self, by: ComparisonAspect, runtime: HistoryRuntime, within_seconds: float
+    ) -> Comparison:
         return Comparison(
             by=by,
             schemas=runtime.rules.schemas,
@@ -46,7 +51,7 @@ class DiffApi:
 
     async def report(
         self,
-        request: Request,
+        request: HttpRequest,
         runtime: HistoryRuntime,
         check: Callable[[HistoryRuntime, str], Awaitable[None]],
         moment: str,
@@ -58,9 +63,9 @@ class DiffApi:
         other_name = request.parameter("with")
         if not other_name:
             raise BadRequest("the parameter with is missing")
-        by = request.parameter("by") or By.DECISIONS.value
-        if by not in list(By):
-            raise BadRequest(f'by must be one of {", ".join(By)}, not "{by[:64]}"')
+        by = request.parameter("by") or ComparisonAspect.DECISIONS.value
+        if by not in list(ComparisonAspect):
+            raise BadRequest(f'by must be one of {", ".join(ComparisonAspect)}, not "{by[:64]}"')
         other = await self._histories.open(other_name)
         other_moment = request.parameter("withAt") or moment
         await check(runtime, moment)
@@ -69,7 +74,7 @@ class DiffApi:
             Ending(history=runtime.info, moment=moment),
             Ending(history=other.info, moment=other_moment),
         )
-        comparison = self._comparison(By(by), runtime, _within(request))
+        comparison = self._comparison(ComparisonAspect(by), runtime, _within(request))
         async with self._turns:
             try:
                 return await diffing.compare_histories(runtime.log, *sides, comparison)
@@ -77,7 +82,7 @@ class DiffApi:
                 raise NotFound(str(problem), resource="revisions") from problem
 
 
-def _within(request: Request) -> float:
+def _within(request: HttpRequest) -> float:
     """The seconds by which the same decision may be earlier or later."""
     text = request.parameter("within") or "1"
     try:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from app.analysis import edits
 from app.api.redra import models
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, Conflict, Forbidden, NotFound, RevisionTooLarge
 from app.domain.log import Actor, HistoryInfo, Tombstone
 from app.domain.objects import profile as profiles
@@ -27,7 +27,7 @@ class ManagingApi:
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
-    async def create(self, request: Request) -> HistoryInfo:
+    async def create(self, request: HttpRequest) -> HistoryInfo:
         """Create a cluster with the profile in the body. Raises Rejected."""
         wanted = await self._body(request, models.NewHistory)
         profile = profiles.Profile(
@@ -38,13 +38,13 @@ class ManagingApi:
         )
         return runtime.info
 
-    async def rename(self, request: Request, name: str) -> HistoryInfo:
+    async def rename(self, request: HttpRequest, name: str) -> HistoryInfo:
         """Rename a history to the name in the body. Raises Rejected."""
         wanted = await self._body(request, models.NewName)
         _check_is_not_default(name)
         return await self._histories.rename(name, wanted.name)
 
-    async def copy(self, request: Request, name: str) -> HistoryInfo:
+    async def copy(self, request: HttpRequest, name: str) -> HistoryInfo:
         """Copy a history to the name in the body. Raises Rejected."""
         wanted = await self._body(request, models.NewCopy)
         try:
@@ -52,7 +52,9 @@ class ManagingApi:
         except RevisionTooLarge as problem:
             raise NotFound(str(problem)) from problem
 
-    async def fork(self, request: Request, name: str, actor: Actor, *, may_edit: bool) -> MadeFork:
+    async def fork(
+        self, request: HttpRequest, name: str, actor: Actor, *, may_edit: bool
+    ) -> MadeFork:
         """Fork a history to the name in the body, on behalf of a user. Raises Rejected.
 
         Edits bypass the rules of the history: raises Forbidden unless `may_edit`.
@@ -108,7 +110,7 @@ class ManagingApi:
         tombstones = await self._histories.tombstones()
         return models.DeletedHistoryList(items=[_shown(each) for each in tombstones])
 
-    async def _body(self, request: Request, model: type[_Body]) -> _Body:
+    async def _body(self, request: HttpRequest, model: type[_Body]) -> _Body:
         limits = self._limits
         text = await request.body(
             bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max

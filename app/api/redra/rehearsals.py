@@ -4,7 +4,7 @@ import anyio
 
 from app.analysis.rehearse.report import Rehearsal
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
 from app.service import moments
 from app.service.histories import Histories
@@ -23,7 +23,7 @@ class RehearsalApi:
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
-    async def report(self, request: Request, runtime: HistoryRuntime, moment: str) -> Rehearsal:
+    async def report(self, request: HttpRequest, runtime: HistoryRuntime, moment: str) -> Rehearsal:
         """The rehearsal of a history up to a moment; the caller checks the right to read all of it.
 
         Raises BadRequest for invalid parameters, InputError, NotFound.
@@ -56,7 +56,7 @@ class RehearsalApi:
             return await worlds.rehearse(runtime.log, runtime.info, wanted, planes)
 
 
-def _switches(request: Request, name: str) -> dict[str, bool]:
+def _switches(request: HttpRequest, name: str) -> dict[str, bool]:
     """The switches in a parameter: `NAME=true` and the like, separated by commas."""
     switches = {}
     for part in filter(None, (part.strip() for part in request.parameter(name).split(","))):

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from app.analysis import edits
-from app.api.access.readers import Reader
+from app.api.access.readers import HistoryReader
 from app.api.redra import models, replay_models
 from app.api.redra.replay_models import Replay, ReplayConflict, ReplayEvent, ReplayOrder
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
 from app.domain.log import Event, replays
 from app.domain.values import timestamps
@@ -26,7 +26,7 @@ class ReplayApi:
         self._players = players
         self._limits = limits
 
-    async def state(self, runtime: HistoryRuntime, reader: Reader) -> Replay:
+    async def state(self, runtime: HistoryRuntime, reader: HistoryReader) -> Replay:
         """The state of the replay of a history, with the parts that the reader may see."""
         player = self._players.get(runtime.info.name)
         if player is None:
@@ -54,7 +54,7 @@ class ReplayApi:
             problem=player.problem,
         )
 
-    async def order(self, request: Request, runtime: HistoryRuntime) -> None:
+    async def order(self, request: HttpRequest, runtime: HistoryRuntime) -> None:
         """Apply the order in the body. Raises NotFound, BadRequest."""
         player = self._players.get(runtime.info.name)
         if player is None:
@@ -91,7 +91,7 @@ def _step(wanted: replay_models.ReplayStep, runtime: HistoryRuntime) -> StopRule
     return StopRule(object=key, is_decision=wanted.decision)
 
 
-def _next(event: Event, reader: Reader) -> ReplayEvent:
+def _next(event: Event, reader: HistoryReader) -> ReplayEvent:
     return ReplayEvent(
         revision=event.revision,
         time=timestamps.micro_text(event.stamp.time),

@@ -26,7 +26,7 @@ from app.api.redra.managing import ManagingApi
 from app.api.redra.rehearsals import RehearsalApi
 from app.api.redra.replaying import ReplayApi
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Request, Response, Stream
+from app.api.server.messages import HttpRequest, Response, Stream
 from app.domain.controllers import switching
 from app.domain.errors import BadRequest, Forbidden, InputError, NotFound, RevisionTooLarge
 from app.domain.log import Actor, Head, HistoryInfo, Revision
@@ -89,7 +89,7 @@ class RedraApi:
         )
         self._views = views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 
-    async def answer(self, request: Request, actor: Actor) -> Response | Stream:
+    async def answer(self, request: HttpRequest, actor: Actor) -> Response | Stream:
         """The response for an admitted user; 404 for paths that are not served.
 
         Raises Rejected, also Forbidden for parts that the history's rules hide from the user.
@@ -152,7 +152,9 @@ class RedraApi:
                     )
         return status.page_not_found()
 
-    async def _inquiry(self, request: Request, name: str, actor: Actor, rest: str = "") -> Inquiry:
+    async def _inquiry(
+        self, request: HttpRequest, name: str, actor: Actor, rest: str = ""
+    ) -> Inquiry:
         """A request about a part of a history; opens the history. Raises NotFound."""
         runtime = await self._histories.open(name)
         return Inquiry(
@@ -186,7 +188,7 @@ class RedraApi:
             if await self._gate.sees_history(info.name, actor)
         ]
 
-    async def _manage(self, request: Request, name: str, what: str, actor: Actor) -> Response:
+    async def _manage(self, request: HttpRequest, name: str, what: str, actor: Actor) -> Response:
         """Rename, copy or fork a history. The result has a new name and the existing data.
 
         So the user also needs the right to create histories, and for a copy or fork, which other
@@ -204,7 +206,7 @@ class RedraApi:
         made = await self._managing.copy(request, name)
         return _answer(await self._history(made), code=201)
 
-    async def _fork(self, request: Request, name: str, actor: Actor) -> Response:
+    async def _fork(self, request: HttpRequest, name: str, actor: Actor) -> Response:
         """Fork a history. Edits in the same request need unlimited rights."""
         has_rights = self._authorizer.is_unlimited(actor)
         made = await self._managing.fork(request, name, actor, may_edit=has_rights)
@@ -415,7 +417,7 @@ class RedraApi:
     async def _capacity(self, inquiry: Inquiry) -> Response:
         return _encoded(await self.capacities.capacity(inquiry))
 
-    async def _until(self, request: Request, runtime: HistoryRuntime) -> Revision:
+    async def _until(self, request: HttpRequest, runtime: HistoryRuntime) -> Revision:
         """The revision of the parameter `at`; the present one when it is absent."""
         moment = request.parameter("at")
         return await self._revision(runtime, moment) if moment else runtime.views.revision
@@ -460,7 +462,7 @@ def _encoded(answer: object) -> Response:
     return Response(msgspec.json.encode(answer))
 
 
-def check_query(request: Request) -> None:
+def check_query(request: HttpRequest) -> None:
     """Raise BadRequest for a parameter with the character 0, which no name contains."""
     for name, values in request.query.items():
         if any("\0" in value for value in values):

@@ -6,7 +6,7 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from app.api.server.messages import ClientGone, Request
+from app.api.server.messages import ClientGone, HttpRequest
 
 _Given = TypeVar("_Given")
 _Answer = TypeVar("_Answer")
@@ -15,7 +15,7 @@ _MESSAGES_MAX = 2
 
 
 async def in_thread(
-    request: Request, work: Callable[[_Given, Callable[[], bool]], _Answer], given: _Given
+    request: HttpRequest, work: Callable[[_Given, Callable[[], bool]], _Answer], given: _Given
 ) -> _Answer:
     """Run `work` on `given` in a thread and return its result. Raises ClientGone.
 

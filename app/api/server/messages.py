@@ -75,7 +75,7 @@ class ClientGone(Exception):
     """The client closed the connection before its request was complete; no response is sent."""
 
 
-class Request:
+class HttpRequest:
     """One HTTP request. Headers and query are parsed on first use.
 
     `subject` is the resource of the request, once it is known to be served; it labels the metrics.
@@ -219,7 +219,7 @@ def warning(text: str) -> Header:
 
 
 async def send_answer(
-    answer: Response, request: Request, send: Send, *, compress_from: int
+    answer: Response, request: HttpRequest, send: Send, *, compress_from: int
 ) -> None:
     """Send a complete response, compressed when it is large and the client accepts it.
 
@@ -250,7 +250,9 @@ async def send_answer(
     await send({"type": "http.response.body", "body": body})
 
 
-async def send_stream(stream: Stream, request: Request, send: Send, *, seconds_max: float) -> None:
+async def send_stream(
+    stream: Stream, request: HttpRequest, send: Send, *, seconds_max: float
+) -> None:
     """Send chunks until they end, the client disconnects, or a chunk exceeds `seconds_max`.
 
     One task watches the connection, so that a chunk needs no timer of its own.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from app.api.server.messages import Request, RequestLabels, Response
+from app.api.server.messages import HttpRequest, RequestLabels, Response
 from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import SECOND
 from app.ports import Meter
@@ -44,7 +44,7 @@ class RequestMeter:
         self._known: Bounded[tuple[RequestLabels, int], _Series] = Bounded(_KNOWN_MAX)
         self._running: dict[RequestLabels, int] = {}
 
-    def answered(self, request: Request, status: int, seconds: float) -> None:
+    def answered(self, request: HttpRequest, status: int, seconds: float) -> None:
         """Record a response."""
         subject = request.subject
         if not subject.verb:
@@ -64,14 +64,14 @@ class RequestMeter:
             self._meter.observer("apiserver_request_duration_seconds", **labels),
         )
 
-    def watch_started(self, request: Request) -> None:
+    def watch_started(self, request: HttpRequest) -> None:
         """Record the start of a watch."""
         labels = request.subject._asdict()
         self._meter.count("apiserver_request_total", code="200", **labels)
         running = self._running[request.subject] = self._running.get(request.subject, 0) + 1
         self._meter.gauge("apiserver_longrunning_requests", running, **labels)
 
-    def watch_ended(self, request: Request) -> None:
+    def watch_ended(self, request: HttpRequest) -> None:
         """Record the end of a started watch."""
         running = self._running.pop(request.subject) - 1
         if running:

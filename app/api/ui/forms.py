@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 from app.analysis.blast import compare
 from app.analysis.blast.compare import Change
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, InputError
 from app.domain.objects.schema import decode
 from app.web.pages.blast import Typed
@@ -14,7 +14,7 @@ from app.web.pages.blast import Typed
 _FIELDS_MAX = 10
 
 
-async def proposal(request: Request, limits: ApiLimits) -> Typed:
+async def proposal(request: HttpRequest, limits: ApiLimits) -> Typed:
     """The proposal in a form, as it was typed. Raises BadRequest."""
     body = await request.body(bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max)
     try:

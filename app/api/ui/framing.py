@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from app.analysis import moments
 from app.api.redra.answers import Answers, Inquiry
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.log import ObjectKey, Revision
 from app.service.moments import time_of
 from app.web.frame import Frame, Step
@@ -91,7 +91,7 @@ def _step(page: Frame, name: str, keys: str, there: tuple[Revision, Revision]) -
     )
 
 
-def pairs(request: Request) -> list[tuple[str, str]]:
+def pairs(request: HttpRequest) -> list[tuple[str, str]]:
     """The parameters of a request that have a value."""
     return [(name, values[0]) for name, values in request.query.items() if values and values[0]]
 

@@ -6,13 +6,13 @@ not a browser, and has no rights of a reader that a foreign page could borrow.
 
 from urllib.parse import urlsplit
 
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, Forbidden
 
 FORM = "application/x-www-form-urlencoded"
 
 
-def check_own(request: Request) -> None:
+def check_own(request: HttpRequest) -> None:
     """Raise Forbidden for a form of another origin, BadRequest for another content type."""
     site, origin = request.header(b"sec-fetch-site"), request.header(b"origin")
     if site and site != "same-origin":
@@ -32,7 +32,7 @@ def _site(origin: str) -> str | None:
         return None
 
 
-def _host(request: Request) -> str:
+def _host(request: HttpRequest) -> str:
     return request.header(b"host")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from app.analysis import scope
 from app.api.kubernetes.paths import LANDING
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest
 
 MOMENT = "moment"
@@ -46,7 +46,7 @@ FLAGS = ("decisions", "help")
 _STATES = ("", "0", "1", "false", "true")
 
 
-def check(request: Request, part: str) -> None:
+def check(request: HttpRequest, part: str) -> None:
     """Raise BadRequest for a parameter that the page does not read, or one without its partner."""
     names = NAMES.get(part, ())
     present = {name for name, values in request.query.items() if values and values[0]}

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from app.analysis.findings.report import Findings
 from app.api.redra.answers import Answers, Inquiry
-from app.api.server.messages import Request
+from app.api.server.messages import HttpRequest
 from app.api.ui import framing
 from app.domain.errors import Forbidden, NotFound
 from app.domain.log import ObjectKey, Revision
@@ -100,7 +100,9 @@ class _Builder:
         whole, parts = self._inquiry.request, urlsplit(url)
         scope = {**whole.scope, "method": "GET", "path": parts.path}
         scope["query_string"] = parts.query.encode()
-        return replace(self._inquiry, request=Request(scope, whole.receive), moment=links.moment)
+        return replace(
+            self._inquiry, request=HttpRequest(scope, whole.receive), moment=links.moment
+        )
 
     async def _sheet(self, title: str, part: str, url: str, links: Links) -> Sheet:
         html = await self._make(part, self.request(url, links))

@@ -18,7 +18,7 @@ from app.analysis.diff.report import DiffReport
 from app.analysis.explain.questions import Question
 from app.api.access.authorization import Authorizer
 from app.api.access.readers import WORKED_OUT_FROM
-from app.api.kubernetes.paths import LANDING, Place
+from app.api.kubernetes.paths import LANDING, RequestedTimeline
 from app.api.redra.answers import (
     STRETCH,
     Answers,
@@ -32,7 +32,7 @@ from app.api.redra.answers import (
 )
 from app.api.redra.routes import RedraApi, check_query
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Header, Request, Response, Stream
+from app.api.server.messages import Header, HttpRequest, Response, Stream
 from app.api.ui import forms, framing, origins, parameters, reports
 from app.api.ui.live import LivePages
 from app.domain.errors import (
@@ -120,7 +120,9 @@ class Pages:
         """End the streams of all pages that follow a history, because the server stops."""
         self._live.end()
 
-    async def answer(self, request: Request, place: Place, actor: Actor) -> Response | Stream:
+    async def answer(
+        self, request: HttpRequest, place: RequestedTimeline, actor: Actor
+    ) -> Response | Stream:
         """The page for an admitted user. Raises Rejected, InputError, LogError."""
         check_query(request)
         if place.path == "/redra/v1/histories":
@@ -408,7 +410,7 @@ _TITLES = {
 }
 
 
-def _pinned(request: Request, place: Place, part: str) -> Response:
+def _pinned(request: HttpRequest, place: RequestedTimeline, part: str) -> Response:
     """The redirect of a form with a moment to the path with this moment."""
     moment = request.parameter("moment").strip()
     at = f"@{quote(moment, safe=':')}" if moment else ""

@@ -15,7 +15,7 @@ from app.domain.log import HistoryInfo
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.service import diffing
-from app.service.diffing import By, Comparison, Ending
+from app.service.diffing import Comparison, ComparisonAspect, Ending
 from app.service.forking import MadeFork
 from app.service.replays.deciding import replay as deciding
 from app.service.replays.deciding.replay import Pacing, Proofs
@@ -24,7 +24,13 @@ from app.settings import Settings
 
 
 async def diff(
-    store: Store, settings: Settings, a: str, b: str, at: str, by: By, within_seconds: float
+    store: Store,
+    settings: Settings,
+    a: str,
+    b: str,
+    at: str,
+    by: ComparisonAspect,
+    within_seconds: float,
 ) -> DiffReport | EndReport:
     """The differences of two histories, each given as HISTORY or HISTORY@MOMENT.
 
@@ -40,7 +46,7 @@ async def diff_again(
     settings: Settings,
     name: str,
     at: str,
-    by: By,
+    by: ComparisonAspect,
     within_seconds: float,
     profile: str | None,
     pace: str = Pacing.RECORDED,
@@ -62,7 +68,9 @@ async def diff_again(
             page_max=settings.projector_batch_max, events_max=settings.decide_events_max
         ),
         pace=Pacing(pace),
-        proofs=proofs_of(settings, decided_as, history) if by is By.DECISIONS else Proofs(),
+        proofs=proofs_of(settings, decided_as, history)
+        if by is ComparisonAspect.DECISIONS
+        else Proofs(),
         progress=progress,
     )
     comparison = _comparison(settings, history, by, within_seconds)
@@ -73,7 +81,7 @@ async def report_of_fork(
     store: Store, settings: Settings, parent: HistoryInfo, made: MadeFork
 ) -> ForkReport | None:
     """The results of recorded inputs in a fork; None when no inputs continue in it."""
-    comparison = _comparison(settings, parent, By.DECISIONS, 1.0)
+    comparison = _comparison(settings, parent, ComparisonAspect.DECISIONS, 1.0)
     return await diffing.report_of_fork(store.log, parent, made, comparison)
 
 
@@ -83,7 +91,7 @@ def shown(report: DiffReport | EndReport, *, as_page: bool) -> JsonObject:
 
 
 def _comparison(
-    settings: Settings, history: HistoryInfo, by: By, within_seconds: float
+    settings: Settings, history: HistoryInfo, by: ComparisonAspect, within_seconds: float
 ) -> Comparison:
     return Comparison(
         by=by,

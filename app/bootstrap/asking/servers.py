@@ -38,7 +38,7 @@ class Aim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class AskedServer:
     """A server, with the history and moment that its context names.
 
     `is_named` is false when the data folder's server was found without being named.
@@ -109,7 +109,7 @@ class Server:
 
 def find(
     settings: "Settings", aim: Aim = Aim(), *, note: Callable[[str], None] = lambda _: None
-) -> Server | None:
+) -> AskedServer | None:
     """The server for a command; None when the command opens the data itself. Raises InputError.
 
     `note` is called when the data folder's server is not trusted, and when a token is not sent.
@@ -126,7 +126,9 @@ def find(
             note(f"the server of the data folder is not queried: {problem}")
             return None
         return (
-            None if own is None else Server(connection=_connection(own, settings), is_named=False)
+            None
+            if own is None
+            else AskedServer(connection=_connection(own, settings), is_named=False)
         )
     from app.adapters.running import credentials
 
@@ -163,7 +165,7 @@ def _has_token(settings: "Settings", wanted: str) -> bool:
     )
 
 
-def _of_context(settings: "Settings", aim: Aim) -> Server:
+def _of_context(settings: "Settings", aim: Aim) -> AskedServer:
     import asyncio
 
     from app.adapters.cluster.logins import login_of
@@ -191,14 +193,14 @@ def _connection(login: "ServerLogin", settings: "Settings") -> "ServerConnection
     )
 
 
-def _placed(login: "ServerLogin", settings: "Settings") -> Server:
+def _placed(login: "ServerLogin", settings: "Settings") -> AskedServer:
     """The server at an address, which may be that of one of its histories and moments."""
     place = urlsplit(login.url)
     front, mark, rest = place.path.partition("/h/")
     name, _, moment = unquote(rest.split("/")[0]).partition("@")
     base = place._replace(path=front, query="", fragment="").geturl()
     named = replace(login, url=base)
-    return Server(
+    return AskedServer(
         connection=_connection(named, settings),
         is_named=True,
         history=name if mark else "",

@@ -3,7 +3,7 @@
 from app.adapters.uids import DerivedUids
 from app.analysis.incidents import facts
 from app.analysis.incidents.facts import FactCheck, Played
-from app.analysis.incidents.incident import Incident, Variant
+from app.analysis.incidents.incident import Incident, IncidentVariant
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap.rules import rules_for
 from app.domain.controllers import registry
@@ -16,17 +16,17 @@ SEED = 1
 START = timestamps.parse("2026-01-02T03:00:00Z")
 
 
-def play(incident: Incident, variant: Variant) -> Played:
+def play(incident: Incident, variant: IncidentVariant) -> Played:
     """The history of a variant; the same each time."""
     return incidents.play(incident, variant, _timeline(incident, variant))
 
 
-def judge(incident: Incident, variant: Variant) -> list[FactCheck]:
+def judge(incident: Incident, variant: IncidentVariant) -> list[FactCheck]:
     """Run a variant and check its facts."""
     return facts.judge(incident.facts_of(variant), play(incident, variant))
 
 
-def _timeline(incident: Incident, variant: Variant) -> ReplayTimeline:
+def _timeline(incident: Incident, variant: IncidentVariant) -> ReplayTimeline:
     settings = incident.cluster_of(variant).settings()
     profile = profiles.from_settings(settings)
     return ReplayTimeline(

@@ -37,7 +37,7 @@ WITHOUT_NAME = "redacted"
 """The name of a history whose names are replaced."""
 
 
-class Form(StrEnum):
+class ExportForm(StrEnum):
     """The forms of an exported history, besides a bundle."""
 
     PYTEST = "pytest"
@@ -64,7 +64,7 @@ class ExportRequest:
     is the case.
     """
 
-    form: Form = Form.PYTEST
+    form: ExportForm = ExportForm.PYTEST
     redact: bool = False
     never: Sequence[str] = ()
     pod: str = ""
@@ -93,13 +93,13 @@ def export(source: Source, wanted: ExportRequest, path: Path, name: str) -> Expo
     end = material.end(ran.candidate)
     asserts: list[str] = []
     match wanted.form:
-        case Form.PYTEST:
+        case ExportForm.PYTEST:
             text, asserts = _pytest(ran, material, name, wanted, end)
             _write(path, text)
-        case Form.MANIFESTS:
+        case ExportForm.MANIFESTS:
             inputs = material.inputs(ran.candidate)
             _write_folder(path, list(manifests.files(inputs, f"History {name}")))
-        case Form.CASE:
+        case ExportForm.CASE:
             profile = profiles.from_settings(ran.info.settings)
             case = cases.case(ran.events, profile, name, wanted.pod)
             tree = {"source": "redra", "suite": "allocator", "count": 1, "cases": [case]}

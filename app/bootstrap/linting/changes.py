@@ -10,7 +10,7 @@ from app.adapters.history.formats.bundle import BundleReader
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.sources import Finder
-from app.analysis.lint.subjects import TOLD, Subject
+from app.analysis.lint.subjects import TOLD, LintedObject
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.errors import Rejected
 from app.domain.log import Event, EventType, ObjectKey, Revision
@@ -39,7 +39,7 @@ class ObjectChange:
     """An object after a change, or before its deletion."""
 
     key: ObjectKey
-    subject: Subject
+    subject: LintedObject
     time: Instant
     is_deletion: bool
 
@@ -67,7 +67,9 @@ def of_recording(path: Path, options: ReadOptions) -> Iterator[ObjectChange]:
             if record.op not in CHANGES or record.object is None or record.kind not in TOLD:
                 continue
             line = int(record.position) if record.position.isdigit() else 0
-            subject = Subject(kind=record.kind, tree=record.object, source=record.source, line=line)
+            subject = LintedObject(
+                kind=record.kind, tree=record.object, source=record.source, line=line
+            )
             time = record.settled_at or record.observed_at or Instant(0)
             yield ObjectChange(
                 key=record.key,
@@ -114,13 +116,15 @@ def _of_events(events: Iterable[Event], name: str) -> Iterator[ObjectChange]:
         }
         yield ObjectChange(
             key=event.key,
-            subject=Subject(kind=kind.kind, tree=tree, source=name, revision=int(event.revision)),
+            subject=LintedObject(
+                kind=kind.kind, tree=tree, source=name, revision=int(event.revision)
+            ),
             time=event.stamp.time,
             is_deletion=event.type is EventType.OBJECT_DELETED,
         )
 
 
-def converted(subject: Subject) -> Subject:
+def converted(subject: LintedObject) -> LintedObject:
     """The subject in its storage version, or unchanged when it cannot be converted."""
     kind = next(
         (each for each in registry.find_name(subject.kind) if each.kind == subject.kind), None

@@ -10,10 +10,10 @@ from app.adapters.history.field_lines import FieldLines
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import ReadOptions
 from app.analysis.lint import linting
-from app.analysis.lint.findings import LintFinding, Place
+from app.analysis.lint.findings import FindingPlace, LintFinding
 from app.analysis.lint.linting import LintReport
 from app.analysis.lint.revisions import PoolsOverTime
-from app.analysis.lint.subjects import TOLD, Subject, Subjects
+from app.analysis.lint.subjects import TOLD, LintedObject, Subjects
 from app.bootstrap import manifests
 from app.bootstrap.history_settings import history_settings
 from app.bootstrap.linting import changes
@@ -42,8 +42,8 @@ class _Sources:
     rules: Rules
     now: Instant
     limits: ImportLimits
-    written: list[Subject] = field(default_factory=list)
-    subjects: list[Subject] = field(default_factory=list)
+    written: list[LintedObject] = field(default_factory=list)
+    subjects: list[LintedObject] = field(default_factory=list)
     findings: list[LintFinding] = field(default_factory=list)
     prefixes: dict[tuple[str, int, str], str] = field(default_factory=dict)
 
@@ -60,13 +60,15 @@ class _Sources:
                 kind = tree.get("kind")
                 if kind not in TOLD or not _is_ours(tree):
                     continue
-                subject = Subject(kind=str(kind), tree=_placed(tree), source=source, line=int(line))
+                subject = LintedObject(
+                    kind=str(kind), tree=_placed(tree), source=source, line=int(line)
+                )
                 self.prefixes[(source, int(line), subject.text)] = prefix
                 self.written.append(subject)
 
     def read_changes(self, object_changes: Iterable[ObjectChange]) -> None:
         """Read the last state of each object, and the findings on the way."""
-        states: dict[ObjectKey, Subject] = {}
+        states: dict[ObjectKey, LintedObject] = {}
         over_time = PoolsOverTime()
         for change in object_changes:
             subject = changes.converted(change.subject)
@@ -108,7 +110,7 @@ class _Lines:
         self._prefixes = prefixes
         self._files: dict[str, FieldLines | None] = {}
 
-    def of(self, place: Place) -> Place:
+    def of(self, place: FindingPlace) -> FindingPlace:
         """The place, with the line of its field if its source is a file of manifests."""
         prefix = self._prefixes.get((place.source, place.line, place.object))
         if prefix is None:

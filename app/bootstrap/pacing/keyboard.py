@@ -14,7 +14,7 @@ from app.domain.values import counts, timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.pacing import pace
 from app.service.pacing.pace import MAX, SPEED_MAX, SPEED_MIN
-from app.service.pacing.player import Player, State
+from app.service.pacing.player import Player, PlayerState
 from app.service.pacing.script import StopRule
 
 HELP = (
@@ -29,7 +29,7 @@ def state_line(player: Player) -> str:
     """The state of a replay, on one line."""
     shown, conflicts = player.counts
     end = player.span.end.revision
-    speed = "" if player.state is State.ENDED else f" {pace.speed_text(player.speed)},"
+    speed = "" if player.state is PlayerState.ENDED else f" {pace.speed_text(player.speed)},"
     return (
         f"{timestamps.micro_text(player.moment)} {player.state.value},{speed} revision "
         f"{player.revision} of {end}, {counts.of(shown, 'event')} shown, "
@@ -73,7 +73,7 @@ class Keyboard:
         player = self._player
         match key:
             case " ":
-                await player.set_pace(paused=player.state is State.RUNNING)
+                await player.set_pace(paused=player.state is PlayerState.RUNNING)
             case "+" | "-":
                 await player.set_pace(speed=_next_speed(player.speed, is_faster=key == "+"))
             case "1":

@@ -24,7 +24,7 @@ from app.domain.log import HistoryInfo, LeaseToken, Revision, replays
 from app.service import moments
 from app.service.histories import Histories
 from app.service.pacing import stage
-from app.service.pacing.player import Player, PlayerBounds, State
+from app.service.pacing.player import Player, PlayerBounds, PlayerState
 from app.service.pacing.script import PlayedSpan
 from app.service.pacing.stage import StageTarget
 from app.settings import Settings
@@ -102,7 +102,7 @@ class PacedReplay:
                     tasks.start_soon(Keyboard(player, self._note, end).run)
                 await player.run()
         except anyio.get_cancelled_exc_class():
-            if player.state is not State.ENDED:
+            if player.state is not PlayerState.ENDED:
                 self._note(_way_on(player))
             raise
         except RedraError as problem:
@@ -197,7 +197,7 @@ class PacedReplay:
 
     async def _tell(self, player: Player, end: Callable[[], None]) -> None:
         """Report conflicts and the end, as they occur."""
-        last, was = 0, State.PAUSED
+        last, was = 0, PlayerState.PAUSED
         while True:
             await anyio.sleep(_TELL_SECONDS)
             conflicts = player.conflicts
@@ -205,7 +205,7 @@ class PacedReplay:
                 if event.revision > last:
                     self._note(f"conflict: {replays.conflict_of(event).message}")
                     last = event.revision
-            if player.state is State.ENDED and was is not State.ENDED:
+            if player.state is PlayerState.ENDED and was is not PlayerState.ENDED:
                 self._note(f"the replay has ended: {state_line(player)}")
                 if self._wanted.ends:
                     end()

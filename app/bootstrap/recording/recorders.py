@@ -9,7 +9,7 @@ from functools import partial
 import anyio
 
 from app.adapters.cluster import discovery
-from app.adapters.cluster.cluster import Cluster, open_requests
+from app.adapters.cluster.cluster import ClusterReader, open_requests
 from app.adapters.cluster.requests import RequestBounds
 from app.analysis.recordings import recorded_gates
 from app.bootstrap.history_settings import history_settings
@@ -38,7 +38,7 @@ _PROBLEMS_SECONDS = 1.0
 class Opened:
     """A cluster that answered: its identity, the kinds to record, and the history so far."""
 
-    cluster: Cluster
+    cluster: ClusterReader
     beginning: FirstLook
     settings: JsonObject
     info: HistoryInfo | None
@@ -72,7 +72,7 @@ async def open_cluster(store: Store, settings: Settings, wanted: Wanted) -> Asyn
     ) as requests:
         chosen = history_settings(settings) if info is None else info.settings
         make = partial(
-            Cluster,
+            ClusterReader,
             requests,
             clock=clock,
             choice=choice,

@@ -19,7 +19,7 @@ from app.analysis.diff.sides import Side
 from app.analysis.minimise.material import Candidate, Material
 from app.analysis.replay.variants import Switches
 from app.analysis.sweep import measures, variation
-from app.analysis.sweep.plans import Change
+from app.analysis.sweep.plans import InputChange
 from app.bootstrap import replays
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.engines import Engines
@@ -65,7 +65,7 @@ class _History:
 def run(bundle: bytes, data: Any) -> JsonObject:
     """The row of a cell. Raises InputError for unknown switches."""
     history = _history(_Bundle(bundle))
-    change = None if data["change"] is None else msgspec.convert(data["change"], Change)
+    change = None if data["change"] is None else msgspec.convert(data["change"], InputChange)
     switches = Switches(profile=data["profile"], gates=data["gates"], quirks=data["quirks"])
     if history.control is not None and not data["seed"]:
         side, not_done = _as_it_came(history, history.control, change, switches)
@@ -75,7 +75,7 @@ def run(bundle: bytes, data: Any) -> JsonObject:
 
 
 def _as_it_came(
-    history: _History, control: Control, change: Change | None, switches: Switches
+    history: _History, control: Control, change: InputChange | None, switches: Switches
 ) -> tuple[Side, int]:
     """Decide the recorded inputs at their instants, at the recorded pace."""
     recording = copy(control.runs.recording)
@@ -91,7 +91,7 @@ def _as_it_came(
 
 
 def _at_once(
-    history: _History, change: Change | None, switches: Switches, seed: int, jitter: float
+    history: _History, change: InputChange | None, switches: Switches, seed: int, jitter: float
 ) -> tuple[Side, int]:
     """Decide the inputs as soon as they arrive."""
     source = history.source

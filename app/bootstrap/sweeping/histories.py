@@ -7,7 +7,7 @@ from app.adapters.history.formats.bundle import BundleWriter
 from app.adapters.uids import DerivedUids
 from app.analysis import edits
 from app.analysis.fleet import generation
-from app.analysis.sweep.plans import Fleet, Plan
+from app.analysis.sweep.plans import SweepFleet, SweepPlan
 from app.bootstrap import fleets, manifests, replays
 from app.bootstrap.history_settings import history_settings
 from app.bootstrap.recordings import PROGRAM
@@ -30,7 +30,7 @@ APART = SECOND // 10
 """Microseconds between the objects of a fleet's manifests."""
 
 
-async def bundles(plan: Plan, settings: Settings, folder: Path) -> dict[str, bytes]:
+async def bundles(plan: SweepPlan, settings: Settings, folder: Path) -> dict[str, bytes]:
     """The bundles of a plan's histories and fleets, by name. Raises InputError.
 
     Files are relative to `folder`.
@@ -63,7 +63,7 @@ async def _bundle(store: Store, name: str, moment: str) -> bytes:
         return path.read_bytes()
 
 
-async def _fleet(fleet: Fleet, settings: Settings, folder: Path) -> bytes:
+async def _fleet(fleet: SweepFleet, settings: Settings, folder: Path) -> bytes:
     """Write nodes, devices and manifests one after the other; no controller decides."""
     chosen = history_settings(settings)
     profile = profiles.from_settings(chosen)
@@ -101,7 +101,7 @@ def _uid(line: ReplayTimeline, node: str) -> str:
     return "" if tree is None else meta.uid(tree)
 
 
-async def _stored(line: ReplayTimeline, chosen: dict[str, object], fleet: Fleet) -> bytes:
+async def _stored(line: ReplayTimeline, chosen: dict[str, object], fleet: SweepFleet) -> bytes:
     store = memory_store()
     beginning = chain.genesis(seed=fleet.seed, settings=chosen, created=START)
     info = await store.log.create_history(

@@ -14,7 +14,7 @@ import msgspec
 
 from app.adapters import whole_files
 from app.analysis.sweep import measures, plans
-from app.analysis.sweep.plans import Cell, Plan
+from app.analysis.sweep.plans import Cell, SweepPlan
 from app.bootstrap.executors import Executor, Task
 from app.bootstrap.recordings import PROGRAM
 from app.bootstrap.sweeping import cells as cell_runs
@@ -39,7 +39,7 @@ class Swept:
     failed: int
 
 
-def check_tables(plan: Plan, bundles: dict[str, bytes], folder: Path) -> None:
+def check_tables(plan: SweepPlan, bundles: dict[str, bytes], folder: Path) -> None:
     """Raise InputError when the folder has tables with runs that are not of this plan."""
     there = next((name for name in FILES if (folder / name).exists()), None)
     if there is None:
@@ -57,7 +57,7 @@ def check_tables(plan: Plan, bundles: dict[str, bytes], folder: Path) -> None:
 
 
 def sweep(
-    plan: Plan, bundles: dict[str, bytes], executor: Executor, folder: Path, tell: Tell
+    plan: SweepPlan, bundles: dict[str, bytes], executor: Executor, folder: Path, tell: Tell
 ) -> Swept:
     """Run the cells of a plan that have no result in the folder. Raises InputError."""
     kept = folder / CELLS
@@ -101,7 +101,7 @@ def _digests(bundles: dict[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(content).hexdigest() for name, content in bundles.items()}
 
 
-def _names(plan: Plan, digests: dict[str, str]) -> dict[int, str]:
+def _names(plan: SweepPlan, digests: dict[str, str]) -> dict[int, str]:
     """The names under which results are kept, by the number of the cell."""
     return {cell.number: cell.digest(PROGRAM, digests[cell.history]) for cell in plans.cells(plan)}
 

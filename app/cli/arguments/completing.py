@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from app.domain.errors import RedraError
 
 if TYPE_CHECKING:
-    from app.bootstrap.asking.servers import Server
+    from app.bootstrap.asking.servers import AskedServer
     from app.settings import Settings
 
 SHOWN_MAX = 500
@@ -166,7 +166,7 @@ def _known(ctx: Any, plurals: Sequence[str], incomplete: str) -> Mapping[str, li
     return {plural: sorted(names) for plural, names in kept.items()}
 
 
-def _source(ctx: Any) -> "tuple[Settings, Server | None]":
+def _source(ctx: Any) -> "tuple[Settings, AskedServer | None]":
     """The settings and the server that the words so far select; None without a server."""
     from app.bootstrap import process_settings
     from app.bootstrap.asking import servers

@@ -10,7 +10,7 @@ from app.cli.connecting import reading
 from app.domain.errors import InputError, Rejected, ServerUnreachable, TooLarge
 
 if TYPE_CHECKING:  # heavy: not needed for a command that a server answers
-    from app.bootstrap.asking.servers import Server
+    from app.bootstrap.asking.servers import AskedServer
     from app.settings import Settings
 
 DEFAULT_HISTORY = "default"
@@ -30,7 +30,7 @@ class AnswerSource:
         # A folder on the command line takes precedence over a server in the environment.
         local = servers.AUTO if data is not None and not aim.server else None
         self.settings: Settings = process_settings.settings(data=data, server=local)
-        self.server: Server | None = servers.find(self.settings, aim, note=console.note)
+        self.server: AskedServer | None = servers.find(self.settings, aim, note=console.note)
 
     def history(self, name: str) -> str:
         """The selected history: the named one, that of the context, or the default.
@@ -107,7 +107,7 @@ class AnswerSource:
             for part in parts
         ]
 
-        def of_server(server: "Server") -> tuple[bytes, bytes]:
+        def of_server(server: "AskedServer") -> tuple[bytes, bytes]:
             first = server.ask(queries[0])
             try:
                 return first, server.ask(queries[1])
@@ -127,7 +127,7 @@ class AnswerSource:
         return self.answer(of_server, here)
 
     def answer(
-        self, of_server: "Callable[[Server], Answer]", here: Callable[[], Other]
+        self, of_server: "Callable[[AskedServer], Answer]", here: Callable[[], Other]
     ) -> Answer | Other:
         """The answer of the server, else of this process from the data.
 
@@ -160,7 +160,7 @@ class AnswerSource:
             parameters=parameters,
         )
 
-        def begun(server: "Server") -> Iterator[bytes]:
+        def begun(server: "AskedServer") -> Iterator[bytes]:
             lines = server.lines(query)
             first = next(lines, None)
             return iter(()) if first is None else chain((first,), lines)

@@ -9,7 +9,7 @@ import typer
 from app.cli import console
 from app.cli.arguments import moments
 from app.cli.connecting import sources as inputs
-from app.cli.console import ForceOption, Progress
+from app.cli.console import ForceOption, ProgressBar
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 from app.domain.values import counts
@@ -162,7 +162,7 @@ def export(
         from app.bootstrap.handover import exporting
 
         wanted = exporting.ExportRequest(
-            form=exporting.Form(form.value),
+            form=exporting.ExportForm(form.value),
             redact=redact,
             never=tuple(never or ()),
             pod=pod,
@@ -195,7 +195,7 @@ def _bundle(history: str, file: Path, settings: "Settings", *, with_secrets: boo
 
     async def run() -> int:
         async with stores.open_store(settings) as store:
-            with Progress(f"exporting {history}") as progress:
+            with ProgressBar(f"exporting {history}") as progress:
                 return await recordings.export_history(
                     store, settings, name, moment, file, progress.to, with_secrets=with_secrets
                 )
@@ -212,7 +212,7 @@ def _for_tools(history: str, file: Path, settings: "Settings", form: ExportForma
 
     async def run() -> "JsonObject":
         async with stores.open_store(settings) as store:
-            with Progress(f"exporting {history}") as progress:
+            with ProgressBar(f"exporting {history}") as progress:
                 return await recordings.export_for_tools(
                     store, name, moment, wanted, file, progress.to
                 )

@@ -6,7 +6,7 @@ import typer
 
 from app.cli import console, exit_codes
 from app.cli.arguments import moments
-from app.cli.console import Output, OutputOption, Progress
+from app.cli.console import Output, OutputOption, ProgressBar
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption, GateOption, QuirkOption
 
@@ -52,7 +52,7 @@ def rehearse(
                 store, settings, name, release, moment, progress=progress.tell
             )
 
-    with Progress("rehearsing") as progress:
+    with ProgressBar("rehearsing") as progress:
         report = console.run(run)
     if not report.is_quiet:
         exit_codes.conclude(ExitCode.NO)

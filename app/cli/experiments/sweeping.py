@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console, exit_codes
-from app.cli.console import ForceOption, LongOutputOption, Output, Progress
+from app.cli.console import ForceOption, LongOutputOption, Output, ProgressBar
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
@@ -61,7 +61,7 @@ def sweep(
     bundles = console.run(read)
     if not force:
         running.check_tables(wanted, bundles, folder)
-    with executors.opened(workers, scheduler) as executor, Progress("sweeping") as progress:
+    with executors.opened(workers, scheduler) as executor, ProgressBar("sweeping") as progress:
         swept = running.sweep(wanted, bundles, executor, folder, progress.to)
     files = tables.write(swept.rows, folder, f"Sweep {plan.stem}")
     if output is Output.JSON:

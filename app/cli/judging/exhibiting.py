@@ -69,12 +69,15 @@ def list_incidents(output: OutputOption = Output.TEXT) -> None:
 @group.command("show")
 def show(name: Annotated[str, typer.Argument(help="An incident.")]) -> None:
     """Tell the story of an incident, and what is observed with and without it."""
-    from app.analysis.incidents.incident import Variant
+    from app.analysis.incidents.incident import IncidentVariant
     from app.bootstrap.gallery import exhibits
 
     exhibit = exhibits.read(name)
     console.say(exhibit.story.rstrip())
-    for variant, title in ((Variant.BROKEN, "To be seen"), (Variant.REPAIRED, "Repaired")):
+    for variant, title in (
+        (IncidentVariant.BROKEN, "To be seen"),
+        (IncidentVariant.REPAIRED, "Repaired"),
+    ):
         console.say()
         console.say(f"{title}:")
         for fact in exhibit.incident.facts_of(variant):
@@ -94,13 +97,13 @@ def run(
 
     Nothing is stored. The exit code is 1 if a fact is not observed.
     """
-    from app.analysis.incidents.incident import Variant
+    from app.analysis.incidents.incident import IncidentVariant
     from app.bootstrap.gallery import exhibits, playing
 
     rows: list[dict[str, object]] = []
     for name in names or exhibits.names():
         exhibit = exhibits.read(name)
-        for variant in Variant:
+        for variant in IncidentVariant:
             verdicts = playing.judge(exhibit.incident, variant)
             rows += [_row(name, variant.value, verdict) for verdict in verdicts]
     if not all(row["holds"] for row in rows):

@@ -66,7 +66,7 @@ def lint(
     docs/reference/lint.md lists the rules.
     """
     from app.analysis.lint import texts
-    from app.analysis.lint.findings import Severity
+    from app.analysis.lint.findings import LintSeverity
     from app.bootstrap import process_settings, stores
     from app.bootstrap.linting import sources as linting
 
@@ -86,7 +86,7 @@ def lint(
                 return await linting.lint_history(store, settings, history, at, ignore or [])
 
         report = console.run(read)
-    if report.fails_on(Severity(fail_on.value)):
+    if report.fails_on(LintSeverity(fail_on.value)):
         exit_codes.conclude(ExitCode.NO)
     if output is LintOutput.JSON:
         console.say_json(report.to_json())

@@ -8,10 +8,10 @@ from app.domain.controllers.resources import claim_key
 from app.domain.log import EventType, ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
-from app.service.explaining.evidence import Evidence
+from app.service.explaining.evidence import ExplainedMoment
 
 
-async def told(evidence: Evidence, tree: JsonObject) -> list[Reason]:
+async def told(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
     """The deletions of claims and classes that the pod names."""
     pod = pods.facts(tree)
     wanted = [claim_key(pod.namespace, each.name) for each in pods.named_claims(pod) if each.name]

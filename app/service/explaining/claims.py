@@ -19,11 +19,11 @@ from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.explaining import pods, published
-from app.service.explaining.evidence import Evidence, body, drive
+from app.service.explaining.evidence import ExplainedMoment, body, drive
 
 
 async def answer(
-    evidence: Evidence, key: ObjectKey, tree: JsonObject, question: Question
+    evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject, question: Question
 ) -> ObjectExplanation:
     """The claim's state, devices and consumers, and why these devices or none were chosen."""
     subject = f"resourceclaim {key.namespace}/{key.name}"
@@ -71,7 +71,7 @@ async def answer(
     )
 
 
-async def _of_user(evidence: Evidence, question: Question) -> ObjectExplanation | None:
+async def _of_user(evidence: ExplainedMoment, question: Question) -> ObjectExplanation | None:
     key = pod_key(question.namespace, question.name)
     tree = evidence.views.objects.get(key)
     if tree is None:
@@ -83,7 +83,7 @@ async def _of_user(evidence: Evidence, question: Question) -> ObjectExplanation 
 
 
 async def _choice(
-    evidence: Evidence,
+    evidence: ExplainedMoment,
     key: ObjectKey,
     tree: JsonObject,
     events: Sequence[Event],

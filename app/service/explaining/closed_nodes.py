@@ -15,13 +15,15 @@ from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.service.explaining.evidence import Evidence
+from app.service.explaining.evidence import ExplainedMoment
 
 _CLOSED = frozenset((*filters.TAINTED.reasons, *filters.UNSCHEDULABLE.reasons))
 _CORDON = "cordoned"
 
 
-async def told(evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason]) -> list[Reason]:
+async def told(
+    evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
+) -> list[Reason]:
     """What closes nodes to the pod, with the write since which the first of them has it."""
     spec = pod_spec.read(pod)
     groups: dict[tuple[str, str], list[tuple[ObjectKey, str]]] = {}

@@ -7,7 +7,7 @@ from app.domain.controllers.scheduling.scheduling_cycle import default_preemptio
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import condition_types
 from app.domain.values.fields import meta
-from app.service.explaining.evidence import Evidence, drive
+from app.service.explaining.evidence import ExplainedMoment, drive
 
 BY_PREEMPTION = default_preemption.CONDITION_REASON
 
@@ -15,7 +15,7 @@ BY_TAINT = "DeletionByDeviceTaintManager"
 """The reason of the condition on pods that were evicted for a taint of their device."""
 
 
-async def of(evidence: Evidence, key: ObjectKey) -> list[Reason]:
+async def of(evidence: ExplainedMoment, key: ObjectKey) -> list[Reason]:
     """The disruption of a pod, with the taints that its devices had at that time."""
     events = await evidence.changes(key)
     if events and events[0].type == "ObjectDeleted":

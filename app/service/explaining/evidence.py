@@ -43,7 +43,7 @@ class Sight:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Evidence:
+class ExplainedMoment:
     """The views of the moment in question, and the log up to it.
 
     `sight` is what the reader may see of it. `views_at` returns the views of any revision. If

@@ -25,7 +25,7 @@ from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
 from app.service import recorded_doubts
 from app.service.explaining import claims, disruption, hardware, pods
-from app.service.explaining.evidence import EVENTS_MAX, Evidence, Sight, ViewsAt, body
+from app.service.explaining.evidence import EVENTS_MAX, ExplainedMoment, Sight, ViewsAt, body
 
 KEYS_AT_ONCE = 50
 """Keys that are checked against the reader's rights before the loop runs other requests."""
@@ -52,7 +52,7 @@ class Explainer:
         blast_bounds: BlastBounds = BlastBounds(),
         sight: Sight = Sight(),
     ) -> None:
-        self._evidence = Evidence(
+        self._evidence = ExplainedMoment(
             log=log,
             info=info,
             views=views,

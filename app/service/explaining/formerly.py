@@ -23,7 +23,7 @@ from app.domain.values import api_resources, quantity
 from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
-from app.service.explaining.evidence import Evidence
+from app.service.explaining.evidence import ExplainedMoment
 
 NODES_MAX = 20
 """Nodes whose names are searched for in the names of deleted slices."""
@@ -40,7 +40,9 @@ _counters = paths.mapping("counters")
 _value = paths.get("value")
 
 
-async def told(evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason]) -> list[Reason]:
+async def told(
+    evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
+) -> list[Reason]:
     """The changes of other objects that took away what the nodes say the pod lacks."""
     return [
         *await _relabelled(evidence, circumstances.for_no_node(evidence.views, nodes)),
@@ -64,7 +66,7 @@ def loss(events: Sequence[Event], had: Callable[[JsonView], bool]) -> tuple[Even
     return next(((before, after) for after, before in pairwise(events) if has(before)), None)
 
 
-async def _relabelled(evidence: Evidence, slices: Sequence[Slice]) -> list[Reason]:
+async def _relabelled(evidence: ExplainedMoment, slices: Sequence[Slice]) -> list[Reason]:
     """The nodes that slices were for, and the changes after which they no longer match."""
     reasons: list[Reason] = []
     for one in slices[:NAMES_MAX]:
@@ -103,7 +105,7 @@ def _labels_lost(one: Slice, before: JsonView, after: JsonView) -> Iterator[str]
             yield f"{name}={old[name]} until that was taken away"
 
 
-async def _withdrawn(evidence: Evidence, nodes: Sequence[NodeReason]) -> list[Reason]:
+async def _withdrawn(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> list[Reason]:
     """Deleted slices of nodes that see no device, or of pools that lack slices."""
     names = circumstances.without_devices(nodes)
     lacking = {place for one in nodes if one.explained for place, _ in one.explained.pools}
@@ -141,7 +143,7 @@ def _is_seen_by(one: Slice, node: Node) -> bool:
         return False
 
 
-async def ended_before(evidence: Evidence, revision: Revision, node: str) -> list[Reason]:
+async def ended_before(evidence: ExplainedMoment, revision: Revision, node: str) -> list[Reason]:
     """The pods of a node that were deleted shortly before a revision; empty without a node."""
     if not node:
         return []
@@ -155,7 +157,7 @@ async def ended_before(evidence: Evidence, revision: Revision, node: str) -> lis
     ][-NAMES_MAX:]
 
 
-async def _shrunk(evidence: Evidence, nodes: Sequence[NodeReason]) -> list[Reason]:
+async def _shrunk(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> list[Reason]:
     """The capacities and counters that were larger before a slice was written again."""
     lacking: dict[tuple[str, str], str] = {}
     for group in circumstances.excluded(nodes, CauseKind.CAPACITY, CauseKind.COUNTERS):
@@ -170,7 +172,7 @@ async def _shrunk(evidence: Evidence, nodes: Sequence[NodeReason]) -> list[Reaso
     return reasons
 
 
-async def _smaller(evidence: Evidence, device: str, about: str) -> list[Reason]:
+async def _smaller(evidence: ExplainedMoment, device: str, about: str) -> list[Reason]:
     driver, pool, name = circumstances.id_of(device)
     for one in newest(evidence.views.inventory.slices_of((driver, pool))):
         now = _published(one.tree, name, about)
@@ -212,7 +214,7 @@ def _published(tree: JsonView, device: str, about: str) -> Quantity | None:
 
 
 async def _renamed(
-    evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason]
+    evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
     """The extended resources of the pod that a class served and no longer serves."""
     requests = pod_resources.effective(meta.spec(pod), "requests")
@@ -246,7 +248,7 @@ def _stands_for(resource: str, tree: JsonView) -> bool:
     return dra.extended_resource_name(tree) == resource
 
 
-def _is_served(evidence: Evidence, resource: str) -> bool:
+def _is_served(evidence: ExplainedMoment, resource: str) -> bool:
     if resource.startswith(extended_resources.IMPLICIT):
         return True
     objects = evidence.views.objects
@@ -254,7 +256,9 @@ def _is_served(evidence: Evidence, resource: str) -> bool:
     return any(_stands_for(resource, objects.get(key) or {}) for key in classes)
 
 
-async def changed(evidence: Evidence, kind: tuple[str, str], name: str = "") -> list[ObjectKey]:
+async def changed(
+    evidence: ExplainedMoment, kind: tuple[str, str], name: str = ""
+) -> list[ObjectKey]:
     """The changed objects of a kind, last changes first, then the deleted ones.
 
     At most as many as one question may follow; with one `name`, unless it is empty.
@@ -272,7 +276,9 @@ async def changed(evidence: Evidence, kind: tuple[str, str], name: str = "") -> 
     return [*newest_first, *gone][: bounds.places_max]
 
 
-async def _gone(evidence: Evidence, kind: tuple[str, str], nodes: Sequence[str]) -> list[ObjectKey]:
+async def _gone(
+    evidence: ExplainedMoment, kind: tuple[str, str], nodes: Sequence[str]
+) -> list[ObjectKey]:
     """The deleted objects of a kind; first those whose names contain one of the nodes.
 
     At most as many as one question may follow.
@@ -282,7 +288,9 @@ async def _gone(evidence: Evidence, kind: tuple[str, str], nodes: Sequence[str])
     return known[: evidence.bounds.places_max]
 
 
-async def _known(evidence: Evidence, kind: tuple[str, str], name: str = "") -> list[ObjectKey]:
+async def _known(
+    evidence: ExplainedMoment, kind: tuple[str, str], name: str = ""
+) -> list[ObjectKey]:
     """The keys of a kind that the reader may see, up to a bound; with one `name` unless empty."""
     known = await evidence.log.keys(
         evidence.info.id, kind, until=evidence.views.revision, limit=evidence.bounds.names_max,

@@ -20,10 +20,10 @@ from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceId
 from app.domain.values.json_tree import JsonObject
 from app.service import moments
-from app.service.explaining.evidence import Evidence, body
+from app.service.explaining.evidence import ExplainedMoment, body
 
 
-async def device(evidence: Evidence, name: str) -> ObjectExplanation:
+async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     """The biography of a device. Raises NotFound for an unknown one, naming others."""
     place = questions.device_of(name)
     life = Biography(place)
@@ -49,7 +49,7 @@ async def device(evidence: Evidence, name: str) -> ObjectExplanation:
     )
 
 
-async def pool(evidence: Evidence, name: str) -> ObjectExplanation:
+async def pool(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     """The state of a pool and its slices. Raises NotFound."""
     driver, _, pool_name = name.partition("/")
     place = (driver, pool_name)
@@ -60,7 +60,9 @@ async def pool(evidence: Evidence, name: str) -> ObjectExplanation:
     return _explained(evidence, subject=f"pool {name}", outcome=state, text=text, reasons=reasons)
 
 
-async def resource_slice(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
+async def resource_slice(
+    evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject
+) -> ObjectExplanation:
     """A slice, its part in the pool, and who published it."""
     events = await evidence.changes(key)
     place = (dra.driver(tree), dra.pool_name(tree))
@@ -79,7 +81,9 @@ async def resource_slice(evidence: Evidence, key: ObjectKey, tree: JsonObject) -
     )
 
 
-async def device_class(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
+async def device_class(
+    evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject
+) -> ObjectExplanation:
     """The devices that a class selects, and its users."""
     compiler = evidence.rules.compiler
     selection = await evidence.run(lambda views: classes.select(views, tree, compiler))
@@ -100,7 +104,7 @@ async def device_class(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> 
     )
 
 
-async def patch(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
+async def patch(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
     """The changes that a patch makes, and the patches that take precedence over it."""
     known = evidence.views.inventory.patches().get(key.name)
     if known is None:
@@ -124,7 +128,7 @@ async def patch(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectE
     )
 
 
-async def node(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
+async def node(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
     """Whether pods may be scheduled to a node, and how much of it is in use."""
     events = await evidence.changes(key)
     reasons = tuple(nodes.told(evidence.views, events, key.name, tree))
@@ -138,7 +142,7 @@ async def node(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectEx
 
 
 async def rule(
-    evidence: Evidence, key: ObjectKey, tree: JsonObject, decision: Event | None
+    evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject, decision: Event | None
 ) -> ObjectExplanation:
     """The effects of a rule on each device it selects, compared with a state without the rule."""
     now = await evidence.now()
@@ -168,7 +172,7 @@ async def rule(
     )
 
 
-async def _blast(evidence: Evidence, name: str) -> BlastRadius:
+async def _blast(evidence: ExplainedMoment, name: str) -> BlastRadius:
     """The blast radius of an existing rule, computed in a thread."""
     now = await moments.time_of(evidence.log, evidence.info, evidence.views.revision)
     frozen = world.freeze(evidence.views, evidence.info, None, now)
@@ -177,7 +181,7 @@ async def _blast(evidence: Evidence, name: str) -> BlastRadius:
 
 
 def _explained(
-    evidence: Evidence,
+    evidence: ExplainedMoment,
     *,
     subject: str,
     outcome: str,
@@ -197,7 +201,7 @@ def _explained(
     )
 
 
-def _near(evidence: Evidence, place: DeviceId) -> str:
+def _near(evidence: ExplainedMoment, place: DeviceId) -> str:
     """Devices of the pool, or pools of the driver, or drivers, as hints for a mistyped name."""
     inventory = evidence.views.inventory
     names = [device.id[2] for item in inventory.slices_of(place[:2]) for device in item.devices]
@@ -211,7 +215,7 @@ def _near(evidence: Evidence, place: DeviceId) -> str:
     return f"; drivers are {', '.join(drivers[:NAMES_MAX])}" if drivers else ""
 
 
-def _span(span: biographies.Span) -> JsonObject:
+def _span(span: biographies.DeviceSpan) -> JsonObject:
     tree: JsonObject = {"claim": span.text.removeprefix("claim "), "from": span.begin.revision}
     if span.end is not None:
         tree["to"] = span.end.revision

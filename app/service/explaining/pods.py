@@ -30,11 +30,11 @@ from app.service.explaining import (
     selections,
     templates,
 )
-from app.service.explaining.evidence import Evidence, body, drive
+from app.service.explaining.evidence import ExplainedMoment, body, drive
 
 
 async def answer(
-    evidence: Evidence, key: ObjectKey, tree: JsonObject, question: Question
+    evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject, question: Question
 ) -> ObjectExplanation:
     """The pod's state and its causes. Raises NotFound for a node that does not exist."""
     node = core.node_name(tree)
@@ -94,7 +94,7 @@ async def answer(
 
 
 async def _placed(
-    evidence: Evidence, key: ObjectKey, tree: JsonObject, decisions: Sequence[Event]
+    evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject, decisions: Sequence[Event]
 ) -> ObjectExplanation:
     """The explanation of a pod with a node: its state there, what delays its start, its devices."""
     events = await evidence.changes(key)
@@ -119,7 +119,7 @@ async def _placed(
     )
 
 
-async def _held_up(evidence: Evidence, tree: JsonObject) -> list[Reason]:
+async def _held_up(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
     """What the kubelet said about a pod that it has not started.
 
     When devices could not be prepared, a driver may have left the node: the pods of the node that
@@ -140,7 +140,9 @@ async def _held_up(evidence: Evidence, tree: JsonObject) -> list[Reason]:
     return reasons
 
 
-async def _somewhere(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
+async def _somewhere(
+    evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject
+) -> ObjectExplanation:
     """The explanation of a pod that runs or has finished, and whose node was not recorded."""
     events = await evidence.changes(key)
     subject = f"pod {key.namespace}/{key.name}"
@@ -154,7 +156,7 @@ async def _somewhere(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> Ob
     )
 
 
-def _held(evidence: Evidence, tree: JsonObject) -> list[DeviceResult]:
+def _held(evidence: ExplainedMoment, tree: JsonObject) -> list[DeviceResult]:
     """The devices of the claims that the pod names."""
     pod = pods.facts(tree)
     keys = [claim_key(pod.namespace, named.name or "") for named in pods.named_claims(pod)]
@@ -163,7 +165,7 @@ def _held(evidence: Evidence, tree: JsonObject) -> list[DeviceResult]:
 
 
 async def _scores(
-    evidence: Evidence, key: ObjectKey, tree: JsonObject, decisions: Sequence[Event]
+    evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject, decisions: Sequence[Event]
 ) -> list[Reason]:
     """Why this node won over the others that fit, recomputed at the decision that chose it."""
     for event in attempts.made_by_scheduler(decisions):
@@ -184,7 +186,7 @@ async def _scores(
     return []
 
 
-async def _causes(evidence: Evidence, tried: Sequence[Event]) -> dict[int, Event]:
+async def _causes(evidence: ExplainedMoment, tried: Sequence[Event]) -> dict[int, Event]:
     events: dict[int, Event] = {}
     for revision in attempts.causes_of(tried):
         if revision not in events and (event := await evidence.event(revision)) is not None:
@@ -193,7 +195,7 @@ async def _causes(evidence: Evidence, tried: Sequence[Event]) -> dict[int, Event
 
 
 async def _when_placed(
-    evidence: Evidence, key: ObjectKey, tree: JsonObject, question: Question
+    evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject, question: Question
 ) -> PodFindings:
     """The verdict of a node about a bound pod, at the moment when the pod was placed.
 
@@ -224,7 +226,7 @@ async def _when_placed(
 
 
 async def _findings(
-    evidence: Evidence, tree: JsonObject, decision: Event | None, question: Question
+    evidence: ExplainedMoment, tree: JsonObject, decision: Event | None, question: Question
 ) -> PodFindings:
     now = Instant(decision.stamp.time if decision is not None else 0)
     return await evidence.run(
@@ -253,7 +255,7 @@ def _outcome(tree: JsonObject) -> str:
     return "Terminating" if meta.is_deleting(tree) else "Scheduled"
 
 
-def _place_text(evidence: Evidence, events: Sequence[Event], pod: JsonObject) -> str:
+def _place_text(evidence: ExplainedMoment, events: Sequence[Event], pod: JsonObject) -> str:
     node = core.node_name(pod)
     if evidence.views.objects.event(ObjectKey(*api_resources.NODES, "", node)) is None:
         return f"is bound to node {node}, which is gone; PodGC removes it after 40 to 60 s"

@@ -12,10 +12,10 @@ from app.domain.values import api_resources
 from app.domain.values.fields import dra
 from app.domain.values.fields.dra import DeviceId, DeviceResult
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.service.explaining.evidence import Evidence
+from app.service.explaining.evidence import ExplainedMoment
 
 
-async def renewed(evidence: Evidence, results: Sequence[DeviceResult]) -> list[Reason]:
+async def renewed(evidence: ExplainedMoment, results: Sequence[DeviceResult]) -> list[Reason]:
     """The taints of held devices that drivers have written again with a later time.
 
     Parity: controllers.md 6.3, a taint without a time gets the present one with every write.
@@ -50,7 +50,10 @@ async def renewed(evidence: Evidence, results: Sequence[DeviceResult]) -> list[R
 
 
 async def withdrawn(
-    evidence: Evidence, claim: Sequence[Event], tree: JsonObject, results: Sequence[DeviceResult]
+    evidence: ExplainedMoment,
+    claim: Sequence[Event],
+    tree: JsonObject,
+    results: Sequence[DeviceResult],
 ) -> list[Reason]:
     """The withdrawals of devices that a claim holds; `claim` has its events, newest first."""
     lost = [each for each in results if tainted.device_of(evidence.views, each.id) is None]

@@ -26,7 +26,7 @@ from app.domain.values import api_resources, counts, json_tree
 from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.service.explaining.evidence import Evidence, drive
+from app.service.explaining.evidence import ExplainedMoment, drive
 
 LATER_MAX = 200
 """Events after a recorded refusal that are searched for allocations that were in flight."""
@@ -55,7 +55,7 @@ class _Variant:
         return made
 
 
-async def told(evidence: Evidence, pod: ObjectKey, verdict: SchedulerMessage) -> Reason:
+async def told(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMessage) -> Reason:
     """The first circumstances under which the nodes refuse as recorded, or that none is known."""
     refused = verdict.event.revision
     then = await evidence.views_at(refused)
@@ -103,7 +103,7 @@ def _possible(variant: _Variant, in_flight: list[Event], refused: int) -> Reason
     return Reason(text=text, revision=revision, about=about, is_kept=True)
 
 
-def _variants(evidence: Evidence, views: LiveViews) -> Iterator[_Variant]:
+def _variants(evidence: ExplainedMoment, views: LiveViews) -> Iterator[_Variant]:
     """The scheduler as the history has it, and the one that sees rules where this one does not."""
     profile = views.profile
     yield _Variant(rules=evidence.rules, profile=profile)
@@ -122,7 +122,9 @@ def _variants(evidence: Evidence, views: LiveViews) -> Iterator[_Variant]:
     yield _Variant(rules=rules, profile=other, text=text)
 
 
-async def _allocated_later(evidence: Evidence, pod: ObjectKey, then: LiveViews) -> list[Event]:
+async def _allocated_later(
+    evidence: ExplainedMoment, pod: ObjectKey, then: LiveViews
+) -> list[Event]:
     """The allocations that were written after the refusal, up to the next change of the pod."""
     events = await evidence.log.read(evidence.info.id, after=then.revision, limit=LATER_MAX)
     allocated: dict[ObjectKey, Event] = {}

@@ -23,7 +23,7 @@ from app.domain.values.fields import dra, paths
 from app.domain.values.fields.dra import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining import formerly
-from app.service.explaining.evidence import Evidence
+from app.service.explaining.evidence import ExplainedMoment
 
 WRITES_MAX = 20
 """The number of writes of one ResourceSlice that are examined, the last ones first."""
@@ -45,7 +45,9 @@ class _Wish:
         return all(selector.judge([device])[0].match for selector in self.selectors)
 
 
-async def told(evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason]) -> list[Reason]:
+async def told(
+    evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
+) -> list[Reason]:
     """The writes of slices after which devices no longer match, as they were published."""
     if not any(one.is_error for one in nodes) and not any(
         circumstances.excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR)
@@ -65,7 +67,7 @@ async def told(evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason])
     return reasons
 
 
-def _wishes(evidence: Evidence, pod: JsonObject) -> Iterator[_Wish]:
+def _wishes(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[_Wish]:
     """The requests of the pod's claims that have no devices yet."""
     objects, facts = evidence.views.objects, pods.facts(pod)
     for named in pods.named_claims(facts):

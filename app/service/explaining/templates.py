@@ -16,10 +16,10 @@ from app.domain.log.records import BASELINE_VERB
 from app.domain.values import api_resources
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.service.explaining.evidence import Evidence
+from app.service.explaining.evidence import ExplainedMoment
 
 
-async def told(evidence: Evidence, pod: JsonObject) -> list[Reason]:
+async def told(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
     """The writes of templates after the claims of the pod were made from them."""
     objects = evidence.views.objects
     facts = pods.facts(pod)

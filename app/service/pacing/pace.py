@@ -51,7 +51,7 @@ def speed_text(speed: float) -> str:
 
 
 @dataclass(slots=True)
-class Pace:
+class PacedPosition:
     """A position in the recording that moves with `speed` while it is not paused.
 
     Every method gets `steady`, the present reading of the steady clock.

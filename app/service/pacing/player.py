@@ -21,7 +21,7 @@ from app.ports import Clock, EventLog
 from app.service import moments
 from app.service.pacing import pace as paces
 from app.service.pacing import stage
-from app.service.pacing.pace import MAX, Pace
+from app.service.pacing.pace import MAX, PacedPosition
 from app.service.pacing.script import PlayedSpan, Script, StopRule
 from app.service.pacing.shifting import TimeMap
 from app.service.pacing.showing import Showing
@@ -29,7 +29,7 @@ from app.service.pacing.stage import PLAYER, StageTarget
 from app.service.runtime import HistoryRuntime
 
 
-class State(StrEnum):
+class PlayerState(StrEnum):
     """The state of a replay."""
 
     RUNNING = "running"
@@ -98,7 +98,9 @@ class Player:
         self._open_runtime = open_runtime
         self.lease: LeaseToken | None = None
         self._bounds = bounds
-        self._pace = Pace(span.begin.time, clock.steady(), speed=speed or 1.0, is_paused=not speed)
+        self._pace = PacedPosition(
+            span.begin.time, clock.steady(), speed=speed or 1.0, is_paused=not speed
+        )
         self._script = Script(log, parent, span, page_max=bounds.page_max)
         self._showing = Showing(
             log,
@@ -124,11 +126,11 @@ class Player:
         return self._showing.shifts
 
     @property
-    def state(self) -> State:
+    def state(self) -> PlayerState:
         """The state of the replay."""
         if self._script.is_over:
-            return State.ENDED
-        return State.PAUSED if self._pace.is_paused else State.RUNNING
+            return PlayerState.ENDED
+        return PlayerState.PAUSED if self._pace.is_paused else PlayerState.RUNNING
 
     @property
     def speed(self) -> float:
@@ -370,7 +372,7 @@ class Player:
         if self.shifts:
             runtime.clock.go_along()
         else:
-            is_over = self.state is State.ENDED
+            is_over = self.state is PlayerState.ENDED
             runtime.clock.go_alone(0.0 if is_over else self._pace.rate)
 
     @property

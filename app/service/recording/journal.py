@@ -27,7 +27,7 @@ RECORDING, STOPPED, FINISHED = "recording", "stopped", "finished"
 
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
+class RecordingProgress:
     """The recorded facts about a recording: the counts of its report, positions by kind, notes.
 
     `newest` is the newest version of the common counter that an event has. `alone` are the kinds
@@ -70,7 +70,7 @@ class Journal:
         info: HistoryInfo,
         *,
         head: Head,
-        progress: Progress,
+        progress: RecordingProgress,
         clock: Clock,
         secrets: SecretCipher | None,
         bounds: JournalBounds,

@@ -35,7 +35,7 @@ from app.service.recording.journal import (
     STOPPED,
     Journal,
     JournalBounds,
-    Progress,
+    RecordingProgress,
 )
 from app.service.recording.known import KnownObjects
 from app.service.recording.snapshot import Probed, SnapshotBounds
@@ -133,7 +133,7 @@ async def begin(
             ports.log,
             info,
             head=await ports.log.head(info.id),
-            progress=Progress(notes=_notes(beginning), alone=_alone(beginning)),
+            progress=RecordingProgress(notes=_notes(beginning), alone=_alone(beginning)),
             clock=ports.clock,
             secrets=None if secrets is None else secrets(info),
             bounds=bounds.journal,

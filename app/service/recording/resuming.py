@@ -16,7 +16,7 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 from app.ports import EventLog
 from app.service.recorded_events import IMPORTS, record_of
-from app.service.recording.journal import Progress
+from app.service.recording.journal import RecordingProgress
 from app.service.recording.known import KnownObjects
 
 FORMAT = "cluster"
@@ -30,7 +30,7 @@ class Resumed:
     """The state of a recording in its log; `known` by group and resource."""
 
     head: Head
-    progress: Progress
+    progress: RecordingProgress
     known: dict[tuple[str, str], KnownObjects] = field(default_factory=dict)
     opening: JsonView = field(default_factory=dict)
 
@@ -89,9 +89,9 @@ def check_same_cluster(resumed: Resumed, identity: ClusterIdentity, name: str) -
     )
 
 
-def _progress_of(body: JsonView) -> Progress:
+def _progress_of(body: JsonView) -> RecordingProgress:
     positions: Mapping[str, str] = json_tree.mapping(body, "positions")
-    return Progress(
+    return RecordingProgress(
         collector=FidelityCollector.counting_on(json_tree.mapping(body, "counted")),
         positions=dict(positions),
         newest=json_tree.text(body, "newest"),

@@ -16,7 +16,7 @@ from anyio import lowlevel
 
 from app.analysis.diff import causes
 from app.analysis.diff import compare as comparing
-from app.analysis.diff.causes import Difference
+from app.analysis.diff.causes import PodDifference
 from app.analysis.diff.classes import Class
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side, switches_of
@@ -28,7 +28,7 @@ from app.analysis.replay.differences import PLACEMENTS, Compared
 from app.analysis.replay.unapplied import Unapplied
 from app.analysis.replay.variants import Switches
 from app.analysis.scan.scanning import Scan
-from app.analysis.scan.sightings import Sighting
+from app.analysis.scan.sightings import IncidentSighting
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, ObjectKey, Revision
@@ -197,7 +197,7 @@ def under(history: HistoryInfo, release: str, switches: Switches) -> HistoryInfo
     return msgspec.structs.replace(history, settings=settings)
 
 
-def _sorted(diff: DiffReport, unlike: set[ObjectKey]) -> tuple[DiffReport, list[Difference]]:
+def _sorted(diff: DiffReport, unlike: set[ObjectKey]) -> tuple[DiffReport, list[PodDifference]]:
     """The report without differences about which nothing can be said, and those differences.
 
     A pod with the same outcome and only another message is not a changed decision.
@@ -212,7 +212,7 @@ def _sorted(diff: DiffReport, unlike: set[ObjectKey]) -> tuple[DiffReport, list[
     return replace(diff, differences=tuple(sure), counts=counts, same=diff.same + said), aside
 
 
-def _is_aside(difference: Difference, unlike: set[ObjectKey]) -> bool:
+def _is_aside(difference: PodDifference, unlike: set[ObjectKey]) -> bool:
     """Whether the difference, or a cause of it, is about an object that is set apart."""
     for each in (difference, *difference.chain):
         for course in (each.pair.a, each.pair.b):
@@ -221,7 +221,7 @@ def _is_aside(difference: Difference, unlike: set[ObjectKey]) -> bool:
     return False
 
 
-async def _sightings(side: Side) -> list[Sighting]:
+async def _sightings(side: Side) -> list[IncidentSighting]:
     quirks = registry.allocator_quirks_of(side.profile, side.options)
     # Known defects of the release are what the scan looks for, so they are not excused.
     switches = replace(

@@ -3,7 +3,7 @@
 from app.analysis import edits
 from app.analysis.edits import Edit
 from app.analysis.incidents.facts import Played
-from app.analysis.incidents.incident import Incident, Step, Variant
+from app.analysis.incidents.incident import Incident, IncidentStep, IncidentVariant
 from app.domain.errors import InputError, Rejected
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, DeleteObject, PatchObject
@@ -15,7 +15,7 @@ MANAGER = "redra-incidents"
 NAMESPACE = "default"
 
 
-def play(incident: Incident, variant: Variant, line: ReplayTimeline) -> Played:
+def play(incident: Incident, variant: IncidentVariant, line: ReplayTimeline) -> Played:
     """The history of a variant. Raises InputError for an invalid step.
 
     A refusal by the API is part of the history: later steps are still run.
@@ -34,7 +34,7 @@ def play(incident: Incident, variant: Variant, line: ReplayTimeline) -> Played:
     return Played(objects=line.views.objects, events=line.events, refusals=refusals)
 
 
-def _step(step: Step, line: ReplayTimeline, refusals: list[str]) -> None:
+def _step(step: IncidentStep, line: ReplayTimeline, refusals: list[str]) -> None:
     if step.wait:
         line.advance(Instant(line.now + int(step.wait * SECOND)))
         return
@@ -50,7 +50,7 @@ def _step(step: Step, line: ReplayTimeline, refusals: list[str]) -> None:
             line.settle()
 
 
-def _edits(step: Step) -> list[Edit]:
+def _edits(step: IncidentStep) -> list[Edit]:
     if step.delete:
         return [edits.DeleteEdit(name=step.delete)]
     if step.patch is not None:
@@ -60,7 +60,7 @@ def _edits(step: Step) -> list[Edit]:
     return [edits.Apply(tree=tree) for tree in step.trees()]
 
 
-def _meant(command: Command, step: Step) -> Command:
+def _meant(command: Command, step: IncidentStep) -> Command:
     """The command with what an edit cannot express: its subresource, its grace period."""
     if step.status is not None and isinstance(command, PatchObject):
         return PatchObject(

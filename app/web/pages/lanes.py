@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from app.analysis.lanes import Lane, Lanes, LanesRequest, State
+from app.analysis.lanes import Lane, Lanes, LanesRequest, LaneState
 from app.analysis.spans import DEVICES
 from app.web.frame import Frame, render
 from app.web.pictures import lanes as picture
@@ -18,7 +18,7 @@ def page(frame: Frame, answer: Lanes, wanted: LanesRequest, stretch: Mapping[str
             return links.to("map", driver=driver, pool=rest.partition("/")[0])
         return links.to_object(lane.key)
 
-    def to_stretch(state: State) -> str:
+    def to_stretch(state: LaneState) -> str:
         parameters = dict(frame.parameters, since=state.begin, until=state.end or "")
         return frame.links.to("lanes", **parameters)
 
@@ -45,7 +45,7 @@ def _row(lane: Lane, ways: picture.Ways) -> dict[str, object]:
     }
 
 
-def _state(state: State, ways: picture.Ways) -> dict[str, object]:
+def _state(state: LaneState, ways: picture.Ways) -> dict[str, object]:
     return {
         "state": state,
         "closer": ways.to_stretch(state) if state.count > 1 else "",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from app.analysis import spans
-from app.analysis.lanes import Blind, Lane, Lanes, Mark, State
+from app.analysis.lanes import Blind, Lane, Lanes, LaneState, Mark
 from app.analysis.moments import TROUBLES
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
@@ -55,7 +55,7 @@ class Ways:
 
     to_object: Callable[[Lane, int], str]
     to_moment: Callable[[int], str]
-    to_stretch: Callable[[State], str]
+    to_stretch: Callable[[LaneState], str]
 
 
 def draw(answer: Lanes, ways: Ways) -> Markup:
@@ -155,7 +155,7 @@ def _name(lane: Lane) -> str:
     return "device" if lane.resource == "devices" else noun(lane.resource)
 
 
-def _bar(state: State, kind: str, middle: float, scale: _Scale, ways: Ways) -> Markup:
+def _bar(state: LaneState, kind: str, middle: float, scale: _Scale, ways: Ways) -> Markup:
     left, right = scale.x(state.began), scale.x(state.ended)
     height = BAR if state.state in _TALL else BAR - 4
     classes: str | None = kind

@@ -144,7 +144,7 @@ def noticed(folder: Path, url: str) -> Iterator[Path]:
         yield folder
 
 
-def found(folder: Path) -> tuple[servers.Server | None, list[str]]:
+def found(folder: Path) -> tuple[servers.AskedServer | None, list[str]]:
     """The server that a command on a folder asks, and what it notes."""
     notes: list[str] = []
     return servers.find(read({"data": folder}, environment={}), note=notes.append), notes

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from app.analysis import attempts
-from app.analysis.incidents.incident import Variant
+from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import exhibits, playing
 from app.domain.log import EventType
 from app.domain.values.timestamps import SECOND, parse
@@ -40,7 +40,7 @@ def test_message_without_counts_has_no_verdicts(message):
 
 def test_attempts_tell_what_decisions_of_the_scheduler_say():
     incident = exhibits.read("no-preemption-for-devices").incident
-    events = playing.play(incident, Variant.BROKEN).events
+    events = playing.play(incident, IncidentVariant.BROKEN).events
     by_revision = {event.revision: event for event in events}
     decisions = [
         event

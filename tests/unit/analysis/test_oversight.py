@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.analysis.incidents.incident import Variant
-from app.analysis.oversight import Judge, Observation, Oversight
+from app.analysis.incidents.incident import IncidentVariant
+from app.analysis.oversight import JudgeName, Observation, Oversight
 from app.analysis.scan.scanning import Scan
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation, ViolationKind
 from app.bootstrap.deciders import deciders_of
@@ -88,10 +88,10 @@ def check_as_a_whole(observations: Sequence[Observation], report: VerifyReport) 
     violations = [
         (each.name, each.kind, each.revision, each.message)
         for each in observations
-        if each.judge is Judge.INVARIANT
+        if each.judge is JudgeName.INVARIANT
     ]
     assert sorted(violations) == named(report.violations)
-    differences = [each.revision for each in observations if each.judge is Judge.DECISION]
+    differences = [each.revision for each in observations if each.judge is JudgeName.DECISION]
     compared = report.decisions, report.effects, report.allocations
     assert sorted(differences) == sorted(
         difference.revision for each in compared for difference in each.differences
@@ -140,11 +140,11 @@ async def test_nothing_is_told_twice_when_it_settles_in_between() -> None:
 @pytest.mark.parametrize("name", exhibits.names()[::4])
 def test_planted_incident_is_told_once_and_nothing_else(name: str) -> None:
     incident = planted(exhibits.read(name).incident, seed=len(name))
-    played = playing.play(incident, Variant.BROKEN)
+    played = playing.play(incident, IncidentVariant.BROKEN)
     whole = Scan()
     whole.follow(list(played.events))
     info = HistoryInfo(id=HistoryId(1), name="h")
     oversight = Oversight(deciders_of(info), invariants=Switches(), scan=Switches())
     observations = fed(oversight, played.events, 5)
-    incidents = [each.name for each in observations if each.judge is Judge.INCIDENT]
+    incidents = [each.name for each in observations if each.judge is JudgeName.INCIDENT]
     assert sorted(incidents) == sorted({each.incident for each in whole.found()})

@@ -15,7 +15,7 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.profile import Profile
 from app.domain.values.fields import dra
 from app.service.explaining import Explainer, refusals
-from app.service.explaining.evidence import Evidence
+from app.service.explaining.evidence import ExplainedMoment
 from tests.cluster import DRIVER, Cluster
 from tests.unit.service.test_explaining import cluster_of
 from tests.unit.service.test_replaying import history_of, imported_log
@@ -64,7 +64,7 @@ async def told(
     async def views_at(revision: Revision) -> LiveViews:
         return views_of(recorded, profile, revision)
 
-    evidence = Evidence(
+    evidence = ExplainedMoment(
         log=log,
         info=info,
         views=await views_at(Revision(revision)),

@@ -29,7 +29,7 @@ CHANGES_MAX = 10
 
 
 @dataclass(slots=True, kw_only=True)
-class Span:
+class DeviceSpan:
     """A state that began with one event and, if it has ended, ended with another."""
 
     text: str
@@ -39,7 +39,7 @@ class Span:
 
 
 @dataclass(slots=True, kw_only=True)
-class Change:
+class DeviceChange:
     """One change to the published data of the device."""
 
     text: str
@@ -51,15 +51,15 @@ class Biography:
 
     def __init__(self, place: DeviceId) -> None:
         self.place = place
-        self.holders: list[Span] = []
-        self.taints: list[Span] = []
-        self.published: list[Span] = []
-        self.changes: list[Change] = []
+        self.holders: list[DeviceSpan] = []
+        self.taints: list[DeviceSpan] = []
+        self.published: list[DeviceSpan] = []
+        self.changes: list[DeviceChange] = []
         self._name = place[2].encode()
-        self._holding: dict[str, Span] = {}
-        self._tainting: dict[str, Span] = {}
+        self._holding: dict[str, DeviceSpan] = {}
+        self._tainting: dict[str, DeviceSpan] = {}
         self._slices: dict[str, JsonView] = {}
-        self._publishing: Span | None = None
+        self._publishing: DeviceSpan | None = None
 
     def fold(self, event: Event) -> None:
         """Applies one event to the device's biography."""
@@ -137,7 +137,7 @@ class Biography:
             how = " with administrative access" if holds[0].admin_access else ""
             how = " as a share" if holds[0].share_id else how
             text = f"claim {event.key.namespace}/{event.key.name}{how}"
-            known = self._holding[event.uid] = Span(text=text, begin=event)
+            known = self._holding[event.uid] = DeviceSpan(text=text, begin=event)
             self.holders.append(known)
         for consumer in dra.consumers(tree):
             if consumer.name not in known.pods:
@@ -163,7 +163,7 @@ class Biography:
         if entry is not None and is_first:
             generation = dra.pool(event.object).generation
             text = f"slice {event.key.name} of pool generation {generation}"
-            self._publishing = Span(text=text, begin=event)
+            self._publishing = DeviceSpan(text=text, begin=event)
             self.published.append(self._publishing)
         elif entry is None and not self._slices and self._publishing is not None:
             self._publishing.end = event
@@ -191,7 +191,7 @@ class Biography:
 
     def _begin_taint(self, name: str, text: str, event: Event) -> None:
         if name not in self._tainting:
-            span = self._tainting[name] = Span(text=text, begin=event)
+            span = self._tainting[name] = DeviceSpan(text=text, begin=event)
             self.taints.append(span)
 
     def _end_taint(self, name: str, event: Event) -> None:
@@ -206,10 +206,12 @@ class Biography:
                 if old.get(name) != new.get(name):
                     was, now = shown(old.get(name)), shown(new.get(name))
                     self.changes.append(
-                        Change(text=f"{noun} {name} changed from {was} to {now}", event=event)
+                        DeviceChange(text=f"{noun} {name} changed from {was} to {now}", event=event)
                     )
         if before.get("consumesCounters") != after.get("consumesCounters"):
-            self.changes.append(Change(text="the counters that it consumes changed", event=event))
+            self.changes.append(
+                DeviceChange(text="the counters that it consumes changed", event=event)
+            )
 
 
 def shown(value: object) -> str:
@@ -224,7 +226,7 @@ def shown(value: object) -> str:
     return str(value)
 
 
-def _span(span: Span, now: Instant) -> Reason:
+def _span(span: DeviceSpan, now: Instant) -> Reason:
     begin = span.begin.stamp.time
     text = f"{span.text} from {sources.when(begin)}"
     if span.end is None:

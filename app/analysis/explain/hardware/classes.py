@@ -21,7 +21,7 @@ STEP_MAX = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class ClassSelection:
     """How many devices a class selects, in total and per pool.
 
     `errors` counts the devices on which a selector failed; `problem` is the first error text.
@@ -39,7 +39,7 @@ class Selection:
         return f"selects {self.selected} of {devices_text(self.total)}"
 
 
-def select(views: LiveViews, tree: JsonObject, compiler: SelectorCompiler) -> Steps[Selection]:
+def select(views: LiveViews, tree: JsonObject, compiler: SelectorCompiler) -> Steps[ClassSelection]:
     """Evaluates the selectors of the class on every published device."""
     chosen = patches.class_filter_of(tree, compiler)
     counts_of: dict[str, tuple[int, int]] = {}
@@ -62,12 +62,12 @@ def select(views: LiveViews, tree: JsonObject, compiler: SelectorCompiler) -> St
         total += len(devices)
         selected += len(alive)
         counts_of["/".join(pool)] = (len(alive), len(devices))
-    return Selection(
+    return ClassSelection(
         total=total, selected=selected, pools=counts_of, errors=errors, problem=problem
     )
 
 
-def told(selection: Selection) -> Iterator[Reason]:
+def told(selection: ClassSelection) -> Iterator[Reason]:
     """The selected devices per pool, pools with the most selected devices first."""
     if selection.problem:
         what = devices_text(selection.errors) if selection.errors else "every device"

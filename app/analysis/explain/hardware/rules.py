@@ -7,7 +7,7 @@ from app.analysis.explain import tainted
 from app.analysis.explain.devices import devices_text
 from app.analysis.explain.pods import Steps
 from app.analysis.explain.reasons import Reason, listed
-from app.analysis.explain.tainted import Fate
+from app.analysis.explain.tainted import TaintFate
 from app.analysis.views import LiveViews
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import claim_key
@@ -27,9 +27,9 @@ CLAIMS_MAX = 12
 """The number of claims of one fate shown one by one."""
 
 _FATES = {
-    Fate.EVICTED: "whose pods are evicted",
-    Fate.DUE: "whose pods may stay for a while",
-    Fate.SPARED: "whose pods stay",
+    TaintFate.EVICTED: "whose pods are evicted",
+    TaintFate.DUE: "whose pods may stay for a while",
+    TaintFate.SPARED: "whose pods stay",
 }
 
 
@@ -48,7 +48,7 @@ class _Hit:
 
     key: ObjectKey
     text: str
-    fate: Fate
+    fate: TaintFate
     issues: tuple[str, ...]
 
 
@@ -118,8 +118,8 @@ def _hit(
     verdict = tainted.judge(views, tree, result, taint, quirks, now)
     users = [consumer.name for consumer in dra.consumers(tree)]
     fate, text = verdict.fate, verdict.text
-    if not users and fate is not Fate.SPARED:
-        fate, text = Fate.SPARED, "no pod uses it, so nobody is evicted"
+    if not users and fate is not TaintFate.SPARED:
+        fate, text = TaintFate.SPARED, "no pod uses it, so nobody is evicted"
     owner = f"of pod {listed(users, len(users))}" if users else "of no pod"
     return _Hit(key=key, text=f"{owner}: {result.text}: {text}", fate=fate, issues=verdict.issues)
 
@@ -127,7 +127,7 @@ def _hit(
 def _by_fate(hits: Sequence[_Hit]) -> Iterator[Reason]:
     if not hits:
         yield Reason(text="0 allocated claims have one of them")
-    for fate in Fate:
+    for fate in TaintFate:
         alike = [hit for hit in hits if hit.fate is fate]
         if not alike:
             continue

@@ -31,10 +31,10 @@ from app.domain.objects.write import (
     updating,
 )
 from app.domain.objects.write.commands import FieldValidation, PatchObject, WriteOptions
+from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.field_sets import FieldSet
 from app.domain.objects.write.managed_fields import Manager
-from app.domain.objects.write.request import WriteRequest
 from app.domain.values import api_groups, json_tree, timestamps, well_known
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
@@ -54,7 +54,7 @@ def decide_apply(
     key = admission.storage_key(kind, command.key)
     if not command.options.field_manager:
         raise _no_manager()
-    write = WriteRequest.of_change(command, reader, rules, stamp, kind=kind, key=key)
+    write = WriteContext.of_change(command, reader, rules, stamp, kind=kind, key=key)
     api_version = write.api_version
     config, warnings = _config(kind, command, rules)
     updating.check_identity(kind, key, config)

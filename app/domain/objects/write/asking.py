@@ -8,14 +8,14 @@ from app.domain.objects.review.changes import failed
 from app.domain.objects.rules import Rules
 from app.domain.objects.write import admission
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
-from app.domain.objects.write.request import WriteRequest
+from app.domain.objects.write.context import WriteContext
 from app.domain.values.json_tree import JsonObject
 
 __all__ = ["CREATE", "DELETE", "UPDATE", "ask", "changed", "judged"]
 
 
 def ask(
-    write: WriteRequest, operation: str, *, tree: JsonObject | None, old: JsonObject | None
+    write: WriteContext, operation: str, *, tree: JsonObject | None, old: JsonObject | None
 ) -> tuple[str, ...]:
     """Returns the policies' warnings about a write. Raises the refusal of a policy.
 
@@ -43,7 +43,7 @@ def judged(attributes: Attributes, reader: ObjectsReader, rules: Rules) -> tuple
 
 
 def changed(
-    write: WriteRequest, operation: str, *, tree: JsonObject, old: JsonObject | None
+    write: WriteContext, operation: str, *, tree: JsonObject, old: JsonObject | None
 ) -> JsonObject:
     """Returns the object with webhooks' patches and defaults; `tree` itself if there are none.
 
@@ -70,7 +70,7 @@ def changed(
 
 
 def _attributes(
-    write: WriteRequest, operation: str, tree: JsonObject | None, old: JsonObject | None
+    write: WriteContext, operation: str, tree: JsonObject | None, old: JsonObject | None
 ) -> Attributes:
     return Attributes(
         kind=write.kind,

@@ -7,8 +7,8 @@ from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.write import admission, asking, metadata
 from app.domain.objects.write.commands import BindPod
+from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
-from app.domain.objects.write.request import WriteRequest
 from app.domain.values import api_groups, condition_types, json_tree, timestamps, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -26,7 +26,7 @@ def decide_binding(reader: ObjectsReader, command: BindPod, stamp: Stamp, rules:
     if old is None:
         raise rejections.not_found(kind, command.key.name)
     _check(kind, command, old)
-    write = WriteRequest(
+    write = WriteContext(
         reader=reader,
         rules=rules,
         stamp=stamp,

@@ -27,9 +27,9 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.schema import gates, prune, structural
 from app.domain.objects.write import admission, asking, managed_fields, metadata
 from app.domain.objects.write.commands import CreateObject
+from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
-from app.domain.objects.write.request import WriteRequest
 from app.domain.values import api_groups, json_tree, names, timestamps, well_known
 from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject
@@ -52,7 +52,7 @@ def decide_create(
     """Returns the new object. Raises Rejected: unknown namespace, invalid object, name in use."""
     kind = admission.find_kind(reader, command.key, command.version, rules)
     tree, warnings, form = _admitted(kind, command, stamp, rules)
-    write = WriteRequest(
+    write = WriteContext(
         reader=reader,
         rules=rules,
         stamp=stamp,
@@ -90,7 +90,7 @@ def _admitted(
 
 
 def create(
-    write: WriteRequest,
+    write: WriteContext,
     tree: JsonObject,
     *,
     warnings: tuple[str, ...] = (),
@@ -182,7 +182,7 @@ def _identified(
     return key
 
 
-def _changed(write: WriteRequest, tree: JsonObject) -> JsonObject:
+def _changed(write: WriteContext, tree: JsonObject) -> JsonObject:
     """The object with webhooks' changes and with the metadata that the server set."""
     changed = asking.changed(write, asking.CREATE, tree=tree, old=None)
     given = tree["metadata"]

@@ -15,8 +15,8 @@ from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.write import admission, asking, metadata
 from app.domain.objects.write.commands import DeleteObject, Propagation
+from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
-from app.domain.objects.write.request import WriteRequest
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
@@ -63,7 +63,7 @@ def decide_delete(
         trees = _steps(old, command, stamp)
     if not trees:
         return Decided(tree=old, warnings=warnings)
-    write = WriteRequest(
+    write = WriteContext(
         reader=reader,
         rules=rules,
         stamp=stamp,

@@ -18,8 +18,8 @@ from app.domain.objects.schema import conversion
 from app.domain.objects.schema.structural import SchemaNode
 from app.domain.objects.write import admission, metadata, patched_text, subresources, updating
 from app.domain.objects.write.commands import PatchObject, PatchType
+from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
-from app.domain.objects.write.request import WriteRequest
 from app.domain.values import go_text, json_tree, patches
 from app.domain.values.json_tree import JsonObject
 
@@ -35,7 +35,7 @@ def decide_patch(
     old = reader.get(key)
     if old is None:
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
-    write = WriteRequest.of_change(command, reader, rules, stamp, kind=kind, key=key)
+    write = WriteContext.of_change(command, reader, rules, stamp, kind=kind, key=key)
     if command.subresource == subresources.SCALE:
         shown = subresources.scale_of(kind, old)
         scaled = _apply(kind, shown, command, rules)

@@ -40,9 +40,9 @@ from app.domain.objects.write.commands import (
     CreateObject,
     UpdateObject,
 )
+from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
-from app.domain.objects.write.request import WriteRequest
 from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject
@@ -62,7 +62,7 @@ def decide_update(
         if kind.created_by_update and not command.subresource:
             return _create(reader, command, stamp, rules)
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
-    write = WriteRequest.of_change(command, reader, rules, stamp, kind=kind, key=key)
+    write = WriteContext.of_change(command, reader, rules, stamp, kind=kind, key=key)
     if command.subresource == subresources.SCALE:
         tree = subresources.with_scale(kind, old, clean_scale(kind, command.tree, rules))
         return replace(write, old, tree, is_scale=True)
@@ -111,7 +111,7 @@ def clean_scale(kind: Kind, scale: JsonObject, rules: Rules) -> JsonObject:
 
 
 def replace(
-    write: WriteRequest,
+    write: WriteContext,
     old: JsonObject,
     tree: JsonObject,
     *,
@@ -179,7 +179,7 @@ def _draft(kind: Kind, key: ObjectKey, new: JsonObject, old: JsonObject, stamp: 
     return Draft(type=EventType.OBJECT_UPDATED, key=key, uid=uid, tree=new, stamp=stamp)
 
 
-def _changed(write: WriteRequest, new: JsonObject, old: JsonObject) -> JsonObject:
+def _changed(write: WriteContext, new: JsonObject, old: JsonObject) -> JsonObject:
     """The object with webhooks' changes to the part that the write is about."""
     kind, subresource = write.kind, write.subresource
     is_scale = subresource == subresources.SCALE
@@ -202,7 +202,7 @@ def _changed(write: WriteRequest, new: JsonObject, old: JsonObject) -> JsonObjec
     return changed
 
 
-def _asked(write: WriteRequest, new: JsonObject, old: JsonObject) -> tuple[str, ...]:
+def _asked(write: WriteContext, new: JsonObject, old: JsonObject) -> tuple[str, ...]:
     """Returns the policies' warnings about the change. Raises the refusal of a policy."""
     if write.subresource == subresources.SCALE:
         new, old = subresources.scale_of(write.kind, new), subresources.scale_of(write.kind, old)

@@ -11,9 +11,9 @@ from functools import cache
 import pytest
 
 from app.analysis.lint import linting, revisions
-from app.analysis.lint.findings import LintFinding, Severity
+from app.analysis.lint.findings import LintFinding, LintSeverity
 from app.analysis.lint.linting import RULES, LintReport
-from app.analysis.lint.subjects import Subject, Subjects
+from app.analysis.lint.subjects import LintedObject, Subjects
 from app.bootstrap.rules import rules_for
 from app.domain.objects import profile as profiles
 from app.domain.values import json_tree
@@ -28,7 +28,7 @@ RULES_OF_API = rules_for(profiles.from_settings({"profile": "1.37"}))
 
 
 def lint(trees: Iterable[JsonObject]) -> LintReport:
-    written = [Subject(kind=tree["kind"], tree=tree) for tree in trees]
+    written = [LintedObject(kind=tree["kind"], tree=tree) for tree in trees]
     subjects, refusals = linting.admit(written, RULES_OF_API, Instant(0))
     return linting.lint(Subjects.of(subjects), before=refusals)
 
@@ -46,7 +46,7 @@ def test_every_rule_about_objects_is_planted() -> None:
 def test_clean_objects_have_notes_at_most(profile: str) -> None:
     for seed in SEEDS:
         report = lint(clean.objects(random.Random(seed), profile))
-        grave = [each for each in report.findings if each.severity is not Severity.NOTE]
+        grave = [each for each in report.findings if each.severity is not LintSeverity.NOTE]
         assert grave == [], seed
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from app.analysis.lint.revisions import PoolsOverTime
-from app.analysis.lint.subjects import Subject
+from app.analysis.lint.subjects import LintedObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
@@ -37,12 +37,14 @@ class Story:
 
     def write(self, tree: JsonObject) -> None:
         self.revision += 1
-        subject = Subject(kind="ResourceSlice", tree=json_tree.copy(tree), revision=self.revision)
+        subject = LintedObject(
+            kind="ResourceSlice", tree=json_tree.copy(tree), revision=self.revision
+        )
         self.pools.see(subject, Instant(self.revision * SECOND))
 
     def delete(self, tree: JsonObject) -> None:
         self.revision += 1
-        subject = Subject(kind="ResourceSlice", tree=tree, revision=self.revision)
+        subject = LintedObject(kind="ResourceSlice", tree=tree, revision=self.revision)
         self.pools.forget(subject, Instant(self.revision * SECOND))
 
     def findings(self) -> list[tuple[str, int]]:

@@ -5,9 +5,8 @@ import random
 import pytest
 
 from app.analysis.diff import causes
-from app.analysis.diff.causes import Difference, Root, RootKind
-from app.analysis.diff.classes import Aspect as PodAspect
-from app.analysis.diff.classes import Class, Parted
+from app.analysis.diff.causes import PodDifference, Root, RootKind
+from app.analysis.diff.classes import Class, Parted, PodAspect
 from app.analysis.diff.courses import Course, Moment
 from app.analysis.diff.matching import Pair
 from app.analysis.replay import judgements
@@ -52,7 +51,7 @@ def test_what_becomes_of_a_pod_weighs_more_than_words_about_it(fate, words):
     assert judged({(fate, "p"): unproved, (words, "p"): proved}, {}) == {"p": unproved}
 
 
-def waiting(uid: str, number: int) -> Difference:
+def waiting(uid: str, number: int) -> PodDifference:
     """A pod that is not the same, of which nothing tells why."""
     course = Course(
         key=ObjectKey("", "pods", "default", uid),
@@ -62,7 +61,7 @@ def waiting(uid: str, number: int) -> Difference:
         base=uid,
         created=Moment(revision=Revision(1), time=Instant(0)),
     )
-    return Difference(
+    return PodDifference(
         pair=Pair(number=number, a=course, b=course),
         classes=(Class.LATER,),
         parted=Parted(aspect=PodAspect.EVICTION, time=Instant(0), side="a"),

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from app.analysis import trace_events
 from app.analysis.chronicle import Chronicle
-from app.analysis.incidents.incident import Variant
+from app.analysis.incidents.incident import IncidentVariant
 from app.analysis.trace_events import TraceBounds
 from app.bootstrap.gallery import exhibits, playing
 from app.domain.log import EventType, Revision
@@ -48,7 +48,7 @@ def all_revisions(viewed):
 @pytest.fixture(scope="module", params=INCIDENTS)
 def events(request):
     incident = exhibits.read(request.param).incident
-    return list(playing.play(incident, Variant.BROKEN).events)
+    return list(playing.play(incident, IncidentVariant.BROKEN).events)
 
 
 def test_every_decision_and_every_event_has_its_slice(events):

@@ -7,7 +7,7 @@ from app.domain.errors import InputError
 from app.domain.objects import registry
 from app.domain.objects.schema import structural
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.pacing.pace import MAX, Pace, parse_speed, speed_text
+from app.service.pacing.pace import MAX, PacedPosition, parse_speed, speed_text
 from app.service.pacing.shifting import TimeMap, shifted
 
 
@@ -35,7 +35,7 @@ def test_what_is_no_speed_is_refused(text: str) -> None:
 
 
 def test_position_moves_with_the_speed_and_not_while_paused() -> None:
-    pace = Pace(at(100), at(0), speed=10, is_paused=False)
+    pace = PacedPosition(at(100), at(0), speed=10, is_paused=False)
     assert pace.position(at(2)) == at(120)
     pace.change(at(2), paused=True)
     assert pace.position(at(50)) == at(120)
@@ -46,7 +46,7 @@ def test_position_moves_with_the_speed_and_not_while_paused() -> None:
 
 
 def test_wait_is_as_long_as_it_takes_and_never_negative() -> None:
-    pace = Pace(at(0), at(0), speed=4, is_paused=False)
+    pace = PacedPosition(at(0), at(0), speed=4, is_paused=False)
     assert pace.wait_for(at(8), at(1)) == SECOND
     assert pace.wait_for(at(2), at(1)) == 0
     assert not pace.is_due(at(4.1), at(1))

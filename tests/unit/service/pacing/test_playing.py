@@ -6,7 +6,7 @@ from app.domain.errors import Expired, InputError
 from app.domain.log import EventType
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.forking import ForkRequest
-from app.service.pacing.player import State
+from app.service.pacing.player import PlayerState
 from app.service.pacing.script import StopRule
 from app.service.pacing.showing import Shown
 from tests.unit.service.builders import ALICE, START
@@ -41,7 +41,7 @@ async def test_events_are_shown_when_they_are_due_and_not_before() -> None:
         assert await here.data(player.info) == {"a": {"at": "20"}, "b": {"at": "10"}}
         await here.wait(20)
         assert await here.data(player.info) == {"a": {"at": "20"}, "c": {"at": "40"}}
-        assert player.state is State.ENDED
+        assert player.state is PlayerState.ENDED
         assert await here.is_as_recorded(player)
 
 
@@ -60,7 +60,7 @@ async def test_another_speed_shows_them_so_many_times_as_fast(speed: float, seco
 async def test_as_fast_as_it_goes_needs_no_time() -> None:
     async with world() as here:
         player = await here.play(await here.record(*RECORDED), speed=float("inf"))
-        assert player.state is State.ENDED
+        assert player.state is PlayerState.ENDED
         assert player.moment == Instant(START + 40 * SECOND)
         assert await here.is_as_recorded(player)
 
@@ -102,7 +102,7 @@ async def test_pausing_shows_nothing_and_going_on_loses_nothing() -> None:
         player = await here.play(await here.record(*RECORDED))
         await here.wait(5)
         await player.set_pace(paused=True)
-        assert player.state is State.PAUSED
+        assert player.state is PlayerState.PAUSED
         await here.wait(1_000)
         assert await here.data(player.info) == {"a": {"at": "0"}}
         await player.set_pace(paused=False)

@@ -12,7 +12,7 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.write.commands import PatchObject, UpdateObject, WriteOptions
 
 
-class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class WriteContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The object, version, stamp, rules and options of a write.
 
     `key` is the key in the log. `group`, `version` and `subresource` are those of the request;
