@@ -35,7 +35,7 @@ JUDGES = {
         "app.domain.values.quantity",
         "app.domain.allocation.Features",
         "app.domain.allocation.Quirks",
-        "app.domain.allocation.Variant",
+        "app.domain.allocation.AllocatorVariant",
     ),
     # Whether a history is sound after each event, and at rest; of simulated worlds and of crashes.
     "tests/simulation/plain_state.py": (
