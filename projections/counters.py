@@ -5,6 +5,8 @@ counters once, however many shares of it exist; administrative access consumes n
 newest generation of a pool counts. Parity: allocator.md 1.1 and 7.
 """
 
+from typing import cast
+
 import msgspec
 
 from app.domain.devices.inventory import Inventory, SliceChange
@@ -14,7 +16,7 @@ from app.domain.log import ObjectKey, Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_resources
-from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values.identifiers import DeviceId, DriverName, PoolId, PoolName
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
@@ -22,7 +24,7 @@ from projections.tables import COUNTERS
 
 _Claim = tuple[str, str]
 _SliceName = str
-_Place = tuple[str, str, int]
+_Place = tuple[DriverName, PoolName, int]
 """Driver, pool and the pool's generation, as published in a slice."""
 
 
@@ -206,7 +208,7 @@ class CountersProjection(LateRows, PagedView):
     def _compute(self, table: str, key: RowKey) -> Row | None:
         if table != COUNTERS.name:
             return None
-        return self._rows.get((str(key[0]), str(key[1])), {}).get(key)
+        return self._rows.get(cast(PoolId, key[:2]), {}).get(key)
 
 
 def decimal_text(nanos: int) -> str:

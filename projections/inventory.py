@@ -5,7 +5,7 @@ or the inventory are read, so that a slice published ten times between two reads
 An object that cannot be read counts as absent and is listed in `unreadable`.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -22,7 +22,7 @@ from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import PoolId
+from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject
 from projections.row_changes import LateRows, PagedView, RowChanges
 from projections.tables import DEVICES, POOLS
@@ -167,7 +167,7 @@ class InventoryProjection(LateRows, PagedView):
             self._placed.pop(pool, None)
 
     def _compute(self, table: str, key: RowKey) -> Row | None:
-        pool = (str(key[0]), str(key[1]))
+        pool = cast(PoolId, key[:2])
         if table == POOLS.name:
             return self._pool_row(pool)
         placed = self._placed.get(pool, {}).get(str(key[2]))

@@ -18,6 +18,14 @@ from app.domain.log.raw_parts import RawClaim, RawPod
 from app.domain.values import condition_types
 from app.domain.values.fields import core, dra, meta, records
 from app.domain.values.fields.records import FieldRecord
+from app.domain.values.identifiers import (
+    NO_DEVICE,
+    NO_DRIVER,
+    NO_POOL,
+    DeviceName,
+    DriverName,
+    PoolName,
+)
 from app.domain.values.json_tree import JsonObject
 
 
@@ -104,14 +112,14 @@ class ClaimOutline(FieldRecord, frozen=True):
 class DeviceOutline(FieldRecord, frozen=True):
     """A device of a slice."""
 
-    name: str = ""
+    name: DeviceName = NO_DEVICE
     taints: tuple[JsonObject, ...] = ()
 
 
 class SliceSpecOutline(FieldRecord, frozen=True):
     """The specification of a slice."""
 
-    driver: str = ""
+    driver: DriverName = NO_DRIVER
     node_name: str = ""
     pool: dra.ResourcePool = dra.ResourcePool()
     devices: tuple[DeviceOutline, ...] = ()
@@ -127,9 +135,9 @@ class SliceOutline(FieldRecord, frozen=True):
 class SelectorOutline(FieldRecord, frozen=True):
     """The device selector of a rule."""
 
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
+    driver: DriverName = NO_DRIVER
+    pool: PoolName = NO_POOL
+    device: DeviceName = NO_DEVICE
 
 
 class RuleSpecOutline(FieldRecord, frozen=True):
@@ -185,9 +193,9 @@ class Held(FieldRecord, frozen=True):
     """A device of an allocation, with the fields that folds read."""
 
     request: str = ""
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
+    driver: DriverName = NO_DRIVER
+    pool: PoolName = NO_POOL
+    device: DeviceName = NO_DEVICE
     admin_access: bool = False
     tolerations: tuple[JsonObject, ...] = ()
 

@@ -9,6 +9,7 @@ Parity: allocator.md 9 and 13, controllers.md 1.2 and 1.3.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 import msgspec
 
@@ -20,7 +21,7 @@ from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values.identifiers import DeviceId, DeviceName, DriverName, PoolId, PoolName
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
@@ -48,15 +49,15 @@ class _Claim(msgspec.Struct, frozen=True, array_like=True):
 class _Slice(msgspec.Struct, frozen=True, array_like=True):
     """The pool and generation of a slice, its device names, and the taints of tainted devices."""
 
-    driver: str
-    pool: str
+    driver: DriverName
+    pool: PoolName
     generation: int
-    devices: tuple[str, ...]
-    tainted: tuple[tuple[str, tuple[JsonObject, ...]], ...]
+    devices: tuple[DeviceName, ...]
+    tainted: tuple[tuple[DeviceName, tuple[JsonObject, ...]], ...]
 
 
 _ClaimName = tuple[str, str]
-_Merged = dict[str, tuple[JsonObject, ...]]
+_Merged = dict[DeviceName, tuple[JsonObject, ...]]
 """Device name to its own taints, for one pool."""
 
 
@@ -193,9 +194,9 @@ class TaintsProjection(LateRows, PagedView):
         for device in devices:
             self._touch_device(device)
         if devices:
-            for name, rule in self._rules.items():
-                if name not in self._dirty_rules and any(map(rule.matches, devices)):
-                    self._dirty_rules.add(name)
+            for rule_name, rule in self._rules.items():
+                if rule_name not in self._dirty_rules and any(map(rule.matches, devices)):
+                    self._dirty_rules.add(rule_name)
         rules, self._dirty_rules = self._dirty_rules, set()
         self._touched_rules.update((name,) for name in rules)
 
@@ -243,7 +244,7 @@ class TaintsProjection(LateRows, PagedView):
         if table == RULES.name:
             rule = self._rules.get(str(key[0]))
             return None if rule is None else self._rule_row(str(key[0]), rule)
-        device = (str(key[0]), str(key[1]), str(key[2]))
+        device = cast(DeviceId, key[:3])
         merged = list(self._taints_of(device))
         position = int(key[3])
         if not 0 <= position < len(merged):

@@ -16,7 +16,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import registry
 from app.domain.values import api_groups, api_resources, selectors
 from app.domain.values.fields import meta
-from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.timestamps import Instant
 from projections import outlines
 from projections.timeline import Entry
@@ -128,7 +128,7 @@ class Selector:
         self._scope = scope
         self._claims: dict[ObjectKey, _Claim] = {}
         self._nodes: dict[ObjectKey, str] = {}
-        self._pools: dict[str, tuple[PoolId, frozenset[str], str]] = {}
+        self._pools: dict[str, tuple[PoolId, frozenset[DeviceName], str]] = {}
         self._rules: dict[str, outlines.SelectorOutline | None] = {}
         self._known: dict[str, dict[str, None]] = {}
         self._labelled = _Labelled(scope) if scope.labels else None

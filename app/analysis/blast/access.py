@@ -9,7 +9,7 @@ from app.analysis.blast import devices
 from app.analysis.blast.world import Consequences
 from app.domain.allocation import AllocatedState
 from app.domain.devices.model import Device
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId
 
 
 def totals(

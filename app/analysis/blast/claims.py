@@ -16,7 +16,7 @@ from app.domain.devices.model import Device
 from app.domain.devices.patches import ClassFilter
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import dra
-from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
 PoolSides = Mapping[PoolId, tuple[PoolSide, PoolSide]]

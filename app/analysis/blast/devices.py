@@ -18,7 +18,7 @@ from app.domain.devices.model import Device, Taint
 from app.domain.devices.patches import ClassFilter
 from app.domain.devices.pools import Pool, PoolState
 from app.domain.values import quantity
-from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.quantity import Quantity
 
 ABSENT = "absent"

@@ -7,7 +7,7 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError
 from app.domain.devices.pools import PoolState
 from app.domain.values.fields import core, meta
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 
 _NODE_TAINTS = "node.kubernetes.io/"

@@ -21,9 +21,9 @@ from app.domain.devices.taints import TaintRule
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey, Revision
 from app.domain.log.chain import canonical_json
-from app.domain.values import api_resources
+from app.domain.values import api_resources, identifiers
 from app.domain.values.fields import core, dra, meta
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -238,7 +238,7 @@ def _node_facts(views: LiveViews, names: Iterable[str]) -> Iterator[tuple[str, N
 def _device_facts(
     views: LiveViews, names: Iterable[str]
 ) -> tuple[dict[str, DeviceFacts], dict[str, PoolFacts]]:
-    wanted = {_id_of(name) for name in names}
+    wanted = {identifiers.parse_device(name) for name in names}
     places = {(driver, pool) for driver, pool, _ in wanted}
     users = _users(views)
     rules = list(_rules(views))
@@ -273,13 +273,6 @@ def _device_facts(
     return devices, facts_of_pools
 
 
-def _id_of(device: str) -> DeviceId:
-    """The parts of `driver/pool/device`; the name of a pool may have slashes of its own."""
-    driver, _, rest = device.partition("/")
-    pool, _, name = rest.rpartition("/")
-    return driver, pool, name
-
-
 def _rules(views: LiveViews) -> Iterator[TaintRule]:
     for key in views.objects.keys(*api_resources.DEVICE_TAINT_RULES):
         try:
@@ -294,7 +287,7 @@ def _users(views: LiveViews) -> Mapping[str, frozenset[str]]:
     users_of: dict[str, frozenset[str]] = {}
     for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS):
         tree = views.objects.get(key) or {}
-        users = {each.uid for each in dra.consumers(tree)}
+        users: set[str] = {each.uid for each in dra.consumers(tree)}
         users |= {owner.uid for owner in meta.owners(tree) if owner.kind == "Pod"}
         users_of[f"{key.namespace}/{key.name}"] = frozenset(users) or frozenset((str(key),))
     return users_of

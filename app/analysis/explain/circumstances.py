@@ -23,9 +23,9 @@ from app.domain.devices.pools import newest
 from app.domain.log import ObjectKey
 from app.domain.objects.kinds import extended_resources as names_of_resources
 from app.domain.objects.kinds import pod_resources
-from app.domain.values import api_resources, counts
+from app.domain.values import api_resources, counts, identifiers
 from app.domain.values.fields import core, dra, meta
-from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
 POOLS_MAX = 20
@@ -60,13 +60,6 @@ def excluded(nodes: Sequence[NodeReason], *kinds: CauseKind) -> Iterator[Alike]:
                     yield group
 
 
-def id_of(name: str) -> DeviceId:
-    """The device behind a name of the form `DRIVER/POOL/NAME`."""
-    driver, _, rest = name.partition("/")
-    pool, _, device = rest.rpartition("/")
-    return driver, pool, device
-
-
 def _passed_over(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
     """The patches that failed on devices which selectors exclude."""
     problems: dict[tuple[str, str], dict[str, None]] = {}
@@ -75,7 +68,7 @@ def _passed_over(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
         return
     for group in excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR):
         for name in group.devices:
-            if (problem := failing.get(id_of(name))) is not None:
+            if (problem := failing.get(identifiers.parse_device(name))) is not None:
                 problems.setdefault((problem.patch, problem.problem), {})[name] = None
     for (patch, text), passed in problems.items():
         names = list(passed)
@@ -97,7 +90,7 @@ def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[
     pools: set[PoolId] = set()
     for group in excluded(nodes, *_HELD):
         # The reason names the holders, so all devices of the group have the same ones.
-        device = id_of(group.devices[0])
+        device = identifiers.parse_device(group.devices[0])
         names.update(dict.fromkeys(views.allocated.holders(device)))
         cause = group.reason.cause
         if cause is not None and cause.kind is CauseKind.COUNTERS and device[:2] not in pools:
@@ -194,10 +187,10 @@ def _of_older_generations(views: LiveViews, nodes: Sequence[NodeReason]) -> Iter
         place: None for reason in nodes if reason.explained for place, _ in reason.explained.pools
     }
     for text in list(places)[:POOLS_MAX]:
-        driver, _, pool = text.partition("/")
-        everywhere = views.inventory.slices_of((driver, pool))
+        pool = identifiers.parse_pool(text)
+        everywhere = views.inventory.slices_of(pool)
         current = newest(everywhere)
-        pool_now = views.inventory.pool((driver, pool))
+        pool_now = views.inventory.pool(pool)
         if pool_now is None:
             continue
         state = f"pool {text} of generation {pool_now.generation} is {pool_now.state.value}"
@@ -247,7 +240,7 @@ def _of_one_name(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
         if len(seen) >= HOLDERS_MAX:
             break
         for name in group.devices:
-            device = id_of(name)
+            device = identifiers.parse_device(name)
             if device in seen:
                 continue
             seen.add(device)

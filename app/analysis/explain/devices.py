@@ -17,7 +17,8 @@ from app.domain.devices.model import Taint
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, timestamps
 from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import DeviceId, DeviceResult
+from app.domain.values.fields.dra import DeviceResult
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 

@@ -10,7 +10,8 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey, Revision, doubts
 from app.domain.log.doubts import Doubt
 from app.domain.objects import registry as kinds
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values import identifiers
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 
 DEVICES = ("redra", "devices")
@@ -101,11 +102,10 @@ def key_of(question: Question) -> ObjectKey:
 
 def device_of(name: str) -> DeviceId:
     """The device named `DRIVER/POOL/NAME`; names of pools may contain slashes."""
-    driver, _, rest = name.partition("/")
-    pool, _, device = rest.rpartition("/")
-    if not driver or not pool or not device:
+    device = identifiers.parse_device(name)
+    if not all(device):
         raise InputError(f"{name!r} names no device", cure="write it as device/DRIVER/POOL/NAME")
-    return (driver, pool, device)
+    return device
 
 
 def named(key: ObjectKey) -> str:

@@ -21,7 +21,8 @@ from app.domain.devices.model import Device, Taint
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import DeviceId, DeviceResult
+from app.domain.values.fields.dra import DeviceResult
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 

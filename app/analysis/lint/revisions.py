@@ -10,7 +10,7 @@ from app.domain.devices import compiling, pools
 from app.domain.devices.model import Slice
 from app.domain.errors import InputError
 from app.domain.values.fields import meta
-from app.domain.values.fields.dra import PoolId
+from app.domain.values.identifiers import PoolId
 from app.domain.values.timestamps import SECOND, Instant
 
 JUMP = LintRule(

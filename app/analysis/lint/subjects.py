@@ -15,8 +15,8 @@ from app.domain.devices.model import Device, Slice
 from app.domain.devices.nodes import Node
 from app.domain.errors import InputError
 from app.domain.values.fields import meta, paths, records
-from app.domain.values.fields.dra import PoolId
 from app.domain.values.fields.records import FieldRecord
+from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject
 
 TOLD = frozenset(

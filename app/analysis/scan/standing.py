@@ -12,7 +12,7 @@ from app.domain.devices.taints import TaintRule
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, timestamps
 from app.domain.values.fields import core, dra, meta
-from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -104,7 +104,7 @@ class Standing:
         self._slices[event.key] = event.object
         pool = _pool_of(event.object)
         ids = [
-            (*pool, str(device.get("name")))
+            (*pool, DeviceName(str(device.get("name"))))
             for device in dra.devices(event.object)
             if any(each.get("effect") == EVICTING for each in dra.device_taints(device))
         ]
@@ -148,7 +148,7 @@ class Standing:
                 then, now = times.get(_identity(taint)), taint.get("timeAdded")
                 if taint.get("effect") != EVICTING or not _is_later(now, then):
                     continue
-                for claim in self._tolerating((*pool, name), taint):
+                for claim in self._tolerating((*pool, DeviceName(name)), taint):
                     message = (
                         f"the time of taint {taint.get('key')} of {name} is {now} after {then}"
                     )

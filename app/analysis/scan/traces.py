@@ -9,7 +9,7 @@ from app.domain.devices.taints import BLOCKING_EFFECTS, TaintRule
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, dra, meta
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId, DeviceName
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -185,7 +185,7 @@ class Traces:
         pool = dra.driver(event.object), dra.pool_name(event.object)
         if not is_deletion:
             self._published[event.key] = {
-                (*pool, str(device.get("name"))): [
+                (*pool, DeviceName(str(device.get("name")))): [
                     taints.taint_of(tree) for tree in dra.device_taints(device)
                 ]
                 for device in dra.devices(event.object)

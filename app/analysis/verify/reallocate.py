@@ -27,7 +27,7 @@ from app.domain.log.raw_parts import RawClaim, RawPod
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from projections import outlines

@@ -13,6 +13,7 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_groups, json_tree
+from app.domain.values.identifiers import DriverName, PoolName
 from app.domain.values.json_tree import JsonObject, JsonView
 
 
@@ -75,7 +76,7 @@ def violation_of(
 def _device(inventory: Inventory, result: JsonView) -> Device | None:
     driver, pool = json_tree.text(result, "driver"), json_tree.text(result, "pool")
     name = json_tree.text(result, "device")
-    slices = inventory.slices_of((driver, pool))
+    slices = inventory.slices_of((DriverName(driver), PoolName(pool)))
     newest = max((each.generation for each in slices), default=0)
     for each in slices:
         if each.generation == newest:

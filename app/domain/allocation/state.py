@@ -9,9 +9,13 @@ from dataclasses import dataclass
 
 from app.domain.devices import compiling
 from app.domain.values import json_tree
-from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values.fields import dra, meta, paths
+from app.domain.values.identifiers import DeviceId, DeviceName, DriverName, PoolId, PoolName
 from app.domain.values.json_tree import JsonView
+
+_driver = paths.typed(DriverName, paths.text("driver"))
+_pool = paths.typed(PoolName, paths.text("pool"))
+_device = paths.typed(DeviceName, paths.text("device"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,9 +165,9 @@ class AllocatedState:
             holdings.append(
                 Holding(
                     device=(
-                        json_tree.text(result, "driver"),
-                        json_tree.text(result, "pool"),
-                        json_tree.text(result, "device"),
+                        _driver(result),
+                        _pool(result),
+                        _device(result),
                     ),
                     share=share,
                     consumed={

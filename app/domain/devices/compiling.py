@@ -17,9 +17,12 @@ from app.domain.devices.model import (
 )
 from app.domain.errors import InputError
 from app.domain.values import json_tree, quantity
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import dra, meta, paths
+from app.domain.values.identifiers import DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
+
+_device_name = paths.typed(DeviceName, paths.text("name"))
 
 
 def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = None) -> Slice:
@@ -30,7 +33,7 @@ def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = No
     """
     name = meta.name(tree)
     spec = meta.spec(tree)
-    pool = (json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name"))
+    pool = (dra.driver(tree), dra.pool_name(tree))
     place = f"ResourceSlice {name}: spec"
     return Slice(
         key=name if key is None else key,
@@ -54,7 +57,7 @@ def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = No
 
 
 def _devices_of(
-    pool: tuple[str, str], spec: JsonView, place: str, before: Slice | None
+    pool: PoolId, spec: JsonView, place: str, before: Slice | None
 ) -> tuple[Device, ...]:
     """The devices of a slice; devices that are published unchanged are taken from `before`."""
     known: dict[str, Device] = {}
@@ -70,11 +73,11 @@ def _devices_of(
     return tuple(devices)
 
 
-def device_of(pool: tuple[str, str], tree: JsonView, place: str) -> Device:
+def device_of(pool: PoolId, tree: JsonView, place: str) -> Device:
     """The compiled device, as published."""
     capacity_tree = json_tree.mapping(tree, "capacity")
     return Device(
-        id=(*pool, json_tree.text(tree, "name")),
+        id=(*pool, _device_name(tree)),
         attributes=json_tree.mapping(tree, "attributes"),
         capacity_tree=capacity_tree,
         capacity=capacity_of(capacity_tree, f"{place}.capacity"),

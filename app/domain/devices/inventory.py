@@ -24,7 +24,7 @@ from app.domain.devices.pools import Pool, Reading
 from app.domain.devices.taints import TaintRule
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import PoolId
+from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject
 
 QUESTIONS_MAX = 1_024

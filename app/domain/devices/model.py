@@ -12,7 +12,7 @@ import msgspec
 
 from app.domain.cel import DeviceInput, is_plain
 from app.domain.devices.nodes import NodeChoice
-from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
 

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from app.domain.devices.model import CounterSets, Device, Slice
 from app.domain.devices.nodes import Node, NodeSelectionError
-from app.domain.values.fields.dra import PoolId
+from app.domain.values.identifiers import PoolId
 
 
 class HasGeneration(Protocol):

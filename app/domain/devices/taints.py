@@ -1,14 +1,17 @@
 """Taints, tolerations and the rules that taint devices. Parity: allocator.md 9 and 13."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from app.domain.devices.model import Taint, Toleration
 from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId, DeviceName, DriverName, PoolName
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.tolerations import fits
+
+_Name = TypeVar("_Name")
 
 BLOCKING_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
 """The effects that prevent the allocation of a device; others are ignored."""
@@ -24,9 +27,9 @@ class TaintRule:
 
     name: str
     selects: bool
-    driver: str | None
-    pool: str | None
-    device: str | None
+    driver: DriverName | None
+    pool: PoolName | None
+    device: DeviceName | None
     taint: Taint
     tree: JsonObject
 
@@ -92,16 +95,16 @@ def rule_of(tree: JsonObject) -> TaintRule:
     name = meta.name(tree)
     selector = dra.device_selector(tree)
 
-    def criterion(field: str) -> str | None:
+    def criterion(kind: Callable[[str], _Name], field: str) -> _Name | None:
         value = json_tree.get(tree, "spec", "deviceSelector", field)
-        return value if isinstance(value, str) else None
+        return kind(value) if isinstance(value, str) else None
 
     return TaintRule(
         name=name,
         selects=isinstance(selector, dict),
-        driver=criterion("driver"),
-        pool=criterion("pool"),
-        device=criterion("device"),
+        driver=criterion(DriverName, "driver"),
+        pool=criterion(PoolName, "pool"),
+        device=criterion(DeviceName, "device"),
         taint=taint_of(dra.taint(tree), name),
         tree=tree,
     )

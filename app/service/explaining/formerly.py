@@ -19,7 +19,7 @@ from app.domain.devices.nodes import Node, NodeSelectionError, node_of
 from app.domain.devices.pools import newest
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.kinds import extended_resources, pod_resources
-from app.domain.values import api_resources, quantity
+from app.domain.values import api_resources, identifiers, quantity
 from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
@@ -173,8 +173,8 @@ async def _shrunk(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> lis
 
 
 async def _smaller(evidence: ExplainedMoment, device: str, about: str) -> list[Reason]:
-    driver, pool, name = circumstances.id_of(device)
-    for one in newest(evidence.views.inventory.slices_of((driver, pool))):
+    *_, name = identity = identifiers.parse_device(device)
+    for one in newest(evidence.views.inventory.slices_of(identity[:2])):
         now = _published(one.tree, name, about)
         if now is None:
             continue

@@ -16,8 +16,9 @@ from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.tallies import devices_text
 from app.domain.errors import NotFound
 from app.domain.log import Event, ObjectKey
+from app.domain.values import identifiers
 from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 from app.service import moments
 from app.service.explaining.evidence import ExplainedMoment, body
@@ -51,8 +52,7 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
 
 async def pool(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     """The state of a pool and its slices. Raises NotFound."""
-    driver, _, pool_name = name.partition("/")
-    place = (driver, pool_name)
+    place = identifiers.parse_pool(name)
     if not evidence.views.inventory.slices_of(place):
         raise NotFound(f"no slice of pool {name} is published", resource="pools")
     state, text = pools.state_of(evidence.views, place)

@@ -10,7 +10,8 @@ from app.domain.devices.model import Taint
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import dra
-from app.domain.values.fields.dra import DeviceId, DeviceResult
+from app.domain.values.fields.dra import DeviceResult
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining.evidence import ExplainedMoment
 

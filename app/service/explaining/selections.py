@@ -20,7 +20,7 @@ from app.domain.devices.model import Device
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, paths
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining import formerly
 from app.service.explaining.evidence import ExplainedMoment

@@ -13,7 +13,7 @@ from app.domain.devices import taints
 from app.domain.log import Event, EventType
 from app.domain.values import api_groups
 from app.domain.values.fields import dra, paths
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 

@@ -8,7 +8,7 @@ from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId
 
 
 def patched(views: LiveViews, place: DeviceId) -> Iterator[Reason]:

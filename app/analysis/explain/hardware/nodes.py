@@ -12,6 +12,7 @@ from app.domain.devices.model import Slice
 from app.domain.log import Event
 from app.domain.values import api_resources, condition_types, well_known
 from app.domain.values.fields import core, meta
+from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonView
 
 POOLS_MAX = 8
@@ -53,7 +54,7 @@ def _has_taint(taint: JsonView, tree: JsonView) -> bool:
 
 
 def _devices(views: LiveViews, name: str) -> Iterator[Reason]:
-    by_pool: dict[tuple[str, str], list[Slice]] = {}
+    by_pool: dict[PoolId, list[Slice]] = {}
     for resource_slice in views.inventory.slices():
         if resource_slice.node.name == name:
             by_pool.setdefault(resource_slice.pool, []).append(resource_slice)

@@ -12,7 +12,7 @@ from app.domain.devices.pools import PoolState
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import dra
-from app.domain.values.fields.dra import PoolId
+from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonView
 
 SLICES_MAX = 8

@@ -20,7 +20,8 @@ from app.domain.cel import (
     compile_expression,
     falsities,
 )
-from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values import identifiers
+from app.domain.values.identifiers import DeviceId, PoolId
 
 DEVICES_MAX = 256
 """The number of devices per line on which a selector is evaluated again."""
@@ -80,9 +81,8 @@ class _Telling:
         return replace(reason, children=lines, marked=marked)
 
     def _input(self, name: str) -> DeviceInput | None:
-        driver, _, rest = name.partition("/")
-        pool, _, device = rest.rpartition("/")
-        return self._inputs_of((driver, pool)).get((driver, pool, device))
+        device = identifiers.parse_device(name)
+        return self._inputs_of(device[:2]).get(device)
 
     def _inputs(self, pool: PoolId) -> dict[DeviceId, DeviceInput]:
         return {

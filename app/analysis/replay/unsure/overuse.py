@@ -16,6 +16,7 @@ from app.domain.devices.pools import Pool
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
+from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
@@ -74,7 +75,7 @@ class OveruseAudit:
     ) -> Iterator[tuple[str, Sequence[str], bool]]:
         """The overused resources, the claims that use them, and whether to name these."""
         allocated = self._views.allocated
-        pools: set[tuple[str, str]] = set()
+        pools: set[PoolId] = set()
         for result in results:
             if result.admin_access:
                 continue

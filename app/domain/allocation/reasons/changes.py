@@ -8,6 +8,7 @@ from app.domain.allocation import capacity
 from app.domain.allocation.state import AllocatedState
 from app.domain.devices.inventory import Inventory
 from app.domain.values import json_tree, quantity
+from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
 
@@ -172,7 +173,7 @@ class PreferAlternative:
 class EnlargeCounter:
     """Add to a shared counter of a pool; `by` is in nanos."""
 
-    pool: tuple[str, str]
+    pool: PoolId
     counter_set: str
     counter: str
     by: int

@@ -35,7 +35,7 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Taint
 from app.domain.devices.pools import Pool
 from app.domain.values import quantity
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 
 CHANGES_MAX = 2

@@ -12,7 +12,7 @@ from itertools import islice
 from app.domain.allocation.reasons.changes import AllocationWorld, Change, FrozenObject
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 
 DEVICES_MAX = 200

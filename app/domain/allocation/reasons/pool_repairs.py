@@ -9,7 +9,7 @@ from app.domain.devices import pools
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
 from app.domain.values.fields import dra
-from app.domain.values.fields.dra import PoolId
+from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject
 
 

@@ -23,11 +23,16 @@ from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import is_of
 from app.domain.log import Event, EventType
 from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import DeviceId, DeviceResult
+from app.domain.values.fields import dra, meta, paths
+from app.domain.values.fields.dra import DeviceResult
+from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject
 
 Place = tuple[str, str]
+_Tainted = dict[DeviceName, tuple[tuple[int, NoExecuteTaint], ...]]
+"""The NoExecute taints of devices that have some, each with its position in the device's list."""
+
+_device_name = paths.typed(DeviceName, paths.text("name"))
 """Namespace and name, or driver and pool."""
 
 
@@ -44,15 +49,13 @@ READ = (
 class PoolTaints:
     """The tainted devices of a pool's slices, and those of the newest generation."""
 
-    slices: dict[str, tuple[int, dict[str, tuple[tuple[int, NoExecuteTaint], ...]]]] = field(
-        default_factory=dict
-    )
-    effective: dict[str, tuple[tuple[int, NoExecuteTaint], ...]] = field(default_factory=dict)
+    slices: dict[str, tuple[int, _Tainted]] = field(default_factory=dict)
+    effective: _Tainted = field(default_factory=dict)
 
-    def refresh(self) -> set[str]:
+    def refresh(self) -> set[DeviceName]:
         """Computes the effective taints; returns the devices for which they changed."""
         newest = max((generation for generation, _ in self.slices.values()), default=0)
-        after: dict[str, tuple[tuple[int, NoExecuteTaint], ...]] = {}
+        after: _Tainted = {}
         for name in sorted(self.slices):
             generation, devices = self.slices[name]
             if generation == newest:
@@ -123,8 +126,8 @@ class TaintState:
         self.rules: dict[str, EvictionRule] = {}
         self.claims: dict[Place, TrackedClaim] = {}
         self.pods: dict[Place, PodFacts] = {}
-        self._pools: dict[Place, PoolTaints] = {}
-        self._slice_pool: dict[str, Place] = {}
+        self._pools: dict[PoolId, PoolTaints] = {}
+        self._slice_pool: dict[str, PoolId] = {}
         self._users: dict[DeviceId, set[Place]] = {}
         self._evicting: set[Place] = set()
 
@@ -298,35 +301,35 @@ class TaintState:
         name = event.key.name
         tree = event.object
         of_pool = dra.pool(tree)
-        place = (dra.driver(tree), of_pool.name)
+        pool = (dra.driver(tree), of_pool.name)
         before = self._slice_pool.get(name)
-        if before is not None and (is_gone or before != place):
+        if before is not None and (is_gone or before != pool):
             self._pools[before].slices.pop(name, None)
             self._slice_pool.pop(name)
             self._refresh_pool(before, changes)
         if is_gone:
             return
         generation = of_pool.generation
-        devices: dict[str, tuple[tuple[int, NoExecuteTaint], ...]] = {}
+        devices: _Tainted = {}
         for device in dra.devices(tree):
             if device.get("taints"):
                 held = _no_execute(device)
                 if held:
-                    devices[json_tree.text(device, "name")] = held
-        self._slice_pool[name] = place
-        pool = self._pools.setdefault(place, PoolTaints())
-        if pool.slices.get(name) == (generation, devices):
+                    devices[_device_name(device)] = held
+        self._slice_pool[name] = pool
+        tainted = self._pools.setdefault(pool, PoolTaints())
+        if tainted.slices.get(name) == (generation, devices):
             return
-        pool.slices[name] = (generation, devices)
-        self._refresh_pool(place, changes)
+        tainted.slices[name] = (generation, devices)
+        self._refresh_pool(pool, changes)
 
-    def _refresh_pool(self, place: Place, changes: Changes) -> None:
-        pool = self._pools[place]
-        for device in sorted(pool.refresh()):
-            for user in sorted(self._users.get((*place, device), ())):
+    def _refresh_pool(self, pool: PoolId, changes: Changes) -> None:
+        tainted = self._pools[pool]
+        for device in sorted(tainted.refresh()):
+            for user in sorted(self._users.get((*pool, device), ())):
                 self._recompute(user, changes)
-        if not pool.slices:
-            del self._pools[place]
+        if not tainted.slices:
+            del self._pools[pool]
 
     def _fold_rule(self, event: Event, changes: Changes, *, is_gone: bool) -> None:
         name = event.key.name

@@ -20,7 +20,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values.identifiers import DeviceId, DriverName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -71,7 +71,7 @@ def _status(
     views: DeviceViews, request: JsonView, now: Instant, *, sums_up: bool
 ) -> JsonObject | None:
     spec = meta.spec(request)
-    driver, wanted = json_tree.text(spec, "driver"), json_tree.text(spec, "poolName")
+    driver, wanted = dra.driver(request), json_tree.text(spec, "poolName")
     matching = [
         pool for pool in views.inventory.pool_ids() if pool[0] == driver and wanted in ("", pool[1])
     ]
@@ -137,7 +137,7 @@ def _node(slices: Iterable[Slice]) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _allocated(objects: ObjectsReader, driver: str) -> dict[PoolId, set[DeviceId]]:
+def _allocated(objects: ObjectsReader, driver: DriverName) -> dict[PoolId, set[DeviceId]]:
     """The devices in allocations by pool, including devices that are no longer published."""
     allocated: dict[PoolId, set[DeviceId]] = {}
     for key in objects.keys(*api_resources.RESOURCE_CLAIMS):

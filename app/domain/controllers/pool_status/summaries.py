@@ -15,7 +15,7 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device, Slice
 from app.domain.devices.pools import Pool
 from app.domain.values import json_tree, quantity
-from app.domain.values.fields.dra import PoolId
+from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.quantity import Quantity
 

@@ -1,18 +1,21 @@
 """The fields of the kinds of `resource.k8s.io`: claims, slices, classes, rules."""
 
-from typing import TypeAlias
-
 import msgspec
 
 from app.domain.values.fields import core, meta, paths, records
 from app.domain.values.fields.records import FieldRecord
+from app.domain.values.identifiers import (
+    NO_DEVICE,
+    NO_DRIVER,
+    NO_POOL,
+    NO_UID,
+    DeviceId,
+    DeviceName,
+    DriverName,
+    PoolName,
+    Uid,
+)
 from app.domain.values.json_tree import JsonObject, JsonView
-
-DeviceId: TypeAlias = tuple[str, str, str]
-"""Driver, pool and device name."""
-
-PoolId: TypeAlias = tuple[str, str]
-"""Driver and pool name."""
 
 allocation = paths.get("status", "allocation")
 """The allocation of a claim as stored, or None."""
@@ -22,11 +25,11 @@ reserved_for = paths.objects("status", "reservedFor")
 
 request_trees = paths.objects("spec", "devices", "requests")
 """The requests of a claim as stored."""
-driver = paths.text("spec", "driver")
+driver = paths.typed(DriverName, paths.text("spec", "driver"))
 node_name = paths.text("spec", "nodeName")
 """The node whose devices a slice publishes; empty when other nodes can access them."""
 
-pool_name = paths.text("spec", "pool", "name")
+pool_name = paths.typed(PoolName, paths.text("spec", "pool", "name"))
 devices = paths.objects("spec", "devices")
 """The devices of a slice."""
 
@@ -51,9 +54,9 @@ class DeviceResult(FieldRecord, frozen=True):
     """One device, or one share of a device, of an allocation."""
 
     request: str = ""
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
+    driver: DriverName = NO_DRIVER
+    pool: PoolName = NO_POOL
+    device: DeviceName = NO_DEVICE
     share_id: str = msgspec.field(default="", name="shareID")
     admin_access: bool = False
     consumed_capacity: JsonObject = msgspec.field(default_factory=dict)
@@ -79,9 +82,9 @@ class DeviceResult(FieldRecord, frozen=True):
 class DeviceStatus(FieldRecord, frozen=True):
     """The status that a driver reports for one device of a claim."""
 
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
+    driver: DriverName = NO_DRIVER
+    pool: PoolName = NO_POOL
+    device: DeviceName = NO_DEVICE
     share_id: str = msgspec.field(default="", name="shareID")
     conditions: tuple[meta.Condition, ...] = ()
 
@@ -101,13 +104,13 @@ class Consumer(FieldRecord, frozen=True):
     api_group: str = ""
     resource: str = ""
     name: str = ""
-    uid: str = ""
+    uid: Uid = NO_UID
 
 
 class ResourcePool(FieldRecord, frozen=True):
     """The `spec.pool` of a slice."""
 
-    name: str = ""
+    name: PoolName = NO_POOL
     generation: int = 0
     resource_slice_count: int = 0
 

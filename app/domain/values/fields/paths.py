@@ -6,10 +6,12 @@ these cases texts and objects are read without a further call.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
+
+_T = TypeVar("_T")
 
 
 def get(*path: str) -> Callable[[JsonView], Any]:
@@ -43,6 +45,8 @@ def _get_of_one(step: str) -> Callable[[JsonView], Any]:
 def text(*path: str) -> Callable[[JsonView], str]:
     """Returns a reader of the text at the path; empty when it is absent or not text."""
     value_of = get(*path)
+    if len(path) == 1:
+        return _text_of_one(path[0])
     if len(path) != 2:
 
         def read(tree: JsonView) -> str:
@@ -58,6 +62,21 @@ def text(*path: str) -> Callable[[JsonView], str]:
         return value if isinstance(value, str) else ""
 
     return read_of_two
+
+
+def _text_of_one(step: str) -> Callable[[JsonView], str]:
+    value_of = _get_of_one(step)
+
+    def read(tree: Any) -> str:
+        value = tree.get(step) if tree.__class__ is dict else value_of(tree)
+        return value if isinstance(value, str) else ""
+
+    return read
+
+
+def typed(kind: Callable[[str], _T], read: Callable[[JsonView], str]) -> Callable[[JsonView], _T]:
+    """The same reader of a text, with its type: an identifier is a text when the code runs."""
+    return cast(Callable[[JsonView], _T], read)
 
 
 def integer(*path: str) -> Callable[[JsonView], int | None]:

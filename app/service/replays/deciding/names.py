@@ -17,12 +17,13 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject, UpdateObject
 from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
+from app.domain.values.identifiers import DeviceName, DriverName, PoolName
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.ports import UidSource
 
 _Place: TypeAlias = tuple[str, str, str, str, tuple[str, ...]]
 
-_Share: TypeAlias = tuple[str, str, str, str, str]
+_Share: TypeAlias = tuple[str, DriverName, PoolName, DeviceName, str]
 """Request, driver, pool, device, id; the id is empty for a whole device."""
 
 

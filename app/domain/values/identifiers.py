@@ -1,0 +1,40 @@
+"""Identifiers that must not be mixed up: each has its own type, and is a text when the code runs.
+
+The readers of fields (`fields`) and the records that are decoded from bytes give these types; other
+code passes them on. A text that comes from elsewhere (a command, a path of a request) becomes one
+where it is parsed.
+"""
+
+from typing import NewType, TypeAlias
+
+Uid = NewType("Uid", str)
+"""The `metadata.uid` of an object, empty when it is not known."""
+
+DriverName = NewType("DriverName", str)
+PoolName = NewType("PoolName", str)
+DeviceName = NewType("DeviceName", str)
+
+DeviceId: TypeAlias = tuple[DriverName, PoolName, DeviceName]
+"""The driver, pool and name of a device."""
+
+PoolId: TypeAlias = tuple[DriverName, PoolName]
+"""The driver and name of a pool."""
+
+NO_UID = Uid("")
+NO_DRIVER, NO_POOL, NO_DEVICE = DriverName(""), PoolName(""), DeviceName("")
+
+
+def parse_device(text: str) -> DeviceId:
+    """The parts of `DRIVER/POOL/NAME`; the name of a pool may contain slashes of its own.
+
+    A part that the text lacks is empty.
+    """
+    driver, _, rest = text.partition("/")
+    pool, _, device = rest.rpartition("/")
+    return DriverName(driver), PoolName(pool), DeviceName(device)
+
+
+def parse_pool(text: str) -> PoolId:
+    """The parts of `DRIVER/POOL`; a part that the text lacks is empty."""
+    driver, _, pool = text.partition("/")
+    return DriverName(driver), PoolName(pool)
