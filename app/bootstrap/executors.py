@@ -21,6 +21,8 @@ Function: TypeAlias = Callable[[bytes, Any], Any]
 
 
 CONNECT_SECONDS = 10
+SWITCH_SECONDS = 0.0005
+"""The longest time that a thread computes while another waits and local workers run."""
 LOST_MAX = 3
 """How often bundles are sent again when all workers that held them have died."""
 
@@ -248,12 +250,13 @@ def on_demand(workers: int, scheduler: str) -> Iterator[OnDemand]:
 
 
 @contextmanager
-def opened(workers: int, scheduler: str) -> Iterator[Executor]:
+def opened(workers: int, scheduler: str, *, waits: bool = True) -> Iterator[Executor]:
     """Open this process, `workers` local processes, or a scheduler's address as an executor.
 
-    Raises InputError. Local workers listen on the loopback interface only, and serve this process
-    alone: a client that can connect runs code as their user, so connections need a certificate made
-    for this cluster.
+    Without `waits`, local workers may still be starting; tasks wait for them. Raises InputError.
+
+    Local workers listen on the loopback interface only, and serve this process alone: a client that
+    can connect runs code as their user, so connections need a certificate made for this cluster.
     """
     if not workers and not scheduler:
         yield InlineExecutor()
@@ -275,8 +278,9 @@ def opened(workers: int, scheduler: str) -> Iterator[Executor]:
     with (
         # Status pages would be open to every user of the machine.
         configuration.set(_WITHOUT_PAGES),
+        _often_switching(),
         dask.LocalCluster(
-            n_workers=workers,
+            n_workers=workers if waits else 0,
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
@@ -290,7 +294,24 @@ def opened(workers: int, scheduler: str) -> Iterator[Executor]:
         ) as cluster,
         closing(dask.Client(cluster, set_as_default=False)) as client,
     ):
+        if not waits:
+            cluster.scale(workers)
         yield DaskExecutor(client)
+
+
+@contextmanager
+def _often_switching() -> Iterator[None]:
+    """Let threads take turns often; the thread of Dask needs many short turns beside computation.
+
+    With Python's own interval, 5 ms, a local cluster takes 20 s to start beside a thread that
+    computes.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _check_listening(address: str) -> None:

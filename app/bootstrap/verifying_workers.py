@@ -105,6 +105,13 @@ class PartWorkers:
             self._count = 1
             self._events.clear()
 
+    async def start(self, workers: int) -> None:
+        """Start local workers, unless there are workers. They are ready some time later."""
+        if self._executor is None:
+            opened = executors.opened(workers, "", waits=False)
+            # Not interrupted in between: a half-started executor would be left behind.
+            self._executor = await to_thread.run_sync(self._open.enter_context, opened)
+
     async def verify(
         self, parts: Sequence[Part], reached: Callable[[int, Revision], None]
     ) -> list[PartFound]:
@@ -112,16 +119,15 @@ class PartWorkers:
 
         Raises InputError when all workers that tried a part have died.
         """
-        if self._executor is None:
-            opening = partial(self._open.enter_context, executors.opened(len(parts), ""))
-            # Not interrupted in between: a half-started executor would be left behind.
-            self._executor = await to_thread.run_sync(opening)
+        await self.start(len(parts))
+        executor = self._executor
+        assert executor is not None
         async with BlockingPortal() as portal:
 
             def heard(task: Task, message: object) -> None:
                 portal.start_task_soon(reached, task.data[0], Revision(int(str(message))))
 
-            running = partial(self._run, parts, self._executor, heard)
+            running = partial(self._run, parts, executor, heard)
             answers = await to_thread.run_sync(running, abandon_on_cancel=True)
         return list(answers)
 

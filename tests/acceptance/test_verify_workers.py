@@ -26,7 +26,7 @@ from tests.command_line import redra
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.service.test_replaying import history_of, story
 
-ANYWHERE = Division(start=0, fold=0, worth_percent=100, apart=1)
+ANYWHERE = Division(load=0, start=0, fold=0, worth_percent=100, apart=1)
 """Other processes cost nothing, so that the shortest history is divided."""
 
 BYTES_MAX = 1_000_000_000

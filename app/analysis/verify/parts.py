@@ -39,17 +39,19 @@ _HALVINGS = 40
 class Division:
     """The parameters for dividing a history.
 
-    Costs are microseconds of an ordinary machine: to start another process (`start`), to fold an
-    event, to check it in addition, to make a decision again, to allocate a claim again. They affect
-    only the balance of the parts, never the findings. One more part must reduce the time to at most
-    `worth_percent` of the time without it. Places to divide at are at least `apart` events apart.
+    Costs are microseconds of an ordinary machine: until other processes can be started (`load`),
+    until one of them has started, to fold an event, to check it in addition, to make a decision
+    with its effects again, to allocate a claim again. They affect only the balance of the parts,
+    never the findings. One more part must reduce the time to at most `worth_percent` of the time
+    without it. Places to divide at are at least `apart` events apart.
     """
 
-    start: int = 1_300_000
-    fold: int = 75
-    check: int = 50
-    decide: int = 200
-    allocate: int = 500
+    load: int = 900_000
+    start: int = 1_000_000
+    fold: int = 40
+    check: int = 10
+    decide: int = 600
+    allocate: int = 300
     worth_percent: int = 90
     apart: int = 64
 
@@ -119,6 +121,7 @@ def divide(cuts: Sequence[Cut], end: Cut, count: int, division: Division) -> lis
     shortest = end.cost
     for number in range(2, count + 1):
         division_cuts, time = _divide_by(cuts, end, number, division)
+        time += division.load
         if time * 100 > shortest * division.worth_percent:
             break
         chosen, shortest = division_cuts, time

@@ -75,6 +75,10 @@ class Workers(Protocol):
         """Take the next events of the history, in order, before any part is verified."""
         ...
 
+    async def start(self, workers: int) -> None:
+        """Start so many workers if there are none; they may be ready later. Raises InputError."""
+        ...
+
     async def verify(
         self, parts: Sequence[Part], reached: Callable[[int, Revision], None]
     ) -> Sequence[PartFound]:
@@ -253,6 +257,9 @@ async def _divided(
 ) -> list[PartFound]:
     """Verify the first part here and the others on the workers."""
     there: list[PartFound] = []
+    # Not beside the first part: loading a library while another thread computes takes many times
+    # as long, because it gives way at every file.
+    await workers.start(len(parts) - 1)
 
     async def verify_there() -> None:
         there.extend(await workers.verify(parts[1:], lambda n, at: telling.reached(n + 1, at)))

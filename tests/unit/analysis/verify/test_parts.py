@@ -25,7 +25,7 @@ from tests.cluster import Cluster
 from tests.unit.service.test_replaying import history_of, imported_log, resealed, story
 
 BOUNDS = ReplayBounds(page_max=50)
-ANYWHERE = Division(start=0, fold=0, worth_percent=100, apart=1)
+ANYWHERE = Division(load=0, start=0, fold=0, worth_percent=100, apart=1)
 """Other processes cost nothing, so a history is divided into as many parts as are allowed."""
 
 Lie = Callable[[Event, JsonObject], None]
@@ -37,11 +37,15 @@ class InThisProcess:
     def __init__(self, history: HistoryInfo, count: int) -> None:
         self.count = count
         self.parts: list[Part] = []
+        self.started = 0
         self._history = history
         self._events = PackedEvents()
 
     def keep(self, events: Sequence[Event]) -> None:
         self._events.add(events)
+
+    async def start(self, workers: int) -> None:
+        self.started = workers
 
     async def verify(
         self, parts: Sequence[Part], reached: Callable[[int, Revision], None]
@@ -63,6 +67,13 @@ async def verify(
     head = (await log.head(info.id)).revision
     workers = InThisProcess(info, parts)
     told: list[int] = []
+    others: set[int] = set()
+
+    def tell(doing: str, revision: int, _: int) -> None:
+        if "again" in doing:
+            told.append(revision)
+            others.add(workers.started)
+
     report = await verifying.verify(
         log,
         info,
@@ -70,8 +81,9 @@ async def verify(
         deciders=deciders_of(info),
         bounds=BOUNDS,
         sharing=Sharing(workers=workers if parts > 1 else None, division=ANYWHERE),
-        progress=lambda doing, revision, _: told.append(revision) if "again" in doing else None,
+        progress=tell,
     )
+    assert not told or others == {len(workers.parts)}, "others start before this process computes"
     assert told == sorted(told)
     assert told[-1:] == [report.revision][: len(told)], "in the end everything has been reached"
     return report, workers.parts
@@ -297,13 +309,15 @@ END = Cut(revision=Revision(100), events=100, cost=10_000)
 @pytest.mark.parametrize(
     ("division", "count", "begins"),
     [
-        (Division(start=0, fold=0, worth_percent=100), 1, []),
-        (Division(start=0, fold=0, worth_percent=100), 2, [50]),
-        (Division(start=0, fold=0, worth_percent=100), 5, [20, 40, 60, 80]),
-        (Division(start=0, fold=50), 2, [70]),
-        (Division(start=4_000, fold=0), 2, [70]),
-        (Division(start=9_500, fold=0), 2, []),
-        (Division(start=0, fold=100), 8, []),
+        (Division(load=0, start=0, fold=0, worth_percent=100), 1, []),
+        (Division(load=0, start=0, fold=0, worth_percent=100), 2, [50]),
+        (Division(load=0, start=0, fold=0, worth_percent=100), 5, [20, 40, 60, 80]),
+        (Division(load=0, start=0, fold=50), 2, [70]),
+        (Division(load=0, start=4_000, fold=0), 2, [70]),
+        (Division(load=0, start=9_500, fold=0), 2, []),
+        (Division(load=0, start=0, fold=100), 8, []),
+        (Division(load=3_500, start=0, fold=0), 2, [50]),
+        (Division(load=4_500, start=0, fold=0), 2, []),
     ],
 )
 def test_parts_are_ready_at_about_the_same_time(
