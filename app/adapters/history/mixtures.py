@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.adapters.history import descriptions, json_text, printed, wrappings, yaml_documents
+from app.adapters.history import json_text, wrappings, yaml_documents
 from app.adapters.history.limits import BoundReached, ImportLimits
+from app.adapters.history.printouts import descriptions, printed
 from app.domain.errors import InputError
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values.json_tree import JsonObject

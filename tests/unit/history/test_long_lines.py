@@ -5,10 +5,11 @@ import re
 
 import pytest
 
-from app.adapters.history import descriptions, mixtures, printed
+from app.adapters.history import mixtures
 from app.adapters.history.audit import tables
 from app.adapters.history.formats import scheduler_log
 from app.adapters.history.limits import DEFAULT_LIMITS
+from app.adapters.history.printouts import descriptions, printed
 from app.adapters.history.unpacking import ByteSource
 
 MANY = 1_000_000

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.adapters.history import descriptions
+from app.adapters.history.printouts import descriptions
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.schema.structural import Schemas

@@ -1,0 +1,1 @@
+"""Readers of what kubectl prints for people: tables and descriptions. `mixtures` finds them."""
