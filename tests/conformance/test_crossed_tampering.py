@@ -7,19 +7,19 @@ nothing is different. An alteration of which a recording holds nothing stands in
 verdict does not hold, `OPEN` says so.
 """
 
-import json
 import random
 
 import pytest
 
 from app.analysis.replay.report import Agreement
-from app.bootstrap import process_settings, replays, stores
+from app.bootstrap import replays
 from app.service.replays.verifying import VerifyOutcome
 from tests.conformance import crossed_tampering as crossed
 from tests.conformance import further_tampering as further
 from tests.conformance import subtle_tampering as subtle
 from tests.conformance import tampering
 from tests.conformance import test_subtle_tampering as subtly
+from tests.conformance.verdicts import judged, judged_lines, names_one
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
@@ -98,28 +98,6 @@ def marks(name, alter):
     return [pytest.mark.xfail(strict=True, reason=f"open: {why}")] if why else []
 
 
-async def judged(name, alter, folder):
-    lines = subtly.read(name)
-    told = alter(lines, random.Random(f"{name} 0"))
-    return *await _judged(name, lines, folder), told
-
-
-async def _judged(name, lines, folder, judges=(replays.verify, replays.decide)):
-    path = tampering.write(lines, folder / "audit.jsonl")
-    settings = process_settings.settings(profile=subtly.PROFILES[name], verify_processes=1)
-    reports = []
-    for judge in judges:
-        store = stores.memory_store()
-        history = await replays.load_files(store, settings, (path,))
-        reports.append(await judge(store, settings, history, "", subtly.silent))
-    return reports
-
-
-def names_one(report, told):
-    text = json.dumps(report.to_json())
-    return any(name in text for name in told.about)
-
-
 @pytest.mark.parametrize(("name", "alter"), rows(WRONG))
 async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
@@ -136,9 +114,9 @@ async def test_what_is_missing_beside_hides_nothing(name, alter, beside, tmp_pat
     for each in (lines, sound):
         beside(each, random.Random(f"{name} 1"))
     assert lines != sound, "what is wrong is in no line any more"
-    (verified,) = await _judged(name, lines, tmp_path, (replays.verify,))
+    (verified,) = await judged_lines(name, lines, tmp_path, (replays.verify,))
     assert verified.outcome is VerifyOutcome.FAILED, told
-    (verified,) = await _judged(name, sound, tmp_path, (replays.verify,))
+    (verified,) = await judged_lines(name, sound, tmp_path, (replays.verify,))
     assert verified.outcome is VerifyOutcome.PARTLY, "what is missing alone accuses nobody"
 
 

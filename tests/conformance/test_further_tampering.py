@@ -9,13 +9,12 @@ import random
 import pytest
 
 from app.analysis.replay.report import Agreement
-from app.bootstrap import process_settings, replays, stores
 from app.service.replays.verifying import VerifyOutcome
 from tests import draws
 from tests.conformance import further_tampering as further
 from tests.conformance import subtle_tampering as subtle
-from tests.conformance import tampering
 from tests.conformance import test_subtle_tampering as subtly
+from tests.conformance.verdicts import judged
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
@@ -59,20 +58,6 @@ def rows(alterations, names=FEW):
         [(name, alter) for name in names if name not in ABSENT.get(alter, ())]
         for alter in alterations
     )
-
-
-async def judged(name, alter, folder):
-    lines = subtly.read(name)
-    told = alter(lines, random.Random(f"{name} 0"))
-    path = tampering.write(lines, folder / "audit.jsonl")
-    settings = process_settings.settings(profile=subtly.PROFILES[name], verify_processes=1)
-    store = stores.memory_store()
-    history = await replays.load_files(store, settings, (path,))
-    reports = [
-        await judge(store, settings, history, "", subtly.silent)
-        for judge in (replays.verify, replays.decide)
-    ]
-    return *reports, told
 
 
 @pytest.mark.parametrize(("name", "alter"), rows(WRONG))

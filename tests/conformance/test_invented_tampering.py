@@ -15,7 +15,7 @@ from app.service.replays.verifying import VerifyOutcome
 from tests import draws
 from tests.conformance import invented_tampering as invented
 from tests.conformance import test_subtle_tampering as subtly
-from tests.conformance.test_crossed_tampering import judged, names_one
+from tests.conformance.verdicts import judged, names_one
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
