@@ -76,8 +76,9 @@ class Sought:
 
     `shown` has the uids of the subjects of such differences, with what proved each, if only these
     are meant. `explained` has, by subject, the uids about which nothing may be unexplained then.
-    With `placed`, only the placements of these uids may differ, and switches are tried for its own
-    class alone: fewer runs, and whatever is proved is proved without that limit too.
+    With `placed`, only the placements of these uids may differ, besides those that switches turned
+    before everything else explain, and switches are tried for its own class alone: fewer runs, and
+    whatever is proved is proved without that limit too.
     """
 
     reason: str

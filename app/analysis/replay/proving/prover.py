@@ -10,7 +10,7 @@ free vanish with their cause. A difference for which no hypothesis holds is unex
 are then taken as recorded, and the differences that vanish in the run with them follow from it.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 
@@ -108,9 +108,7 @@ class Prover:
                 self._open[key] = sides
             else:
                 self._settle(key, judgement)
-        sought = self._sought
-        if sought is not None and not all(map(sought.may_differ, self._misplaced())):
-            raise _Decided
+        self._end_in_vain(is_turned=False)
         self._pass_over_lacking()
         try:
             for step in (
@@ -123,8 +121,8 @@ class Prover:
                 self._try_local,
                 self._try_switches,
             ):
-                if step == self._place and sought is not None:
-                    self._end_after_turning(sought)
+                if step == self._place:
+                    self._end_in_vain(is_turned=True)
                 if self._open:
                     await step()
         except _Exhausted:
@@ -138,16 +136,18 @@ class Prover:
         """Why a difference is unexplained: no hypothesis held, or some were not tried."""
         return _UNPROVED if self._search.is_complete else self.budget.words()
 
-    def _end_after_turning(self, sought: Sought) -> None:
-        """The differences that only switches turned by now can explain are judged by now."""
-        if sought.reason in self._evidence.turned and not sought.is_in(self.judgements):
-            raise _Decided
+    def _end_in_vain(self, *, is_turned: bool) -> None:
+        """Ends the search for a difference where other placements differ that may not.
 
-    def _misplaced(self) -> Iterator[tuple[str, str]]:
-        """The subjects of open differences of placement, with the pods that they belong to."""
-        for sides in self._open.values():
-            if sides.aspect in PLACEMENTS:
-                yield sides.uid, self._group(sides)
+        Switches that are turned before everything else explain theirs in one run.
+        """
+        sought = self._sought
+        if sought is None or is_turned is not (sought.reason in self._evidence.turned):
+            return
+        misplaced = [sides for sides in self._open.values() if sides.aspect in PLACEMENTS]
+        may_be = all(sought.may_differ((each.uid, self._group(each))) for each in misplaced)
+        if not may_be or (is_turned and not sought.is_in(self.judgements)):
+            raise _Decided
 
     @property
     def variant(self) -> Variant:

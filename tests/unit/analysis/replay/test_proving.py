@@ -435,3 +435,30 @@ def test_proof_ends_with_the_difference_that_is_sought() -> None:
     assert proof.runs == 1
     elsewhere = Proof(recorded, plane, sought=Sought(reason="race", aspect="evictions"))
     assert (elsewhere.judged, elsewhere.runs) == ({}, 0)
+
+
+def test_effect_of_a_switch_is_found_beside_its_effects_on_other_placements() -> None:
+    recorded = {P1: "a", P2: "a"}
+
+    def plane(variant: Variant) -> Answers:
+        is_turned = "q1" in variant.switches.quirks
+        return differing(recorded, {"p1": is_turned, "p2": is_turned})
+
+    sought = Sought(reason="q1", placed=("p1",))
+    proof = Proof(recorded, plane, chosen=[switched(q1=False)], sought=sought)
+    assert (proof.reasons["p1"], proof.runs) == ("q1", 1)
+    other = Proof(recorded, plane, sought=Sought(reason="race", placed=("p1",)))
+    assert (other.judged, other.runs) == ({}, 0)
+
+
+def test_placement_that_a_switch_leaves_ends_the_search_for_its_effect() -> None:
+    recorded = {P1: "a", P2: "a", C1: "a"}
+
+    def plane(variant: Variant) -> Answers:
+        return differing(
+            recorded, {"p1": "q1" in variant.switches.quirks, "p2": False, "c1": False}
+        )
+
+    sought = Sought(reason="q1", explained={"p1": ("c1",)}, placed=("p1",))
+    proof = Proof(recorded, plane, chosen=[switched(q1=False)], sought=sought)
+    assert (proof.judged, proof.runs) == ({}, 1)
