@@ -360,7 +360,8 @@ ENTRIES = (
         formats=(Format.PRINTED, Format.MIXTURE),
         detected_by="their titles, and the command above them; rows may stand beside the titles",
         gives="names, nodes, phases, whether claims are allocated: parts of objects (`printed`)",
-        lacks="everything that a table does not show; what a watch shows as `DELETED`",
+        lacks="everything that a table does not show; the namespace, where no command tells it; "
+        "what a watch shows as `DELETED`",
         example="kubectl get pods -A -o wide > terminal.txt",
     ),
     CatalogueEntry(

@@ -22,6 +22,7 @@ from typing import Any
 from app.adapters.history import json_text, wrappings, yaml_documents
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.printouts import descriptions, printed
+from app.adapters.history.printouts.commands import Commands
 from app.domain.errors import InputError
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values.json_tree import JsonObject
@@ -105,13 +106,14 @@ def take_apart(
         stretches, mixture.text_lines = wrappings.pasted(text)
     else:
         stretches = [(1, text.split("\n"))]
+    commands = Commands()
     for begin, stretch in stretches:
         shown = wrappings.unnumbered([plain(line) for line in stretch])
         unquoted, depths = wrappings.unquoted(shown)
         lines = wrappings.without_additions(unquoted)
         for first, block in _blocks(lines, depths, mixture):
             number = begin + first - 1
-            _Block(block, number, place, limits, mixture, schemas).read()
+            _Block(block, number, place, limits, mixture, schemas, commands).read()
     return mixture
 
 
@@ -207,8 +209,10 @@ class _Block:
         limits: ImportLimits,
         mixture: Mixture,
         schemas: Schemas | None,
+        commands: Commands,
     ) -> None:
         self._lines = lines
+        self._commands = commands
         self._schemas = schemas
         self._first = first
         self._place = place
@@ -230,6 +234,10 @@ class _Block:
             ):
                 if _CUT.match(line):
                     self._damage("the text says that a part was cut off here")
+                number = self._first + self._at
+                if problem := printed.problem(self._lines, self._at, self._commands, number):
+                    self._damage(problem)
+                self._commands.note(line, number)
                 self._mixture.text_lines += 1
                 self._at += 1
 
@@ -379,10 +387,10 @@ class _Block:
         ]
 
     def _printed(self) -> bool:
-        printout = printed.parse(self._lines, self._at, self._schemas)
+        number = self._first + self._at
+        printout = printed.parse(self._lines, self._at, self._schemas, self._commands, number)
         if not printout.lines:
             return False
-        number = self._first + self._at
         for tree in printout.objects:
             self._take(number, tree, is_printed=True)
         for at, problem in printout.damage:

@@ -204,7 +204,7 @@ def _opened(
     spool = Spool(options.limits)
     resources: set[tuple[str, str]] = set()
     releases = ReleaseEvidence()
-    printed = PrintedObjects(spool)
+    printed = PrintedObjects(spool, notes)
     records = chain(printed.held_back(_read_all(files, options, notes)), printed.alone())
     try:
         for record in records:

@@ -90,11 +90,20 @@ def test_section_that_ends_with_dots_is_not_taken_for_whole(tmp_path):
 def test_dots_of_a_pod_are_said(tmp_path):
     pod = (
         "Name:         web\nNamespace:    shop\nNode:         n1/10.0.0.1\n...\nContainers:\n"
-        "  one:\n    Image:  nginx\n"
+        "  one:\n    Image:  nginx\nEvents:  <none>\n"
     )
     tree, lost = read(tmp_path, pod)
     assert (tree["kind"], tree["spec"]["nodeName"]) == ("Pod", "n1")
     assert lost == [f"issue.md:7: {COPIED}"]
+
+
+@pytest.mark.parametrize("end", ["Events:", "Spec:", "  Pool:"])
+def test_page_that_ends_before_its_events_may_be_cut(tmp_path, end):
+    """Every page of kubectl ends with the events, or says that there are none."""
+    number = next(at for at, line in enumerate(LINES) if line.startswith(end))
+    _, lost = read(tmp_path, "\n".join([*LINES[:number], ""]))
+    ends = f"issue.md:{number + 3}: the description ends before its Events, so it may be cut here"
+    assert lost[-1] == ends
 
 
 def test_page_whose_indentation_an_editor_rounded_gives_its_name(tmp_path):

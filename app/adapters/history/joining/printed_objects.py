@@ -10,20 +10,29 @@ from collections.abc import Iterator
 
 import msgspec
 
+from app.adapters.history import kinds
 from app.adapters.history.formats.dumps import DERIVED_UIDS
 from app.adapters.history.joining.spool import Spool
+from app.adapters.history.reading import Notes
 from app.domain.log import ObjectKey
-from app.domain.log.records import Loss, Record, join_losses
-from app.domain.values import patches
+from app.domain.log.records import Loss, Op, Record, join_losses
+from app.domain.values import json_tree, patches
 from app.domain.values.fields import meta
 
 
 class PrintedObjects:
-    """The printed objects, by key. `spool` holds the records of all other sources."""
+    """The printed objects, by key. `spool` holds the records of all other sources.
 
-    def __init__(self, spool: Spool) -> None:
+    A table of one namespace does not name it. An object whose namespace no command above it tells
+    either is the one of its kind and name that is shown in one other namespace; else it is taken to
+    be in `default`, which `notes` count as a guess.
+    """
+
+    def __init__(self, spool: Spool, notes: Notes) -> None:
         self._spool = spool
+        self._notes = notes
         self._records: dict[ObjectKey, Record] = {}
+        self._guessed: dict[ObjectKey, Record] = {}
 
     def held_back(self, records: Iterator[Record]) -> Iterator[Record]:
         """The records of other sources; records of printed objects are held back."""
@@ -31,23 +40,80 @@ class PrintedObjects:
             if Loss.PRINTED not in record.losses:
                 yield record
                 continue
-            known = self._records.get(record.key)
-            self._records[record.key] = record if known is None else _joined(known, record)
+            is_guess = bool(record.namespace) and not meta.namespace(record.object or {})
+            known = self._guessed if is_guess else self._records
+            _add(known, record)
 
     def alone(self) -> Iterator[Record]:
         """The records of printed objects that no other source shows.
 
-        Call this after `held_back` is exhausted.
+        What is printed of a manifest is added to it. Call this after `held_back` is exhausted.
         """
+        self._place()
         shown = self._spool.shown(self._records)
+        left_out = 0
         for key, record in self._records.items():
             if key in shown:
+                left_out += not self._is_added(key, record)
                 continue
             # Fields that the last place shows as absent are taken away.
             tree = patches.apply_merge({}, record.object or {})
             uid = meta.uid(tree) or str(uuid.uuid5(DERIVED_UIDS, "\0".join(key)))
             metadata = {**meta.metadata(tree), "uid": uid}
             yield msgspec.structs.replace(record, uid=uid, object={**tree, "metadata": metadata})
+        if left_out:
+            self._notes.count("printed objects that another source shows whole, left out", left_out)
+
+    def _is_added(self, key: ObjectKey, record: Record) -> bool:
+        """Add what is printed to the last manifest of an object; False when it is shown whole.
+
+        What the manifest itself says takes precedence.
+        """
+        rows = self._spool.rows_of(key)
+        if not all(row.record.op is Op.ADDED and Loss.NO_UID in row.record.losses for row in rows):
+            return False
+        last = rows[-1]
+        manifest = msgspec.structs.replace(last.record, object=last.tree())
+        joined = _joined(record, manifest)
+        losses = join_losses(joined.losses, (Loss.NO_UID,))
+        whole = msgspec.structs.replace(
+            last.record, object=patches.apply_merge({}, joined.object or {}), losses=losses
+        )
+        self._spool.replace(last, whole)
+        return True
+
+    def _place(self) -> None:
+        """Give the objects without a namespace one."""
+        if not self._guessed:
+            return
+        homes: dict[tuple[str, str, str], set[ObjectKey]] = {}
+        for key in (*self._records, *self._spool.keys()):
+            homes.setdefault((key.group, key.resource, key.name), set()).add(key)
+        for record in self._guessed.values():
+            home = homes.get(_subject(record), set())
+            if len(home) != 1:
+                self._notes.count("printed objects taken to be in the namespace default, a guess")
+            namespace = next(iter(home)).namespace if len(home) == 1 else record.namespace
+            tree = {**(record.object or {})}
+            tree["metadata"] = {**meta.metadata(tree), "namespace": namespace}
+            if "involvedObject" in tree:
+                tree["involvedObject"] = {**tree["involvedObject"], "namespace": namespace}
+            _add(self._records, msgspec.structs.replace(record, namespace=namespace, object=tree))
+
+
+def _subject(record: Record) -> tuple[str, str, str]:
+    """Group, resource and name of the object of a record, or of the subject of an Event."""
+    involved = json_tree.mapping(record.object or {}, "involvedObject")
+    if not involved:
+        return record.group, record.resource, record.name
+    group, _ = kinds.split_version(json_tree.text(involved, "apiVersion"))
+    resource = kinds.resource_of(json_tree.text(involved, "kind"))
+    return group, resource, json_tree.text(involved, "name")
+
+
+def _add(records: dict[ObjectKey, Record], record: Record) -> None:
+    known = records.get(record.key)
+    records[record.key] = record if known is None else _joined(known, record)
 
 
 def _joined(known: Record, record: Record) -> Record:

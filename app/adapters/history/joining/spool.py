@@ -205,6 +205,25 @@ class Spool:
         self.database.execute("DROP TABLE wanted")
         return shown
 
+    def keys(self) -> Iterator[ObjectKey]:
+        """The keys of all stored records with an object."""
+        self.flush()
+        rows = self.database.execute("SELECT DISTINCT key FROM record WHERE body IS NOT NULL")
+        yield from (key_of(text) for (text,) in rows)
+
+    def rows_of(self, key: ObjectKey) -> list[Row]:
+        """The stored records of one object, as they were added."""
+        self.flush()
+        cursor = self.database.execute(f"{_SELECT}WHERE key = ? ORDER BY row", ("\0".join(key),))
+        return [self._row(columns) for columns in cursor.fetchall()]
+
+    def replace(self, row: Row, record: Record) -> None:
+        """Store another record of the same object in the place of one."""
+        tree = record.object or {}
+        columns = self._columns(record, self._encode_body(tree, record))
+        self.database.execute("DELETE FROM record WHERE row = ?", (row.row,))
+        self.database.execute(_INSERT.replace("NULL", "?", 1), (row.row, *columns))
+
     def index(self) -> None:
         """Create the index by key. Call this after the last `add`."""
         self.flush()

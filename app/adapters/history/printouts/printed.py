@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.adapters.history.printouts import descriptions
+from app.adapters.history.printouts.commands import Commands
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.schema.structural import Schemas
@@ -23,10 +24,19 @@ _TITLES = re.compile(
     r"(?:NAME\s{2,}[A-Z]|LAST SEEN\s{2,}TYPE\s{2,}REASON\s{2,}OBJECT)"
 )
 _TITLE = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z0-9()-]+)*")
-_PROGRAM = re.compile(r"\b(?:kubectl|oc|k)\b")
-_GET = re.compile(r"(?<![\w-])get\s+(?:-\S+\s+)*+(?P<name>[a-z][\w.,-]*)")
-_COMMAND_NAMESPACE = re.compile(r"(?:\s-n[ =]?|--namespace[ =])(?P<name>[a-z0-9-]+)")
-_ROW_NAME = re.compile(r"[a-z0-9][a-z0-9.:/_-]*")
+_INDENT = re.compile(r"[ \t]+(?=NAME|LAST SEEN|EVENT)")
+_RULE = re.compile(r"\s*[-=]{3}[-=\s]*")
+_ROW_NAME = re.compile(r"[a-z0-9](?:[a-z0-9:/_-]|\.(?!\.|$))*")
+_DOTS = re.compile(r"\.\.\.|\u2026")
+_WORDS = frozenset({"MESSAGE", "REASON"})
+"""Columns with words of people, which may hold dots of their own."""
+
+CUT_NAME = "the name in this row was cut, so its object is not known"
+CUT_CELL = "a cell of this row was cut"
+NO_CELLS = "the cells of the rows below these titles cannot be told apart"
+NO_SUBJECT = "a table of events, but the object that they are about is not shown above it"
+NO_END = "the description ends before its Events, so it may be cut here"
+NO_KIND = "a table of kubectl get, but nothing tells of which kind"
 _COUNT = re.compile(r"[0-9]{1,9}")
 _NONE = ("<none>", "<unset>", "<unknown>", "")
 _PHASES = {
@@ -45,7 +55,6 @@ _BY_TITLES = (
     ({"READY", "STATUS", "RESTARTS"}, "pods"),
     ({"STATUS", "ROLES", "VERSION"}, "nodes"),
     ({"NODE", "DRIVER", "POOL"}, "resourceslices"),
-    ({"STATE"}, "resourceclaims"),
     ({"DESIRED", "CURRENT", "READY", "NODE SELECTOR"}, "daemonsets"),
     ({"READY", "UP-TO-DATE", "AVAILABLE"}, "deployments"),
     ({"DESIRED", "CURRENT", "READY"}, "replicasets"),
@@ -54,6 +63,15 @@ _BY_TITLES = (
     ({"PROVISIONER", "RECLAIMPOLICY"}, "storageclasses"),
 )
 """Column titles that identify the table of one kind; longer sets come before shorter ones."""
+
+_OF_ALL = frozenset({"EVENT", "NAMESPACE", "NAME", "AGE", "LABELS"})
+_OF_CLAIMS = frozenset({"CLASSNAME", "RESOURCECLASSNAME", "ALLOCATIONMODE"})
+_LIKE_OTHERS: tuple[tuple[set[str], frozenset[str], str], ...] = (
+    ({"STATE"}, _OF_CLAIMS, "resourceclaims"),
+    ({"STATUS"}, frozenset(), "namespaces"),
+)
+"""Kinds whose titles other kinds have too: titles it has, titles it may have beside those of all.
+A command that asks for something else takes precedence."""
 
 _EVENT_TITLES = re.compile(r"^\s+Type\s+Reason\s+Age\s+From\s+Message$")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
@@ -74,16 +92,53 @@ class Printout:
     damage: list[tuple[int, str]] = field(default_factory=list)
 
 
-def parse(lines: Sequence[str], at: int, schemas: Schemas | None = None) -> Printout:
+def parse(
+    lines: Sequence[str],
+    at: int,
+    schemas: Schemas | None = None,
+    commands: Commands | None = None,
+    number: int = 1,
+) -> Printout:
     """The table or description that begins at a line.
 
-    With schemas, a description in which kubectl prints every field is read completely.
+    With schemas, a description in which kubectl prints every field is read completely. `commands`
+    are those above the line, and `number` is the number of the line in their text.
     """
+    indent = _INDENT.match(lines[at])
+    if indent is not None:
+        lines, at = _set_in(lines, at, indent.group()), 0
     if _TITLES.match(lines[at]):
-        return _table(lines, at)
+        return _table(lines, at, commands or Commands(), number)
     if lines[at].startswith("Name:"):
         return _description(lines, at, schemas)
     return Printout()
+
+
+def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> str:
+    """What is lost where a line begins no printout; empty for a line of text."""
+    line = lines[at].lstrip()
+    if _EVENT_TITLES.match(lines[at]):
+        return NO_SUBJECT
+    if not _TITLES.match(line) or not line.rstrip().endswith("AGE"):
+        return ""
+    row = lines[at + 1] if at + 1 < len(lines) else ""
+    titles = {match.group() for match in _TITLE.finditer(line)}
+    if not row.strip() or len(row.split()) < len(titles):
+        return ""
+    if _kind(titles, row, commands, number) is not None:
+        return NO_CELLS
+    newest = commands.of(number, None)
+    return NO_KIND if newest is None or not newest.is_open else ""
+
+
+def _set_in(lines: Sequence[str], at: int, indent: str) -> list[str]:
+    """The lines from here on that have this indentation, without it."""
+    inner: list[str] = []
+    for line in lines[at:]:
+        if line.strip() and not line.startswith(indent):
+            break
+        inner.append(line.removeprefix(indent))
+    return inner
 
 
 def goes_on(block: Sequence[str], following: str) -> bool:
@@ -93,29 +148,43 @@ def goes_on(block: Sequence[str], following: str) -> bool:
     return following.startswith((" ", "\t")) or _FIELD.match(following) is not None
 
 
-def _table(lines: Sequence[str], at: int) -> Printout:
+def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Printout:
     titles = [(match.start(), match.group()) for match in _TITLE.finditer(lines[at])]
     names = [title for _, title in titles]
-    end = at + 1
+    begin = at + 1
+    if begin < len(lines) and _RULE.fullmatch(lines[begin]):
+        begin += 1
+    kind = _kind(set(names), lines[begin] if begin < len(lines) else "", commands, number)
+    command = commands.of(number, kind)
+    table = Printout()
     objects: dict[tuple[str, ...], JsonObject] = {}
-    has_gone = False
-    namespace, kind = _asked(lines, at)
-    kind = _of_titles(set(names)) or kind
+    end = begin
     while end < len(lines) and lines[end].strip() and not _TITLES.match(lines[end]):
         row = _cells(lines[end], titles)
-        tree = _object(row, kind, namespace)
+        cut = [name for name, cell in row.items() if name not in _WORDS and _DOTS.search(cell)]
+        if cut:
+            row.update(dict.fromkeys(cut, ""))
+            problem = CUT_NAME if {"NAME", "OBJECT", "NAMESPACE"} & {*cut} else CUT_CELL
+            table.damage.append((end - at, problem))
+            if problem == CUT_NAME:
+                end += 1
+                continue
+        tree = _object(row, kind, "" if command is None else command.namespace)
         if tree is None:
             break
         # A watch shows an object again with each change; the last row is its state.
         metadata = tree["metadata"]
         key = tree["kind"], metadata.get("namespace", ""), metadata["name"]
         objects.pop(key, None)
-        if row.get("EVENT") == "DELETED":
-            has_gone = True
-        else:
+        if row.get("EVENT") != "DELETED":
             objects[key] = tree
         end += 1
-    return Printout(list(objects.values()), end - at) if objects or has_gone else Printout()
+    if end == begin:
+        return Printout()
+    if command is not None and len(command.kinds) != 1:
+        command.line = number + end - at
+    table.objects, table.lines = list(objects.values()), end - at
+    return table
 
 
 def _cells(line: str, titles: list[tuple[int, str]]) -> dict[str, str]:
@@ -134,24 +203,21 @@ def _cells(line: str, titles: list[tuple[int, str]]) -> dict[str, str]:
     return {title: cell for (_, title), cell in zip(titles, cells, strict=True)}
 
 
-def _asked(lines: Sequence[str], at: int) -> tuple[str, Kind | None]:
-    """The namespace and the kind in the command above a table."""
-    for line in reversed(lines[max(0, at - 2) : at]):
-        program = _PROGRAM.search(line)
-        command = None if program is None else _GET.search(line, program.end())
-        if command is not None:
-            namespace = _COMMAND_NAMESPACE.search(line)
-            kinds = registry.find_name(command["name"].partition("/")[0])
-            return namespace["name"] if namespace else "", kinds[0] if kinds else None
-    return "", None
-
-
-def _of_titles(titles: set[str]) -> Kind | None:
-    for needed, plural in _BY_TITLES:
-        if needed <= titles:
-            return registry.find_name(plural)[0]
-    if titles == {"NAME", "STATUS", "AGE"}:
-        return registry.find_name("namespaces")[0]
+def _kind(titles: set[str], row: str, commands: Commands, number: int) -> Kind | None:
+    """The kind of a table: from the prefix of its names, its titles, or the command above it."""
+    prefix, slash, _ = (row.split() or [""])[0].partition("/")
+    if slash and (named := registry.find_name(prefix)):
+        return named[0]
+    plural = next((name for needed, name in _BY_TITLES if needed <= titles), None)
+    if plural is not None:
+        return registry.find_name(plural)[0]
+    newest = commands.of(number, None)
+    for needed, others, name in _LIKE_OTHERS:
+        meant = registry.find_name(name)[0]
+        if titles - _OF_ALL - others == needed and (newest is None or newest.is_of(meant)):
+            return meant
+    if newest is not None and len(newest.kinds) == 1 and not newest.is_open:
+        return newest.kinds[0]
     return None
 
 
@@ -186,8 +252,8 @@ def _object(row: dict[str, str], kind: Kind | None, namespace: str) -> JsonObjec
 
 def _identity(kind: Kind, name: str, namespace: str) -> JsonObject:
     metadata: JsonObject = {"name": name}
-    if kind.namespaced:
-        metadata["namespace"] = namespace or "default"
+    if kind.namespaced and namespace:
+        metadata["namespace"] = namespace
     return {"apiVersion": kind.storage_api_version, "kind": kind.kind, "metadata": metadata}
 
 
@@ -217,9 +283,10 @@ def _event(row: dict[str, str], namespace: str) -> JsonObject | None:
     kinds = registry.find_name(prefix)
     if not slash or not kinds:
         return None
-    where = row.get("NAMESPACE", "") or namespace or "default"
-    subject = {**_identity(kinds[0], name, where), "metadata": {"name": name, "namespace": where}}
-    event = _event_about(subject, row.get("TYPE", ""), row["REASON"], row.get("MESSAGE", ""))
+    subject = _identity(kinds[0], name, row.get("NAMESPACE", "") or namespace)
+    event = _event_about(
+        subject, kinds[0], row.get("TYPE", ""), row["REASON"], row.get("MESSAGE", "")
+    )
     if _ROW_NAME.fullmatch(row.get("NAME", "")):
         event["metadata"]["name"] = row["NAME"]
     if row.get("SUBOBJECT"):
@@ -232,21 +299,25 @@ def _event(row: dict[str, str], namespace: str) -> JsonObject | None:
     return event
 
 
-def _event_about(subject: JsonObject, type_: str, reason: str, message: str) -> JsonObject:
+def _event_about(
+    subject: JsonObject, kind: Kind, type_: str, reason: str, message: str
+) -> JsonObject:
+    """The Event object about an object; about one without a namespace, it is in `default`."""
     metadata = subject["metadata"]
-    namespace = metadata.get("namespace", "default")
-    text = "\0".join((namespace, subject["kind"], metadata["name"], reason, message))
+    namespace = metadata.get("namespace", "" if kind.namespaced else "default")
+    text = "\0".join((namespace or "default", kind.kind, metadata["name"], reason, message))
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
     involved = {
         "apiVersion": subject["apiVersion"],
-        "kind": subject["kind"],
+        "kind": kind.kind,
         "name": metadata["name"],
         **{part: metadata[part] for part in ("namespace", "uid") if metadata.get(part)},
     }
+    name = f"{metadata['name']}.{digest}"
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{metadata['name']}.{digest}", "namespace": namespace},
+        "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
         "involvedObject": involved,
         "type": type_,
         "reason": reason,
@@ -254,7 +325,7 @@ def _event_about(subject: JsonObject, type_: str, reason: str, message: str) -> 
     }
 
 
-def _described_events(tree: JsonObject, lines: Sequence[str]) -> Iterator[JsonObject]:
+def _described_events(tree: JsonObject, kind: Kind, lines: Sequence[str]) -> Iterator[JsonObject]:
     """The Event objects in the table at the end of a description."""
     if not lines or not _EVENT_TITLES.match(lines[0]):
         return
@@ -263,7 +334,7 @@ def _described_events(tree: JsonObject, lines: Sequence[str]) -> Iterator[JsonOb
         row = _cells(line, titles)
         if row and row["Reason"].strip("-") and row["Message"]:
             component = {"component": row["From"]} if row["From"] else {}
-            event = _event_about(tree, row["Type"], row["Reason"], row["Message"])
+            event = _event_about(tree, kind, row["Type"], row["Reason"], row["Message"])
             yield {**event, "source": component} if component else event
 
 
@@ -302,7 +373,9 @@ def _description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Prin
     if schemas is not None and "API Version" in fields:
         cut = _complete(tree, page, fields["API Version"][0], schemas)
         damage = sorted({*damage, *cut})
-    return Printout([tree, *_described_events(tree, events)], end - at, damage)
+    if "Events" not in fields:
+        damage.append((len(page) - 1, NO_END))
+    return Printout([tree, *_described_events(tree, kind, events)], end - at, damage)
 
 
 def _complete(

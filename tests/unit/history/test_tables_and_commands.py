@@ -1,0 +1,176 @@
+"""Tables of kubectl in documents: which objects they show, the command above them tells."""
+
+import pytest
+
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.bootstrap import rules
+from app.domain.objects import profile
+from tests.unit.history.test_wrapped_texts import CLAIM
+
+RULES = rules.rules_for(profile.from_settings({}))
+PODS = (
+    "NAME   READY   STATUS    RESTARTS   AGE   NODE\nweb    1/1     Running   0          9s    n1\n"
+)
+CLAIMS = "NAME   STATE                AGE\none    allocated,reserved   9s\n"
+GUESS = "printed objects taken to be in the namespace default, a guess: 1"
+
+
+def read(folder, text):
+    """The objects by kind, namespace and name, the losses, and the notes."""
+    path = folder / "text.md"
+    path.write_text(text)
+    with open_history([path], ReadOptions(rules=RULES)) as history:
+        trees = {
+            (record.kind, record.namespace, record.name): record.object
+            for record in history.records()
+        }
+        lost = [f"{each.place}: {each.problem}" for each in history.refusals]
+        return trees, lost, history.notes
+
+
+COMMANDS = {
+    "directly": "$ kubectl get po -n shop\n",
+    "behind options": "$ kubectl --context dev -n shop get -o wide -l a=b pods\n",
+    "glued": "kubectl get pods -nshop -owide\n",
+    "in an earlier block": "```sh\nkubectl get pods -n shop\n```\n\nIt prints this:\n\n```\n",
+    "in a sentence": "1. `kubectl get pods --namespace=shop` shows one:\n\n```\n",
+    "before one for a page": "kubectl get pods -n shop\nkubectl describe pod -n other x\n",
+    "behind another": "kubectl describe node x; oc get pods -n shop\n",
+    "of a folder": "~$ /usr/local/bin/kubectl get pods -n shop | tee x\n",
+    "all": "$ kubectl get all -n shop\n",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_namespace_is_that_of_the_command(tmp_path, name):
+    trees, lost, notes = read(tmp_path, COMMANDS[name] + PODS)
+    assert list(trees) == [("Pod", "shop", "web")]
+    assert lost == []
+    assert GUESS not in notes
+
+
+OTHERS = {
+    "without a namespace": "$ kubectl get pods\n",
+    "for another kind": "$ kubectl get resourceclaims -n shop\n",
+    "that prints no table": "$ kubectl get pods -n shop -o yaml\n",
+    "of another program": "$ kubectl get pods -n shop\n$ ./show-pods.sh\n",
+    "far above": "$ kubectl get pods -n shop\n" + "a line of prose\n" * 12,
+    "that is none": "we get pods -n shop\n",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_namespace_that_no_command_tells_is_a_guess(tmp_path, name):
+    trees, _, notes = read(tmp_path, OTHERS[name] + PODS)
+    assert list(trees) == [("Pod", "default", "web")]
+    assert GUESS in notes
+
+
+def test_tables_of_one_command_are_of_one_namespace(tmp_path):
+    """With several kinds, the names have the kind before them."""
+    claims = CLAIMS.replace("NAME   ", "NAME" + " " * 33).replace(
+        "one    ", "resourceclaim.resource.k8s.io/one    "
+    )
+    pods = PODS.replace("NAME   ", "NAME      ").replace("web    ", "pod/web   ")
+    rows = "".join(f"pod/web-{n}   1/1   Running   0   9s   n1\n" for n in range(20))
+    trees, _, _ = read(tmp_path, f"$ kubectl get po,resourceclaim -n shop\n{pods}{rows}\n{claims}")
+    assert {namespace for _, namespace, _ in trees} == {"shop"}
+    assert ("ResourceClaim", "shop", "one") in trees
+    assert len(trees) == 22
+
+
+def test_object_without_namespace_is_the_one_that_is_shown_elsewhere(tmp_path):
+    whole = CLAIM.replace("  name: one\n", "  name: one\n  uid: u1\n  resourceVersion: '4'\n")
+    trees, _, notes = read(tmp_path, f"{CLAIMS}\n```yaml\n{whole}```\n")
+    assert list(trees) == [("ResourceClaim", "shop", "one")]
+    assert GUESS not in notes
+    assert "printed objects that another source shows whole, left out: 1" in notes
+
+
+def test_event_is_in_the_namespace_of_its_subject(tmp_path):
+    table = (
+        "LAST SEEN   TYPE      REASON             OBJECT                MESSAGE\n"
+        "9s          Warning   FailedScheduling   resourceclaim/one     no device...\n"
+        "9s          Normal    NodeReady          node/n1               ready\n"
+    )
+    command = "$ kubectl get resourceclaims -n shop\n"
+    trees, lost, _ = read(tmp_path, f"{command}{CLAIMS}\nand then\n\n{table}")
+    events = {namespace: tree for (kind, namespace, _), tree in trees.items() if kind == "Event"}
+    assert events["shop"]["involvedObject"]["namespace"] == "shop"
+    assert "namespace" not in events["default"]["involvedObject"]
+    assert events["shop"]["message"] == "no device..."
+    assert lost == []
+
+
+def test_manifest_has_what_a_table_shows_of_it(tmp_path):
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec:\n"
+        "  containers:\n  - {name: c, image: i, resources: {claims: [{name: gpu}]}}\n"
+        "  resourceClaims:\n  - {name: gpu, resourceClaimName: one}\n"
+    )
+    trees, _, _ = read(tmp_path, f"```yaml\n{pod}```\n$ kubectl get pod web -n shop\n{PODS}")
+    ((key, tree),) = trees.items()
+    assert key == ("Pod", "shop", "web")
+    assert (tree["spec"]["nodeName"], tree["status"]["phase"]) == ("n1", "Running")
+    assert tree["spec"]["containers"][0]["resources"] == {"claims": [{"name": "gpu"}]}
+
+
+@pytest.mark.parametrize("dots", ["...", "\u2026"])
+def test_cut_cells_are_left_out_and_said(tmp_path, dots):
+    cut = (
+        PODS.replace("n1", f"ip-10{dots}")
+        + f"api-7d{dots}  1/1     Running   0          9s    n1\n"
+    )
+    trees, lost, _ = read(tmp_path, f"$ kubectl get pods -n shop\n{cut}")
+    assert list(trees) == [("Pod", "shop", "web")]
+    assert "nodeName" not in trees["Pod", "shop", "web"].get("spec", {})
+    assert lost == [
+        "text.md:3: a cell of this row was cut",
+        "text.md:4: the name in this row was cut, so its object is not known",
+    ]
+
+
+@pytest.mark.parametrize("indent", ["   ", "\t", ""])
+@pytest.mark.parametrize("rule", ["-" * 30 + "\n", ""])
+def test_table_that_is_set_in_or_ruled(tmp_path, indent, rule):
+    titles, row = CLAIMS.splitlines(keepends=True)
+    table = "".join(indent + line for line in (titles, rule, row) if line)
+    command = f"{indent}$ kubectl get resourceclaims -n shop\n"
+    trees, lost, _ = read(tmp_path, f"so:\n\n{command}\n{table}\nend\n")
+    assert list(trees) == [("ResourceClaim", "shop", "one")]
+    assert lost == []
+
+
+LIKE_OTHERS = {
+    "NAME    STATE      SIZE   AGE\npvc-1   attached   1Gi    9s\n": "volumes.longhorn.io",
+    "NAME    STATE   AGE\nqueue   Open    9s\n": "queues",
+    "NAME    STATUS   AGE\nrepro   Ready    9s\n": "computedomains",
+    "NAME    AGE\nrepro   9s\n": "computedomains",
+}
+
+
+@pytest.mark.parametrize("table", LIKE_OTHERS)
+def test_table_of_a_custom_kind_is_no_table_of_another(tmp_path, table):
+    text = f"$ kubectl get {LIKE_OTHERS[table]} -n shop\n{table}\n$ kubectl get po -n shop\n{PODS}"
+    trees, lost, _ = read(tmp_path, text)
+    assert list(trees) == [("Pod", "shop", "web")]
+    assert lost == []
+
+
+@pytest.mark.parametrize("titles", ["NAME    AGE", "NAME    STATE   OWNER   AGE"])
+def test_table_of_which_nothing_tells_the_kind_is_said(tmp_path, titles):
+    row = "   ".join("x" for _ in titles.split())
+    _, lost, _ = read(tmp_path, f"$ ./show.sh\n{titles}\n{row}\n\n{PODS}")
+    assert lost == ["text.md:2: a table of kubectl get, but nothing tells of which kind"]
+
+
+def test_events_without_the_page_that_they_end_are_said(tmp_path):
+    events = (
+        "Events:\n  Type     Reason            Age   From               Message\n"
+        "  Warning  FailedScheduling  9s    default-scheduler  0/1 nodes are available\n"
+    )
+    trees, lost, _ = read(tmp_path, f"$ kubectl describe pod web | tail\n{events}\n{PODS}")
+    assert list(trees) == [("Pod", "default", "web")]
+    said = "a table of events, but the object that they are about is not shown above it"
+    assert lost == [f"text.md:3: {said}"]
