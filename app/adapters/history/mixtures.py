@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.adapters.history import json_text, wrappings, yaml_documents
+from app.adapters.history import html_pages, json_text, wrappings, yaml_documents
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.printouts import descriptions, printed
 from app.adapters.history.printouts.commands import Commands
@@ -102,8 +102,8 @@ def take_apart(
     """
     mixture = Mixture()
     text = decoded(content)
-    if wrappings.is_html(text):
-        stretches, mixture.text_lines = wrappings.pasted(text)
+    if html_pages.is_html(text):
+        stretches, mixture.text_lines = html_pages.pasted(text)
     else:
         stretches = [(1, text.split("\n"))]
     commands = Commands()

@@ -12,6 +12,7 @@ from pathlib import Path
 from app.adapters.history import (
     archives,
     detection,
+    html_pages,
     json_text,
     kinds,
     mixtures,
@@ -188,7 +189,7 @@ class Finder:
             # klog lines of other programs count as text between documents.
             has_attempts = has_attempts and scheduler_log.tells_in(content)
         if not buckets and not has_attempts:
-            if wrappings.is_html(mixtures.decoded(content[: detection.HEAD_BYTES])):
+            if html_pages.is_html(mixtures.decoded(content[: detection.HEAD_BYTES])):
                 problem = _no_text(source)
             elif mixture.damaged and problem is not None:
                 problem = mixture.damaged[0]

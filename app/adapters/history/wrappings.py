@@ -1,14 +1,12 @@
 """Removal of what programs add to the lines of a text.
 
-Terminals add colours and links, viewers add line numbers, emails quote lines, HTML pages hold
-pasted text in `<pre>`, and a diff puts a plus sign before each line of a new file. No line is
-removed, so that line numbers stay correct.
+Terminals add colours and links, viewers add line numbers, emails quote lines, and a diff puts a
+plus sign before each line of a new file. No line is removed, so that line numbers stay correct.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from itertools import islice
 
 _COLOURS = re.compile(
@@ -29,7 +27,6 @@ MARKS_MAX = 16
 NUMBERED_MIN = 3
 """The least number of consecutively numbered lines whose numbers are attributed to a viewer."""
 
-_HTML = re.compile(r"\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _NEW_OBJECT = re.compile(r"""\+(?:- )?(?:(?:apiVersion|kind|metadata|items):|\{\s*$|\{\s*")""")
 _FENCE = re.compile(r"[ \t>]*(?:```|~~~)")
 _MARK = re.compile(
@@ -188,65 +185,3 @@ class Fences:
         if kind != self._kind or match["xml"] == "<![CDATA[":
             return False
         return match["xml"] is not None or not before.strip() or not after.strip()
-
-
-def is_html(text: str) -> bool:
-    """True for a page of HTML."""
-    return _HTML.match(text) is not None
-
-
-def pasted(text: str) -> tuple[list[tuple[int, list[str]]], int]:
-    """The `<pre>` contents of a page, each with its first line, and the number of other texts."""
-    page = _Page()
-    page.feed(text)
-    page.close()
-    return page.blocks, page.others
-
-
-class _Page(HTMLParser):
-    """A parser of an HTML page; elements within a `<pre>`, such as colours, are ignored."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.blocks: list[tuple[int, list[str]]] = []
-        self.others = 0
-        self._text: list[str] = []
-        self._line = 1
-        self._depth = 0
-        self._unseen = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a block at `<pre>`; a `<br>` within it ends a line."""
-        if tag == "pre":
-            self._depth += 1
-            self._line = self.getpos()[0]
-        elif tag == "br" and self._depth:
-            self._text.append("\n")
-        elif tag in ("script", "style"):
-            self._unseen += 1
-
-    def handle_endtag(self, tag: str) -> None:
-        """End the block at the outermost `</pre>`."""
-        if tag in ("script", "style"):
-            self._unseen = max(0, self._unseen - 1)
-        if tag == "pre" and self._depth:
-            self._depth -= 1
-            if not self._depth:
-                self._end()
-
-    def handle_data(self, data: str) -> None:
-        """Keep text within `<pre>`; count other visible texts."""
-        if self._depth:
-            self._text.append(data)
-        elif data.strip() and not self._unseen:
-            self.others += 1
-
-    def close(self) -> None:
-        """End a block that the page leaves open."""
-        super().close()
-        if self._text:
-            self._end()
-
-    def _end(self) -> None:
-        self.blocks.append((self._line, "".join(self._text).split("\n")))
-        self._text = []
