@@ -207,7 +207,7 @@ ENTRIES = (
         detected_by=(
             "JSON at a bracket, YAML at a field of an object; without colours and links of a "
             "terminal, numbers of lines, the `>` of letters, the plus signs of a new file, the "
-            "marks of HTML around `<pre>`"
+            "marks of HTML around `<pre>`, files and changes of GitHub"
         ),
         gives="the documents at their lines; of a damaged list its other items",
         lacks=(

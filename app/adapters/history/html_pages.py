@@ -1,9 +1,61 @@
-"""The text that is pasted in a page of HTML (`<pre>`)."""
+"""The texts in a page of HTML: what is pasted in it, and the files and changes that GitHub shows.
+
+Pasted text stands in `<pre>` and `<textarea>`. GitHub shows a file as a table with a cell for each
+line, and puts its lines as JSON into a script; a change is a table with a marker for each line,
+which is read as the patch that it shows:
+
+    <td class="blob-code blob-code-addition">
+      <span class="blob-code-inner" data-code-marker="+">kind: Pod</span>       +kind: Pod
+"""
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from typing import Any
+
+import msgspec
 
 _HTML = re.compile(r"\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_LEFT_OUT = re.compile(r"not rendered by default|diff is too large|can.t show files that are this")
+"""What GitHub writes in the place of a change or file that it does not show."""
+
+_CELLS = frozenset({"blob-code-inner", "diff-text-inner", "js-file-line"})
+_SIGNS = {
+    "blob-code-addition": "+",
+    "blob-code-deletion": "-",
+    "blob-code-context": " ",
+    "blob-code-hunk": "@",
+    "addition": "+",
+    "deletion": "-",
+    "context": " ",
+}
+_TYPES = {"ADDITION": "+", "DELETION": "-", "CONTEXT": " ", "INJECTED_CONTEXT": " ", "HUNK": "@"}
+_SHOWN_IN = ("td", "code", "span", "div")
+
+LEVELS_MAX = 32
+"""Levels of the JSON in a script that are searched for lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pasted:
+    """A text of a page and the line of the page where it begins.
+
+    `is_gathered` is true for a text whose lines do not stand below each other in the page.
+    """
+
+    line: int
+    lines: list[str]
+    is_gathered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts of a page, the number of other visible ones, and the lines of omissions."""
+
+    pasted: list[Pasted]
+    others: int
+    left_out: list[int]
 
 
 def is_html(text: str) -> bool:
@@ -11,58 +63,178 @@ def is_html(text: str) -> bool:
     return _HTML.match(text) is not None
 
 
-def pasted(text: str) -> tuple[list[tuple[int, list[str]]], int]:
-    """The `<pre>` contents of a page, each with its first line, and the number of other texts."""
+def texts(text: str) -> Texts:
+    """The texts of a page; one that it holds twice, as GitHub's do, counts once."""
     page = _Page()
     page.feed(text)
     page.close()
-    return page.blocks, page.others
+    pasted: list[Pasted] = []
+    known = set[str]()
+    for block in page.blocks:
+        content = "\n".join(block.lines).rstrip("\n")
+        if content not in known:
+            known.add(content)
+            pasted.append(block)
+    return Texts(pasted, page.others, page.left_out)
+
+
+@dataclass(slots=True)
+class _Cell:
+    """The text of an element that holds one line of a file or of a change."""
+
+    tag: str
+    marker: str
+    depth: int = 1
+    parts: list[str] = field(default_factory=list)
 
 
 class _Page(HTMLParser):
-    """A parser of an HTML page; elements within a `<pre>`, such as colours, are ignored."""
+    """A parser of an HTML page; elements within a text, such as colours, are ignored."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.blocks: list[tuple[int, list[str]]] = []
+        self.blocks: list[Pasted] = []
         self.others = 0
+        self.left_out: list[int] = []
         self._text: list[str] = []
         self._line = 1
         self._depth = 0
         self._unseen = 0
+        self._script: list[str] | None = None
+        self._table: list[str] = []
+        self._table_line = 1
+        self._sign = ""
+        self._is_left = False
+        self._cell: _Cell | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a block at `<pre>`; a `<br>` within it ends a line."""
-        if tag == "pre":
+        """Begin a text, a table of lines, or a line of it; a `<br>` within a text ends a line."""
+        if tag in ("pre", "textarea"):
+            if not self._depth:
+                self._line = self.getpos()[0]
             self._depth += 1
-            self._line = self.getpos()[0]
         elif tag == "br" and self._depth:
             self._text.append("\n")
         elif tag in ("script", "style"):
             self._unseen += 1
+            if tag == "script" and ("type", "application/json") in attrs:
+                self._script, self._line = [], self.getpos()[0]
+        elif tag == "table":
+            self._end_table()
+        elif tag in _SHOWN_IN and not self._depth:
+            self._begin_cell(tag, dict(attrs))
 
     def handle_endtag(self, tag: str) -> None:
-        """End the block at the outermost `</pre>`."""
+        """End what the tag began."""
         if tag in ("script", "style"):
             self._unseen = max(0, self._unseen - 1)
-        if tag == "pre" and self._depth:
+            if self._script is not None:
+                self._take_script("".join(self._script))
+                self._script = None
+        elif tag in ("pre", "textarea") and self._depth:
             self._depth -= 1
             if not self._depth:
                 self._end()
+        elif tag == "table":
+            self._end_table()
+        elif self._cell is not None and tag == self._cell.tag:
+            self._cell.depth -= 1
+            if not self._cell.depth:
+                self._end_cell(self._cell)
 
     def handle_data(self, data: str) -> None:
-        """Keep text within `<pre>`; count other visible texts."""
-        if self._depth:
+        """Keep text within a text; count other visible texts."""
+        if self._script is not None:
+            self._script.append(data)
+        elif self._depth:
             self._text.append(data)
+        elif self._cell is not None:
+            self._cell.parts.append(data)
         elif data.strip() and not self._unseen:
             self.others += 1
+            if _LEFT_OUT.search(data):
+                self.left_out.append(self.getpos()[0])
 
     def close(self) -> None:
-        """End a block that the page leaves open."""
+        """End a text that the page leaves open."""
         super().close()
         if self._text:
             self._end()
+        if self._cell is not None:
+            self._end_cell(self._cell)
+        self._end_table()
 
     def _end(self) -> None:
-        self.blocks.append((self._line, "".join(self._text).split("\n")))
+        self.blocks.append(Pasted(self._line, "".join(self._text).split("\n")))
         self._text = []
+
+    def _begin_cell(self, tag: str, attrs: dict[str, str | None]) -> None:
+        if self._cell is not None:
+            self._cell.depth += tag == self._cell.tag
+            return
+        classes = (attrs.get("class") or "").split()
+        if tag == "td" or "diff-text" in classes:
+            self._sign = next((_SIGNS[name] for name in classes if name in _SIGNS), "")
+            self._is_left = attrs.get("data-split-side") == "left"
+        if _CELLS.intersection(classes):
+            self._cell = _Cell(tag=tag, marker=attrs.get("data-code-marker") or "")
+
+    def _end_cell(self, cell: _Cell) -> None:
+        """Keep the line. A change in two columns shows a line without changes in both."""
+        self._cell = None
+        text = "".join(cell.parts).removesuffix("\n")
+        if self._is_left and self._sign == " ":
+            return
+        if not self._table:
+            self._table_line = self.getpos()[0]
+        if self._sign in ("", "@") or (text.startswith(self._sign) and not cell.marker):
+            self._table.append(text)
+        else:
+            self._table.append(self._sign + text)
+
+    def _end_table(self) -> None:
+        if self._table:
+            self.blocks.append(Pasted(self._table_line, self._table, is_gathered=True))
+        self._table = []
+
+    def _take_script(self, text: str) -> None:
+        """Keep the lines of files and changes in the JSON of a script."""
+        if '"rawLines"' not in text and '"diffLines"' not in text:
+            return
+        try:
+            tree = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            self.left_out.append(self._line)
+            return
+        for lines in _lines_in(tree, 0):
+            self.blocks.append(Pasted(self._line, lines, is_gathered=True))
+
+
+def _lines_in(value: Any, depth: int) -> Iterator[list[str]]:
+    """The lines of the files and changes in a decoded value."""
+    if depth > LEVELS_MAX:
+        return
+    if isinstance(value, list):
+        for item in value:
+            yield from _lines_in(item, depth + 1)
+        return
+    if not isinstance(value, dict):
+        return
+    for name, part in value.items():
+        if name == "rawLines" and isinstance(part, list):
+            yield [line for line in part if isinstance(line, str)]
+        elif name == "diffLines" and isinstance(part, list):
+            yield _patch([line for line in part if isinstance(line, dict)])
+        else:
+            yield from _lines_in(part, depth + 1)
+
+
+def _patch(lines: list[dict[str, Any]]) -> list[str]:
+    """The lines of a change as those of a patch; the texts may have their signs already."""
+    changes = [
+        (_TYPES.get(str(line.get("type")), ""), line["text"])
+        for line in lines
+        if isinstance(line.get("text"), str)
+    ]
+    signed = all(text[:1] == sign for sign, text in changes if sign in ("+", "-"))
+    return [text if signed or sign in ("", "@") else sign + text for sign, text in changes]

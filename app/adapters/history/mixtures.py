@@ -103,17 +103,25 @@ def take_apart(
     mixture = Mixture()
     text = decoded(content)
     if html_pages.is_html(text):
-        stretches, mixture.text_lines = html_pages.pasted(text)
+        page = html_pages.texts(text)
+        stretches, mixture.text_lines = page.pasted, page.others
+        mixture.damaged += [
+            InputError("the page leaves out a text here", place=f"{place}:{line}")
+            for line in page.left_out
+        ]
     else:
-        stretches = [(1, text.split("\n"))]
+        stretches = [html_pages.Pasted(1, text.split("\n"))]
     commands = Commands()
-    for begin, stretch in stretches:
-        shown = wrappings.unnumbered([plain(line) for line in stretch])
+    for stretch in stretches:
+        inner, begin = place, stretch.line
+        if stretch.is_gathered:
+            inner, begin, commands = f"{place}:{stretch.line}", 1, Commands()
+        shown = wrappings.unnumbered([plain(line) for line in stretch.lines])
         unquoted, depths = wrappings.unquoted(shown)
         lines = wrappings.without_additions(unquoted)
         for first, block in _blocks(lines, depths, mixture):
             number = begin + first - 1
-            _Block(block, number, place, limits, mixture, schemas, commands).read()
+            _Block(block, number, inner, limits, mixture, schemas, commands).read()
     return mixture
 
 

@@ -286,7 +286,7 @@ class Finder:
 
 def _no_text(source: ByteSource) -> InputError:
     return InputError(
-        "it is a page of HTML, and no text in it that was pasted (`<pre>`) holds objects",
+        "it is a page of HTML, and no text, file or change that it shows holds objects",
         place=source.name,
         cure="save the text itself, of a page with changes the patch (.patch or .diff)",
     )

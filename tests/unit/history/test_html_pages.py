@@ -1,0 +1,140 @@
+"""Pages of GitHub that were saved: a file, a gist, a change, and what pages leave out."""
+
+import html
+import json
+
+import pytest
+
+from app.adapters.history.limits import DEFAULT_LIMITS
+from app.adapters.history.mixtures import take_apart
+from app.domain.errors import InputError
+from app.domain.log.records import Op
+from tests.unit.history.test_wrapped_texts import CLAIM, keys, read
+
+LINES = CLAIM.splitlines()
+ONE = [(Op.ADDED, "ResourceClaim", "shop", "one")]
+
+
+def page(body):
+    return f"<!DOCTYPE html>\n<html><head><title>x</title></head><body>\n{body}\n</body></html>\n"
+
+
+def coloured(line):
+    """A line as a viewer colours it."""
+    name, colon, value = line.partition(":")
+    shown = f'<span class="pl-ent">{html.escape(name)}</span>{colon}{html.escape(value)}'
+    return shown if colon else html.escape(line)
+
+
+def script(tree):
+    return f'<script type="application/json" data-target="x">{json.dumps(tree)}</script>'
+
+
+def table(rows, of_rows="diff-table"):
+    cells = "".join(f"<tr><td>{at}</td>{row}</tr>\n" for at, row in enumerate(rows, start=1))
+    return f'<p>a.yaml</p><table class="{of_rows}"><tbody>\n{cells}</tbody></table>'
+
+
+def cell(line, sign="addition", marker="", text=None):
+    """A cell of a change; older pages have the sign in the text, newer ones in an attribute."""
+    inner = coloured(line) if text is None else text
+    attribute = f' data-code-marker="{marker}"' if marker else ""
+    return (
+        f'<td class="blob-code blob-code-{sign}">\n'
+        f'  <span class="blob-code-inner blob-code-marker"{attribute}>{inner}</span>\n</td>'
+    )
+
+
+def in_columns(line):
+    left = '<td class="blob-code blob-code-empty" data-split-side="left"></td>'
+    return left + cell(line, marker="+")
+
+
+def in_boxes(line):
+    return (
+        '<td class="diff-text-cell"><code class="diff-text syntax-highlighted-line addition">'
+        f'<span class="diff-text-marker">+</span><div class="diff-text-inner">{coloured(line)}'
+        "</div></code></td>"
+    )
+
+
+HUNK = f'<td class="blob-code blob-code-inner blob-code-hunk">@@ -0,0 +1,{len(LINES)} @@</td>'
+FILE = [
+    f'<td id="LC1" class="blob-code blob-code-inner js-file-line">{coloured(x)}</td>' for x in LINES
+]
+ADDED = [
+    {"type": "HUNK", "text": "@@ -0,0 +1,9 @@"},
+    *({"type": "ADDITION", "text": x} for x in LINES),
+]
+PAGES = {
+    "a file as JSON": script({"payload": {"blob": {"rawLines": LINES, "large": False}}}),
+    "a file as JSON and as a text": script({"payload": {"blob": {"rawLines": LINES}}})
+    + f'<textarea id="read-only-cursor-text-area">{html.escape(CLAIM)}</textarea>',
+    "a file as a table": table(FILE, "highlight js-file-line-container"),
+    "an added file": table([HUNK, *(cell(x, marker="+") for x in LINES)]),
+    "an added file, signs in the text": table(
+        [HUNK, *(cell("", text=f"+{coloured(x)}") for x in LINES)]
+    ),
+    "an added file in columns": table([HUNK, *map(in_columns, LINES)]),
+    "an added file in boxes": table([*map(in_boxes, LINES)]),
+    "an added file as JSON": script({"props": {"entries": [{"diffLines": ADDED}]}}),
+    "an added file as JSON, signs in the text": script(
+        {"diffLines": [ADDED[0], *({**x, "text": f"+{x['text']}"} for x in ADDED[1:])]}
+    ),
+    "a pasted text": f"<form><textarea rows=9>{html.escape(CLAIM)}</textarea></form>",
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_file_is_read_from_the_page_that_shows_it(tmp_path, name):
+    records, lost = read(tmp_path, page(PAGES[name]))
+    assert keys(records) == ONE
+    assert records[0].object["spec"]["devices"]["requests"][0]["name"] == "gpu"
+    assert lost == []
+
+
+CHANGES = {
+    "a changed file": [cell(x, "context", " ") for x in LINES[:-1]] + [cell(LINES[-1], marker="+")],
+    "a changed file, signs in the text": [
+        *(cell("", "context", text=f" {coloured(x)}") for x in LINES[:-1]),
+        cell("", text=f"+{coloured(LINES[-1])}"),
+    ],
+    "a file that was taken away": [cell(x, "deletion", "-") for x in LINES],
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_change_of_a_file_is_no_document(tmp_path, name):
+    with pytest.raises(InputError, match="no text, file or change that it shows holds objects"):
+        read(tmp_path, page(table([HUNK, *CHANGES[name]])))
+
+
+def test_two_files_of_a_change_are_two(tmp_path):
+    other = [line.replace("name: one", "name: two") for line in LINES]
+    rows = [table([HUNK, *(cell(x, marker="+") for x in lines)]) for lines in (LINES, other)]
+    records, _ = read(tmp_path, page("\n".join(rows)))
+    assert [record.name for record in records] == ["one", "two"]
+
+
+def test_change_that_the_page_does_not_show_is_lost(tmp_path):
+    shown = table([HUNK, *(cell(x, marker="+") for x in LINES)])
+    hidden = "<p>Large diffs are not rendered by default.</p>"
+    records, lost = read(tmp_path, page(f"{shown}\n{hidden}"))
+    assert keys(records) == ONE
+    line = page(f"{shown}\n{hidden}").splitlines().index(hidden) + 1
+    assert lost == [f"text:{line}: the page leaves out a text here"]
+
+
+def test_damage_in_a_file_is_named_with_its_line_in_the_file(tmp_path):
+    damaged = [*LINES[:3], "  name: one: two", *LINES[4:]]
+    body = script({"rawLines": [*damaged, "---", *LINES]})
+    records, lost = read(tmp_path, page(body))
+    assert keys(records) == ONE
+    assert lost[0].startswith("text:3:4:12: it is not YAML")
+
+
+def test_script_that_nests_deeply_is_bounded():
+    tree: dict = {"rawLines": LINES}
+    for _ in range(200):
+        tree = {"a": tree}
+    assert take_apart(page(script(tree)).encode(), "x", DEFAULT_LIMITS).parts == []
