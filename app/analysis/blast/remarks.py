@@ -1,8 +1,8 @@
 """Warnings about effects that a proposal does not have although a user may expect them."""
 
-from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
+from collections.abc import Iterator
 
+from app.analysis import device_selectors
 from app.analysis.blast.world import World
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
@@ -10,7 +10,9 @@ from app.domain.values.fields import dra
 
 _GATE = "DRADeviceTaintRules"
 _NAMES_MAX = 3
-_FIELDS = ("driver", "pool", "device")
+
+NO_DEVICE = "it selects no device"
+"""The remark on a rule that names nothing and selects nothing."""
 
 
 def on(world: World, key: ObjectKey) -> Iterator[str]:
@@ -37,20 +39,7 @@ def _on_rule(world: World, key: ObjectKey) -> Iterator[str]:
     ]
     if any(world.taints.selects(rule, *device) for device in devices):
         return
-    selector = rule.spec.get("deviceSelector")
-    why = ""
-    for index, field in enumerate(_FIELDS):
-        wanted = str(selector.get(field) or "") if isinstance(selector, dict) else ""
-        names = {device[index] for device in devices}
-        if wanted and wanted not in names:
-            why = f": there is no {field} {wanted}{_nearest(wanted, names)}"
-            break
-    yield f"it selects no device{why}"
-
-
-def _nearest(wanted: str, names: Iterable[str]) -> str:
-    near = get_close_matches(wanted, sorted(names), n=_NAMES_MAX)
-    return f"; the nearest names are {', '.join(near)}" if near else ""
+    yield device_selectors.unmatched(rule.spec.get("deviceSelector"), devices) or NO_DEVICE
 
 
 def _on_gone_node(world: World, node: str) -> Iterator[str]:

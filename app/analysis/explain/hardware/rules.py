@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from app.analysis import device_selectors
 from app.analysis.explain import tainted
 from app.analysis.explain.devices import devices_text
 from app.analysis.explain.pods import Steps
@@ -70,6 +71,7 @@ def told(
     text, issues = _taint_text(selector, taint, matched, quirks)
     children = [
         *said,
+        *missed(views, tree),
         Reason(text=text, count=len(matched), issues=issues),
         *_by_fate(hits),
         *_unclaimed(views, matched),
@@ -78,6 +80,21 @@ def told(
     return RuleFindings(
         reasons=tuple(children), devices=["/".join(place) for place in matched], claims=claims
     )
+
+
+def missed(views: LiveViews, tree: JsonObject) -> Iterator[Reason]:
+    """Why the selector of a rule matches no published device; nothing when it matches one."""
+    text = device_selectors.unmatched(
+        dra.device_selector(tree),
+        (
+            device.id
+            for pool in views.inventory.pool_ids()
+            for item in pools.newest(views.inventory.slices_of(pool))
+            for device in item.devices
+        ),
+    )
+    if text:
+        yield Reason(text=text, is_kept=True)
 
 
 def _taint_text(
@@ -127,7 +144,7 @@ def _hit(
 
 def _by_fate(hits: Sequence[_Hit]) -> Iterator[Reason]:
     if not hits:
-        yield Reason(text="0 allocated claims have one of them")
+        yield Reason(text="no allocated claim has one of them")
     for fate in TaintFate:
         alike = [hit for hit in hits if hit.fate is fate]
         if not alike:
@@ -164,7 +181,4 @@ def _condition(reason: str, message: str) -> Reason:
 
 def _selects(selector: object, place: DeviceId) -> bool:
     """Whether the selector matches, for eviction: an absent one never does (controllers.md C1)."""
-    if not isinstance(selector, dict):
-        return False
-    wanted = zip(("driver", "pool", "device"), place, strict=True)
-    return all(selector.get(name) in (None, part) for name, part in wanted)
+    return isinstance(selector, dict) and device_selectors.matches(selector, place)

@@ -195,7 +195,7 @@ def test_slices_that_outlive_their_node_are_named():
 
 def test_rule_that_does_nothing_says_why():
     told = ask(full(), rule(pool="n11")).effects[0].warnings
-    assert told == ("it selects no device: there is no pool n11; the nearest names are n1",)
+    assert told == ("it selects no device: there is no pool n11; the nearest name is n1",)
     assert ask(full(), rule(pool="n1")).effects[0].warnings == ()
     cluster = running(profile=Profile(gates={"DRADeviceTaintRules": False}))
     (effect,) = ask(cluster, rule()).effects

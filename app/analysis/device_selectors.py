@@ -1,0 +1,53 @@
+"""Selectors of DeviceTaintRules that match no published device: which part, and what there is."""
+
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+
+from app.domain.values import counts
+from app.domain.values.fields.dra import DeviceId
+from app.domain.values.json_tree import JsonObject
+
+PARTS = ("driver", "pool", "device")
+"""The fields of a device selector, from the widest."""
+
+_NAMES_MAX = 3
+
+
+def matches(selector: JsonObject, device: DeviceId) -> bool:
+    """Whether each part that the selector names is that of the device."""
+    wanted = zip(PARTS, device, strict=True)
+    return all(selector.get(part) in (None, name) for part, name in wanted)
+
+
+def unmatched(selector: object, devices: Iterable[DeviceId]) -> str:
+    """Why a selector matches none of the devices, with the nearest names.
+
+    Empty when it matches one. A part is looked for among the devices that the wider parts match.
+    """
+    left = list(devices)
+    if not isinstance(selector, dict):
+        return ""
+    said: list[str] = []
+    for index, part in enumerate(PARTS):
+        wanted = selector.get(part)
+        if wanted is None:
+            continue
+        known = {device[index] for device in left}
+        if wanted not in known:
+            of = f" of {' and '.join(said)}" if said else ""
+            return f"it selects no device: there is no {part} {wanted}{of}{_near(wanted, known)}"
+        left = [device for device in left if device[index] == wanted]
+        said.append(f"{part} {wanted}")
+    return "" if left else "it selects no device: there is none"
+
+
+def _near(wanted: object, known: Collection[str]) -> str:
+    near = get_close_matches(str(wanted), sorted(known), n=_NAMES_MAX)
+    if near:
+        verb = "name is" if len(near) == 1 else "names are"
+        return f"; the nearest {verb} {', '.join(near)}"
+    if not known:
+        return ""
+    shown = sorted(known)[:_NAMES_MAX]
+    more = f" and {len(known) - _NAMES_MAX} more" if len(known) > _NAMES_MAX else ""
+    return f"; there {counts.plural(len(known), 'is')} {', '.join(shown)}{more}"
