@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 from app.domain.values import counts
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 
 PARTS = ("driver", "pool", "device")

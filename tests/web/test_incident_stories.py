@@ -13,7 +13,13 @@ from app.bootstrap.gallery import exhibits, playing
 from app.cli.explaining import page, parts
 from app.domain.log import Head
 from tests.api.serving import serving
-from tests.web import field_incidents, invented, later_incidents, more_incidents
+from tests.web import (
+    field_incidents,
+    invented,
+    later_incidents,
+    more_incidents,
+    reported_incidents,
+)
 from tests.web.reading import read
 
 HOME = "/ui/h/default/"
@@ -111,6 +117,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *more_incidents.MORE,
         *later_incidents.LATER,
         *field_incidents.FIELD,
+        *reported_incidents.REPORTED,
     ],
     ids=lambda make: make.__name__,
 )
@@ -131,6 +138,7 @@ TOLD_OF_PODS = [
     *more_incidents.MORE,
     *(make for make in later_incidents.LATER if make(invented.Names(3)).about),
     *field_incidents.FIELD,
+    *reported_incidents.REPORTED,
 ]
 
 
@@ -142,7 +150,7 @@ async def test_cause_of_an_incident_is_in_text_and_json(make):
         asked = {"kind": kind or "pod", "namespace": "lab", "name": name}
         answer = await server.get(f"/redra/v1/histories/default/why?{urlencode(asked)}")
     text = " ".join(line.strip("│├└─ ") for line in page(*parts(answer), 100))
-    said = " ".join(texts(answer["reasons"]))
+    said = " ".join((answer["text"], *texts(answer["reasons"])))
     for part in made.told:
         assert re.search(part, text), text
         assert re.search(part, said), said

@@ -5,6 +5,7 @@ administrator's patch that failed on the device, a holder that nobody uses, a to
 meant for its taint, or the nodes for which devices were published that no node sees.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from app.analysis.explain import lives, stuck, tainted, waits
@@ -24,7 +25,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects.kinds import extended_resources as names_of_resources
 from app.domain.objects.kinds import pod_resources
 from app.domain.values import api_resources, counts, identifiers
-from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -33,6 +34,12 @@ POOLS_MAX = 20
 
 HOLDERS_MAX = 200
 """The number of holders of devices that are examined."""
+
+_FAILED = re.compile(r"\b(class|claim) (\S+): selector #(\d+)\b")
+"""The part of an error that names a selector."""
+
+_of_class = paths.objects("spec", "selectors")
+_expression = paths.text("cel", "expression")
 
 _HELD = frozenset((CauseKind.ALLOCATED, CauseKind.COUNTERS, CauseKind.CAPACITY))
 
@@ -43,7 +50,10 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *_passed_over(views, nodes),
         *_useless_holders(views, nodes),
         *_of_older_generations(views, nodes),
+        *_failing_selectors(views, pod, nodes),
+        *_declared_counters(views, nodes),
         *_served_by(views, pod, nodes),
+        *_offered_by_nodes(views, pod, nodes),
         *_of_one_name(views, nodes),
         *_near_tolerations(views, pod, nodes),
         *_for_no_node(views, nodes),
@@ -154,6 +164,7 @@ def _kept_in_vain(
             text += f"{consumer.name}, which was deleted"
             text += f" and is to end by {until}" if until else ""
             children = [*lives.awaited(views, pod, core.node_name(pod))]
+            children += _ending_namespace(views, key.namespace)
         elif lives.is_starting(pod) and (waits := [*lives.waiting_containers(pod)]):
             text += f"{consumer.name}, which has not started on its node: "
             text += listed(waits, len(waits))
@@ -170,6 +181,14 @@ def _kept_in_vain(
                 is_kept=True,
             ),
         )
+
+
+def _ending_namespace(views: LiveViews, name: str) -> Iterator[Reason]:
+    """That the namespace is being deleted, which waits for all its objects."""
+    key = ObjectKey(*api_resources.NAMESPACES, "", name)
+    if meta.is_deleting(views.objects.get(key) or {}):
+        text = f"namespace {name} is being deleted, which goes on until this pod has ended"
+        yield Reason(text=text, about=key, holds=meta.is_deleting, is_kept=True)
 
 
 def _holders_in(views: LiveViews, place: PoolId) -> Iterator[str]:
@@ -206,6 +225,78 @@ def _of_older_generations(views: LiveViews, nodes: Sequence[NodeReason]) -> Iter
                 about=key,
                 is_kept=True,
             )
+
+
+def _failing_selectors(
+    views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]
+) -> Iterator[Reason]:
+    """The expressions of the selectors that failed with an error; the error gives their numbers."""
+    failed = [_FAILED.search(reason.text) for reason in nodes if reason.is_error]
+    said: dict[str, None] = {}
+    for kind, name, number in {match.groups(): None for match in failed if match is not None}:
+        if kind == "class":
+            key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
+            owners = [(f"class {name}", tuple(_of_class(views.objects.get(key) or {})))]
+        else:
+            namespace, _, short = name.rpartition("/")
+            claim = views.objects.get(claim_key(namespace, short)) or {}
+            owners = [
+                (f"request {request.name} of claim {short}", tuple(wish.selectors))
+                for request in dra.requests(claim)
+                for wish in (request.exactly, *request.first_available)
+                if wish is not None
+            ]
+        for owner, selectors in owners:
+            if int(number) < len(selectors):
+                said[f"selector #{number} of {owner}: {_expression(selectors[int(number)])}"] = None
+    for text in list(said)[:NAMES_MAX]:
+        yield Reason(text=text, is_kept=True)
+
+
+def _declared_counters(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
+    """The counter sets of pools in which a device uses one that is not there."""
+    unusable = {
+        place: problem
+        for reason in nodes
+        if reason.explained is not None
+        for place, problem in reason.explained.pools
+        if problem.endswith(" not found") and "counter set " in problem
+    }
+    for place in list(unusable)[:NAMES_MAX]:
+        slices = newest(views.inventory.slices_of(identifiers.parse_pool(place)))
+        names = [str(each.get("name")) for one in slices for each in dra.shared_counters(one.tree)]
+        noun = counts.plural(len(names), "counter set")
+        text = f"pool {place} declares "
+        text += f"{noun} {listed(names, len(names))}" if names else "no counter set"
+        yield Reason(text=text, is_kept=True)
+
+
+def _offered_by_nodes(
+    views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]
+) -> Iterator[Reason]:
+    """The extended resources that nodes offer themselves, so that no driver is asked there.
+
+    Parity: controllers.md 3.10.
+    """
+    lacking = {
+        name: [reason.node for reason in nodes if f"Insufficient {name}" in reason.text]
+        for name in pod_resources.effective(meta.spec(pod), "requests")
+        if names_of_resources.is_extended(name)
+    }
+    classes = extended_resources.classes_of(views.objects, [name for name in lacking if name])
+    for resource, chosen in classes.items():
+        offering: dict[str, str] = {}
+        for name in lacking[resource]:
+            node = views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {}
+            amount = str(core.allocatable(node).get(resource) or "0")
+            if amount != "0":
+                offering[name] = amount
+        if offering:
+            names, first = list(offering), next(iter(offering.values()))
+            noun = counts.plural(len(names), "node")
+            text = f"{noun} {listed(names, len(names))} {'has' if len(names) == 1 else 'have'} "
+            text += f"{resource} of a device plugin ({first} allocatable), so devices of class "
+            yield Reason(text=f"{text}{chosen} do not count there", is_kept=True)
 
 
 def _served_by(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> Iterator[Reason]:

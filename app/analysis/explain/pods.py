@@ -139,7 +139,7 @@ def waiting(
         children = (helpful, *children)
     fits = sum(not reason.text for reason in fitting)
     return PodFindings(
-        text=_fit_text(fits, len(fitting)),
+        text=_fit_text(fits, [reason.node for reason in fitting]),
         children=children,
         nodes=tuple(fitting),
         helps=tuple(helps) if help else None,
@@ -286,9 +286,9 @@ def _beyond_devices(reasons: Sequence[NodeReason]) -> list[Reason]:
     ]
 
 
-def _fit_text(fits: int, nodes: int) -> str:
+def _fit_text(fits: int, nodes: Sequence[str]) -> str:
     if not nodes:
         return "there are no nodes"
-    if nodes == 1:
-        return "it would fit there" if fits else "it does not fit there"
-    return f"{fits} of {nodes} nodes would take it"
+    if len(nodes) == 1:
+        return f"it {'would' if fits else 'does not'} fit on node {nodes[0]}"
+    return f"{fits} of {len(nodes)} nodes would take it"

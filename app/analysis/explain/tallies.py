@@ -70,8 +70,12 @@ class CauseTally:
             subject += f" of {self.example if pool == self.example else place}"
         is_kept = self.key[0] == _CHOSEN
         is_selector = self.key[0] == CauseKind.SELECTOR
+        text = f"{subject}: {self._said()}"
+        if self.key[0] == CauseKind.ALLOCATED and 1 < self.devices == len(self.texts) == len(names):
+            # Each has a holder of its own: only the pairs say which claim holds which device.
+            text = "; ".join(": ".join(pair) for pair in zip(names, self.texts, strict=True))
         return Reason(
-            text=f"{subject}: {self._said()}",
+            text=text,
             count=self.devices,
             is_kept=is_kept,
             unselected=(self.key[1], self.groups) if is_selector else None,

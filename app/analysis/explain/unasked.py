@@ -17,11 +17,13 @@ from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources, counts, json_tree
-from app.domain.values.fields import core, dra, meta
+from app.domain.values import api_resources, counts
+from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 
 FAILED_CLAIM = "FailedResourceClaimCreation"
+
+_gate_name = paths.text("name")
 
 
 def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
@@ -29,10 +31,12 @@ def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
     if _is_left(tree):
         return _left_to(views, core.scheduler_name(tree))
     if not core.node_name(tree):
-        gates = json_tree.objects(tree, "spec", "schedulingGates")
+        gates = core.scheduling_gates(tree)
         if gates:
-            names = [json_tree.text(gate, "name") for gate in gates]
-            return f"scheduling gates hold it back: {listed(names, len(names))}"
+            names = [_gate_name(gate) for gate in gates]
+            noun = counts.plural(len(names), "scheduling gate")
+            hold = "holds" if len(names) == 1 else "hold"
+            return f"{noun} {listed(names, len(names))} {hold} it back"
     return node_answers.before_nodes(views, tree, rules)
 
 
@@ -102,12 +106,21 @@ def missing_classes(views: Views, tree: JsonObject) -> list[str]:
 def _ending(views: Views, tree: JsonObject) -> Iterator[Reason]:
     pod = pods.facts(tree)
     for named in pods.named_claims(pod):
-        claim = views.objects.get(claim_key(pod.namespace, named.name or "")) or {}
+        key = claim_key(pod.namespace, named.name or "")
+        claim = views.objects.get(key) or {}
         if meta.is_deleting(claim):
-            users = [consumer.name for consumer in dra.consumers(claim)]
+            consumers = dra.consumers(claim)
+            users = [consumer.name for consumer in consumers]
+            noun = "pod" if all(each.resource == "pods" for each in consumers) else "consumer"
             ends = "ends" if len(users) == 1 else "end"
-            until = f", which goes on until {listed(users, len(users))} {ends}" if users else ""
-            yield Reason(text=f"claim {named.name} was deleted{until}")
+            until = f"{counts.plural(len(users), noun)} {listed(users, len(users))} {ends}"
+            yield Reason(
+                text=f"claim {named.name} was deleted"
+                + (f"; it is kept until {until}" if users else ""),
+                about=key,
+                holds=meta.is_deleting,
+                is_kept=True,
+            )
 
 
 def _elsewhere(views: Views, tree: JsonObject) -> Iterator[Reason]:

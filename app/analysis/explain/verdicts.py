@@ -24,6 +24,7 @@ REFUSED = "unschedulable"
 """The verb of a failed attempt that was read from a scheduler's log."""
 ALONE = "refused by the recorded scheduler; no node was recorded to try again"
 _FAILED = "FailedScheduling"
+_GATED = "SchedulingGated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,9 @@ def _condition(pod: JsonView, states: Sequence[Event]) -> Iterator[SchedulerMess
 
 def _refusal(pod: JsonView) -> str:
     for condition in meta.conditions(pod):
-        if condition.type == condition_types.POD_SCHEDULED and condition.status == "False":
+        is_refusal = condition.type == condition_types.POD_SCHEDULED and condition.status == "False"
+        # For a pod with gates the API writes the condition, and no scheduler has looked at it.
+        if is_refusal and condition.reason != _GATED:
             return condition.message
     return ""
 

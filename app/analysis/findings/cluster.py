@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.analysis.chronicle import Chronicle
+from app.analysis.explain.hardware import rules as selection
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.verify.invariants import RULES, Violation
 from app.analysis.verify.invariants import ViolationKind as Gravity
@@ -89,6 +90,24 @@ def patches(views: LiveViews) -> Iterator[Finding]:
             last=revision,
             objects=(Subject.of(key, views.revision),),
         )
+
+
+def rules(views: LiveViews) -> Iterator[Finding]:
+    """Rules that select no device, each with the part of its selector that nothing matches."""
+    for key in views.objects.keys(*api_resources.DEVICE_TAINT_RULES):
+        event = views.objects.event(key)
+        for reason in () if event is None else selection.missed(views, event.object):
+            revision = event.revision if event is not None else views.revision
+            yield Finding(
+                kind=FindingKind.IDLE_RULES,
+                severity=Severity.WARNING,
+                text=f"rule {key.name} has no effect: {reason.text}",
+                count=1,
+                present=1,
+                first=revision,
+                last=revision,
+                objects=(Subject.of(key, views.revision),),
+            )
 
 
 def invariants(chronicle: Chronicle, until: Revision, namespace: str = "") -> Iterator[Finding]:

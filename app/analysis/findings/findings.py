@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.analysis import scope
 from app.analysis.chronicle import Chronicle
-from app.analysis.findings import claims, cluster, pods, taints, workloads
+from app.analysis.findings import claims, cluster, containers, pods, taints, workloads
 from app.analysis.findings.pods import PodCauses
 from app.analysis.findings.report import Findings, ranked
 from app.analysis.views import LiveViews
@@ -55,7 +55,9 @@ def of(
             *pods.evicted(chronicle, views, until, namespace),
             *(cluster.pools(views) if not namespace else ()),
             *taints.in_use(views, quirks, now, namespace),
+            *containers.of_pods(views, namespace),
             *(cluster.patches(views) if not namespace else ()),
+            *(cluster.rules(views) if not namespace else ()),
             *claims.settled_for_less(views, namespace),
             *claims.unused(views, namespace),
             *cluster.unreadable(views, namespace),

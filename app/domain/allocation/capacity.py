@@ -147,6 +147,35 @@ def shortage(
     return None
 
 
+def policy_note(requested: Requested | None, capacity: Capacity) -> str:
+    """How the request policy makes an amount of what is requested; empty when it does not.
+
+    For an amount that the policy does not allow, the amounts that it allows.
+    """
+    policy = capacity.policy
+    if policy is None:
+        return ""
+    amount = amount_of(requested, capacity).value
+    if violates(amount, policy):
+        return _allowed(policy)
+    if requested is None:
+        is_default = policy.default is not None and amount.nanos == policy.default.nanos
+        return "nothing is requested, so the policy's default counts" if is_default else ""
+    if amount.nanos == requested.amount.nanos:
+        return ""
+    return f"{requested.amount} is requested and rounded up by the request policy"
+
+
+def _allowed(policy: CapacityPolicy) -> str:
+    """The amounts that a policy allows, for people."""
+    if policy.valid_values and not policy.ranged:
+        return f"allowed: {', '.join(map(str, policy.valid_values))}"
+    parts = [f"at least {policy.minimum}"] if policy.minimum is not None else []
+    parts += [f"at most {policy.maximum}"] if policy.maximum is not None else []
+    parts += [f"in steps of {policy.step}"] if policy.step is not None else []
+    return f"allowed: {', '.join(parts)}" if parts else ""
+
+
 def shown(nanos: int) -> str:
     """The readable text of an amount in nanos: in binary units for multiples of Mi."""
     binary = nanos and nanos % (2**20 * 10**9) == 0

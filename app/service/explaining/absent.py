@@ -1,12 +1,16 @@
 """Deleted objects that a waiting pod needs."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from app.analysis.explain import sources, unasked
 from app.analysis.explain.questions import named
 from app.analysis.explain.reasons import Reason
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
-from app.domain.log import EventType, ObjectKey
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.service.explaining.evidence import ExplainedMoment
 
@@ -27,8 +31,14 @@ async def told(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
         if last is None or last.type is not EventType.OBJECT_DELETED:
             continue
         if evidence.sight.sees(last):
-            said = sources.made(last, f"{named(key)} was deleted")
-            reasons.append(
-                Reason(text=said.text, revision=said.revision, about=said.about, is_kept=True)
-            )
+            said = sources.made(last, f"{named(key)} was deleted", *_owners(last))
+            reasons.append(replace(said, is_kept=True))
     return reasons
+
+
+def _owners(deletion: Event) -> Iterator[Reason]:
+    """The objects with which the deleted one went, because they owned it."""
+    for owner in meta.owners(deletion.object):
+        place = f"{deletion.key.namespace}/" if deletion.key.namespace else ""
+        text = f"it belonged to {owner.kind.lower()} {place}{owner.name}, and is deleted with it"
+        yield Reason(text=text, is_kept=True)

@@ -7,6 +7,7 @@ from app.domain.controllers.scheduling.scheduling_cycle import default_preemptio
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import condition_types
 from app.domain.values.fields import meta
+from app.service.explaining import templates
 from app.service.explaining.evidence import ExplainedMoment, drive
 
 BY_PREEMPTION = default_preemption.CONDITION_REASON
@@ -33,6 +34,7 @@ async def of(evidence: ExplainedMoment, key: ObjectKey) -> list[Reason]:
         before = await evidence.views_at(Revision(since.revision - 1))
         quirks = evidence.rules.quirks
         children = await drive(device_reasons.evicting(before, since.object, quirks))
+        children += await templates.too_late(evidence, since.object)
     elif condition.reason == BY_PREEMPTION:
         before = await evidence.views_at(Revision(since.revision - 1))
         last = await evidence.before(since.revision, preemption.EFFECTS_MAX)

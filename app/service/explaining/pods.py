@@ -9,6 +9,7 @@ from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import pods as pod_reasons
 from app.analysis.explain import preemption as preemption_reasons
 from app.analysis.explain.hardware import selected
+from app.analysis.explain.observed import announcements, containers
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason
@@ -72,6 +73,9 @@ async def answer(
             details["recorded"] = verdicts.to_json(verdict, placed.nodes)
             if not evidence.views.objects.keys(*api_resources.NODES):
                 placed = replace(placed, text=verdicts.ALONE)
+        said += announcements.of_gates(tree)
+        if about is not None:
+            said += announcements.about(about, tree)
         gone = await absent.told(evidence, tree)
         gone += await formerly.told(evidence, tree, placed.nodes)
         gone += await closed_nodes.told(evidence, tree, placed.nodes)
@@ -104,6 +108,7 @@ async def _placed(
     state = await disruption.of(evidence, key)
     state += lives.of_pod(evidence.views, events, tree)
     state += await _held_up(evidence, tree)
+    state += containers.told(evidence.views, tree)
     said = [] if decision is None else [decision_reasons.reason_of(decision)]
     holdings = await evidence.run(lambda views: device_reasons.claims_of(views, tree, quirks, now))
     again = await published.renewed(evidence, _held(evidence, tree))

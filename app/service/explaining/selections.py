@@ -156,23 +156,37 @@ def _change(old: Mapping[str, object], new: Mapping[str, object] | None, pronoun
     if new is None:
         return f"without {pronoun}"
     before, after = _values(old), _values(new)
-    gone = [f"{name}={value}" for name, value in before.items() if name not in after]
+    gone = [f"{name}={one.text}" for name, one in before.items() if name not in after]
     other = [
-        f"{name}={after[name]} instead of {value}"
-        for name, value in before.items()
-        if name in after and after[name] != value
+        f"{name} changed from {_apart(one, after[name])} to {_apart(after[name], one)}"
+        for name, one in before.items()
+        if name in after and after[name] != one
     ]
-    added = [f"{name}={value}" for name, value in after.items() if name not in before]
+    added = [f"{name}={one.text}" for name, one in after.items() if name not in before]
     parts = [f"without {listed(gone, len(gone))}"] if gone else []
     parts += [f"with {listed(some, len(some))}" for some in (other, added) if some]
     return " and ".join(parts)
 
 
-def _values(published: Mapping[str, object]) -> dict[str, str]:
-    """The attributes and capacities of a device as text, by name."""
-    values: dict[str, str] = {}
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """The value of an attribute or capacity as text, and its type as the API names it."""
+
+    text: str
+    type: str
+
+
+def _apart(one: _Value, other: _Value) -> str:
+    """A value of two that differ, with its type when the type is what differs."""
+    return one.text if one.type == other.type else f"{one.text} ({one.type})"
+
+
+def _values(published: Mapping[str, object]) -> dict[str, _Value]:
+    """The attributes and capacities of a device, by name."""
+    values: dict[str, _Value] = {}
     for part in published.values():
         for name, tree in (part if isinstance(part, dict) else {}).items():
-            shown = [str(value) for value in tree.values()] if isinstance(tree, dict) else [tree]
-            values[name] = ", ".join(map(str, shown))
+            fields = tree if isinstance(tree, dict) else {"": tree}
+            text = ", ".join(str(value) for value in fields.values())
+            values[name] = _Value(text, ", ".join(fields))
     return values

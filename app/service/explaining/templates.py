@@ -4,7 +4,7 @@ A claim keeps the spec that its template had when the claim was made. A user who
 has to make the pod anew.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from app.analysis.explain import sources
 from app.analysis.explain.reasons import NAMES_MAX, Reason
@@ -22,14 +22,8 @@ from app.service.explaining.evidence import ExplainedMoment
 async def told(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
     """The writes of templates after the claims of the pod were made from them."""
     objects = evidence.views.objects
-    facts = pods.facts(pod)
     reasons: list[Reason] = []
-    for entry in facts.entries:
-        named = pods.entry_claim(facts, entry)
-        if not entry.template or not named.name:
-            continue
-        claim = claim_key(facts.namespace, named.name)
-        key = ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, facts.namespace, entry.template)
+    for claim, key in _made(pod):
         tree, template = objects.get(claim), objects.get(key)
         if tree is None or template is None or dra.allocation(tree) is not None:
             continue
@@ -40,6 +34,37 @@ async def told(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
         if written is not None and evidence.sight.sees(written):
             reasons.append(_reason(key, written, claim.name, differences))
     return reasons
+
+
+async def too_late(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
+    """The writes of templates that gave tolerations which the claims of an evicted pod lacked."""
+    reasons: list[Reason] = []
+    for claim, key in _made(pod):
+        states = await evidence.changes(claim)
+        template, born = evidence.views.objects.get(key), sources.creation(states)
+        if template is None or born is None:
+            continue
+        differences = [
+            text
+            for text in _differences(meta.spec(born.object), _asked(template))
+            if "toleration" in text.partition(":")[0]
+        ]
+        if not differences:
+            continue
+        written = _written_later(await evidence.changes(key), born.object, born.revision)
+        if written is not None and evidence.sight.sees(written):
+            reasons.append(_reason(key, written, claim.name, differences))
+    return reasons
+
+
+def _made(pod: JsonView) -> Iterator[tuple[ObjectKey, ObjectKey]]:
+    """The claims that were made for a pod, each with its template."""
+    facts = pods.facts(pod)
+    for entry in facts.entries:
+        named = pods.entry_claim(facts, entry)
+        if entry.template and named.name:
+            place = (*api_resources.RESOURCE_CLAIM_TEMPLATES, facts.namespace, entry.template)
+            yield claim_key(facts.namespace, named.name), ObjectKey(*place)
 
 
 def _written_later(events: Sequence[Event], claim: JsonView, made: Revision) -> Event | None:

@@ -126,3 +126,24 @@ def test_consumption_names_every_capacity_of_the_device() -> None:
     entry = found.allocation_results(lambda: "id")[0]["devices"]["results"][0]
     assert entry["shareID"] == "id"
     assert entry["consumedCapacity"] == {"cores": "0", "memory": "1536Mi"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "amount", "note"),
+    [
+        (None, "3", ""),
+        ({"default": "1"}, "3", ""),
+        ({"default": "1"}, None, "nothing is requested, so the policy's default counts"),
+        ({}, None, ""),
+        ({"validValues": ["1", "4"]}, "4", ""),
+        ({"validValues": ["1", "4"]}, "2", "2 is requested and rounded up by the request policy"),
+        ({"validValues": ["1", "4"]}, "5", "allowed: 1, 4"),
+        (RANGE, "1", "1 is requested and rounded up by the request policy"),
+        (RANGE, "6", "allowed: at least 2, at most 4, in steps of 2"),
+    ],
+)
+def test_policy_says_how_it_makes_an_amount(policy, amount, note):
+    tree = {"value": "10", **({} if policy is None else {"requestPolicy": policy})}
+    own = compiling.capacity_of({"x": tree}, "")["x"]
+    requested = None if amount is None else Requested(amount=quantity.parse(amount))
+    assert capacity.policy_note(requested, own) == note

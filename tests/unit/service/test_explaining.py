@@ -148,7 +148,9 @@ async def test_selector_errors_of_many_nodes_are_one_answer() -> None:
     cluster.pod("p", template="gpu")
     async with asking(cluster.settle()) as ask:
         found = await ask("pod", "p")
-    _, ends, nodes, *_ = found.reason.children
+    _, failing, ends, nodes, *_ = found.reason.children
+    assert failing.text.startswith("selector #0 of request gpu of claim ")
+    assert failing.text.endswith(': device.attributes["gpu.example.com"].none == 1')
     assert "ends the scheduler's attempt" in ends.text
     assert nodes.count == 20
     assert nodes.text.startswith("20 nodes (n0, n1, n2 and 17 more): ")
@@ -266,7 +268,7 @@ async def test_pod_whose_claim_ends_tells_for_whom_it_waits() -> None:
     cluster.pod("p", claim="shared")
     async with asking(cluster.settle()) as ask:
         said = texts((await ask("pod", "p")).reason)
-    assert "claim shared was deleted, which goes on until first ends" in said
+    assert "claim shared was deleted; it is kept until pod first ends" in said
 
 
 @pytest.mark.parametrize(
@@ -274,7 +276,7 @@ async def test_pod_whose_claim_ends_tells_for_whom_it_waits() -> None:
     [
         (
             {"schedulingGates": [{"name": "example.com/a"}, {"name": "example.com/b"}]},
-            "scheduling gates hold it back: example.com/a, example.com/b",
+            "scheduling gates example.com/a, example.com/b hold it back",
         ),
         (
             {"schedulerName": "mine"},
@@ -537,7 +539,7 @@ async def test_what_helps_a_pod_with_a_claim_and_an_extended_resource_helps_inde
     cluster.pod("p", template="gpu", containers=limited(2))
     async with asking(cluster.settle()) as ask:
         found = await ask("pod", "p", help=True)
-    assert found.text == "it does not fit there"
+    assert found.text == "it does not fit on node n0"
     released = [text for text in texts(found.reason) if text.startswith("release claim")]
     # Releasing alone leaves two devices for three.
     assert released
@@ -555,7 +557,7 @@ async def test_bound_pod_is_asked_about_other_nodes_as_of_when_it_was_placed() -
         for node in (own, other):
             text = (await ask("pod", "p", node=node)).text
             assert text.startswith("when it was placed (revision ")
-            assert text.endswith("), it would fit there")
+            assert text.endswith(f"), it would fit on node {node}")
 
 
 async def test_pod_made_for_its_node_was_never_placed() -> None:

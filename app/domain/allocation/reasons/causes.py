@@ -251,6 +251,10 @@ def _short_of_capacity(
     holders = _listed(problem.state.holders(problem.view.devices[device].id))
     if holders:
         text += f", held by {holders}"
+    name = about.removeprefix("capacity ")
+    own = view_device.capacity.get(name)
+    note = "" if own is None else capacity.policy_note(row.requested.get(name), own)
+    text += f" ({note})" if note else ""
     return Cause(kind=CauseKind.CAPACITY, about=about, text=text)
 
 

@@ -75,7 +75,7 @@ def _check(kind: Kind, command: BindPod, pod: JsonObject) -> None:
     elif core.node_name(pod):
         node = core.node_name(pod)
         detail = f'pod {name} is already assigned to node "{node}"'
-    elif json_tree.objects(pod, "spec", "schedulingGates"):
+    elif core.scheduling_gates(pod):
         detail = f"pod {name} has non-empty .spec.schedulingGates"
     if detail:
         raise rejections.subresource_conflict(kind, "binding", name, detail)

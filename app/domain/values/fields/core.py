@@ -1,5 +1,7 @@
 """The fields of pods, nodes, workloads and Kubernetes Events."""
 
+import msgspec
+
 from app.domain.values.fields import meta, paths, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonView
@@ -17,6 +19,10 @@ containers = paths.objects("spec", "containers")
 init_containers = paths.objects("spec", "initContainers")
 volumes = paths.objects("spec", "volumes")
 resource_claims = paths.objects("spec", "resourceClaims")
+scheduling_gates = paths.objects("spec", "schedulingGates")
+container_claims = paths.objects("resources", "claims")
+"""The entries of its pod's claims that a container names, each with a request or none."""
+
 resource_claim_statuses = paths.objects("status", "resourceClaimStatuses")
 status_reason = paths.text("status", "reason")
 status_message = paths.text("status", "message")
@@ -78,6 +84,21 @@ class ContainerState(FieldRecord, frozen=True):
     terminated: Terminated | None = None
 
 
+class ResourceHealth(FieldRecord, frozen=True):
+    """The health of one device of a container, as its kubelet reports it (KEP-4680)."""
+
+    resource_id: str = msgspec.field(default="", name="resourceID")
+    health: str = ""
+    message: str = ""
+
+
+class ResourceStatus(FieldRecord, frozen=True):
+    """The devices that a container has of one resource; `claim:NAME` for those of a claim."""
+
+    name: str = ""
+    resources: tuple[ResourceHealth, ...] = ()
+
+
 class ContainerStatus(FieldRecord, frozen=True):
     """The status of one container of a pod."""
 
@@ -87,6 +108,7 @@ class ContainerStatus(FieldRecord, frozen=True):
     restart_count: int = 0
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
+    allocated_resources_status: tuple[ResourceStatus, ...] = ()
 
 
 container_statuses = records.of_list(ContainerStatus, paths.get("status", "containerStatuses"))

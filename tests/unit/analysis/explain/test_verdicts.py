@@ -108,7 +108,7 @@ async def test_recorded_refusal_is_compared_with_what_the_nodes_say(
     assert answer.details["recorded"]["agrees"] is agrees
     told = next(one for one in answer.reason.children if "recorded scheduler" in one.text)
     assert [child.text for child in told.children] == [said, *cause]
-    assert answer.text == "it does not fit there"
+    assert answer.text == "it does not fit on node n"
 
 
 async def test_nothing_is_said_of_a_verdict_that_nobody_recorded(tmp_path):

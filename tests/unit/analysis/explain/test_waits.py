@@ -65,7 +65,7 @@ async def test_pod_whose_device_failed_tells_so_until_the_claim_is_given_back():
     say(cluster, "failed", "True", reason="Broken", message="no link")
     cluster.wait(5)
     text, found = await why(cluster)
-    assert text == "it does not fit there"
+    assert text == "it does not fit on node n1"
     assert any('reason=Broken, message="no link"' in line for line in found)
 
 
