@@ -1,6 +1,6 @@
 """Incidents after reports of the field, with the words of their causes, fixed before a look."""
 
-from app.analysis.incidents.incident import Variant
+from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import playing
 from tests.web.field_incidents import told_by_kubelet
 from tests.web.invented import (
@@ -38,7 +38,7 @@ def told_by(component, new, about, reason, message):
 
 def made_for_pods(steps):
     """The name of the one claim that the control plane makes in these steps."""
-    played = playing.play(Invented(told=(), steps=steps).incident(), Variant.BROKEN)
+    played = playing.play(Invented(told=(), steps=steps).incident(), IncidentVariant.BROKEN)
     kinds = {event.key.name for event in played.events if event.key.resource == "resourceclaims"}
     (name,) = kinds
     return name

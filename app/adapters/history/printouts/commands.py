@@ -42,7 +42,7 @@ _AROUND = "`'\"()$*_,:"
 
 
 @dataclass(slots=True)
-class Command:
+class PrintedCommand:
     """A command that asks for objects; `line` is its line, or that of its last table.
 
     `kinds` are those that redra knows among the asked ones. `is_open` is true when it asks for
@@ -64,7 +64,7 @@ class Commands:
     """The newest commands of a text, while it is read from the top."""
 
     def __init__(self) -> None:
-        self._commands: deque[Command] = deque(maxlen=COMMANDS_MAX)
+        self._commands: deque[PrintedCommand] = deque(maxlen=COMMANDS_MAX)
 
     def note(self, line: str, number: int) -> None:
         """Remember the command in a line of text; a prompt with another program ends them."""
@@ -74,7 +74,7 @@ class Commands:
         elif _is_prompt(line):
             self._commands.clear()
 
-    def of(self, number: int, kind: Kind | None) -> Command | None:
+    def of(self, number: int, kind: Kind | None) -> PrintedCommand | None:
         """The newest command that may have printed a table of this kind at a line.
 
         For an unknown kind, that is the newest one that asks for a single kind.
@@ -95,7 +95,7 @@ def _is_prompt(line: str) -> bool:
     return len(words) == 2 and words[0].endswith(("$", "%", "#"))
 
 
-def _command(line: str, number: int) -> Command | None:
+def _command(line: str, number: int) -> PrintedCommand | None:
     """The command in a line, alone or within a sentence; None without one that prints a table."""
     if "get" not in line or len(line) > LINE_MAX:
         return None
@@ -106,7 +106,7 @@ def _command(line: str, number: int) -> Command | None:
         return None
     names = [name.partition("/")[0] for name in arguments[1].split(",") if name]
     known = [registry.find_name(name) for name in names]
-    return Command(
+    return PrintedCommand(
         line=number,
         kinds=tuple(named[0] for named in known if named),
         namespace=options.get("-n", options.get("--namespace", "")).strip(_AROUND),
