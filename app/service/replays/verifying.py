@@ -11,10 +11,9 @@ The second pass may be divided (`verify.parts`). The report is the same.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 from anyio import create_task_group, lowlevel
@@ -23,23 +22,18 @@ from app.analysis.recordings import uncertainty
 from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.compare import Compared
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation, ViolationKind
-from app.analysis.verify.parts import Cut, Deciders, Division, Part, PartFound, PartVerifier
-from app.analysis.verify.reallocate import AllocationIndex
-from app.analysis.verify.redecide import belongs
+from app.analysis.verify.parts import Deciders, Division, Part, PartFound, PartVerifier
 from app.analysis.views import features_of
 from app.domain.allocation import Quirks
-from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.log import Event, EventType, HistoryInfo, Revision, doubts
-from app.domain.log.doubts import NEVER_SEEN, Doubt
-from app.domain.log.forks import INPUTS_END
-from app.domain.log.pages import Page
+from app.domain.log import Event, HistoryInfo, Revision, doubts
+from app.domain.log.doubts import Doubt
 from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
 from app.service import recorded_doubts
-from app.service.replays import integrity, second_opinion
+from app.service.replays.first_pass import FirstPass, read_ahead
 from app.service.replays.integrity import Attestation, Integrity, IntegrityCheck
-from app.service.replays.replaying import Progress, ReplayBounds, pages, silent, stored_pages
+from app.service.replays.replaying import Progress, ReplayBounds, pages, silent
 from app.service.replays.second_opinion import (
     OpinionBounds,
     OpinionReport,
@@ -213,7 +207,7 @@ async def verify(
     rules, workers = deciders.rules, sharing.workers
     ends = until >= (await log.head(history.id)).revision
     recorded = await recorded_doubts.doubts_of(log, history)
-    ahead = _Ahead(
+    ahead = FirstPass(
         division=sharing.division,
         invariants=InvariantWatch(
             switches_of(rules.profile, deciders.quirks), uncertainty.lacking(recorded)
@@ -224,7 +218,8 @@ async def verify(
     stored = await _stored(log, history, attestation)
     views = attestation.views
     audit = None if views is None else SnapshotAudit(views, history.id)
-    await _read_ahead(ahead, stored, audit, log, history, until, bounds, workers, progress)
+    keep = None if workers is None else workers.keep
+    await read_ahead(ahead, stored, audit, log, history, until, bounds, keep, progress)
     parts = ahead.parts(1 if workers is None else workers.count, ends=ends)
     here = PartVerifier(parts[0], deciders)
     telling = _Telling(parts, until, progress)
@@ -246,7 +241,7 @@ async def verify(
         judged = await _divided(parts, verify_here, workers, telling)
     for unfoldable in dict.fromkeys(part.unfoldable for part in judged if part.unfoldable):
         stored.note(unfoldable)
-    return ahead.report(history, stored.result(), judged)
+    return _report(ahead, history, stored.result(), judged)
 
 
 async def _divided(
@@ -315,193 +310,29 @@ class _Telling:
         self._progress("deciding again", Revision(sum(self._done)), self._until)
 
 
-class _Decider(msgspec.Struct):
-    """The part of a decision that names its controller."""
-
-    controller: str = ""
-
-
-_decider = msgspec.json.Decoder(_Decider)
-
-
-@dataclass(slots=True)
-class _Ahead:
-    """The results of the first pass.
-
-    `observers` are the decisions by the revision that they observed, `deciders` the controllers
-    that made them. `cuts` are the places at which the history may be divided. `recorded` are the
-    doubts of the history. `begin` is the first own event of a fork: earlier events were decided
-    with other settings, and are judged with the parent. `paced_until` is the end of the recorded
-    inputs that continue in the fork.
-    """
-
-    division: Division
-    invariants: InvariantWatch
-    recorded: tuple[Doubt, ...] = ()
-    index: AllocationIndex = field(default_factory=AllocationIndex)
-    observers: dict[Revision, list[Event]] = field(default_factory=dict)
-    deciders: set[str] = field(default_factory=set)
-    revision: Revision = Revision(0)
-    begin: Revision = Revision(0)
-    paced_until: Revision = Revision(0)
-    events: int = 0
-    cost: int = 0
-    cuts: list[Cut] = field(default_factory=list)
-    decision: Event | None = None
-    selectors: SelectorHistory | None = None
-    opinion: OpinionReport | None = None
-
-    def take(self, event: Event, parts: Any) -> None:
-        """Read one event, with the parts that its page holds."""
-        self._note_cut(event)
-        if self.selectors is not None:
-            self.selectors.take(event)
-        self.revision = event.revision
-        self.events += 1
-        self.cost += self.division.fold + self.division.check
-        if event.type is EventType.HISTORY_FORKED:
-            self.begin, self.paced_until = event.revision, Revision(0)
-            self.cuts.clear()
-        elif event.type is EventType.CLOCK_ADVANCED:
-            is_end = self.begin and not self.paced_until and event.object == INPUTS_END
-            self.paced_until = event.revision if is_end else self.paced_until
-        elif event.type is EventType.DECISION_RECORDED:
-            self.decision = event
-            self.cost += self.division.decide
-            observed = Revision(event.stamp.observed)
-            self.observers.setdefault(observed, []).append(event)
-            with suppress(msgspec.DecodeError):  # a log that was tampered with
-                self.deciders.add(_decider.decode(event.body).controller)
-        elif event.is_about_object:
-            written = len(self.index.written)
-            self.index.add(event, parts)
-            self.cost += self.division.allocate * (len(self.index.written) - written)
-        event.forget_tree()
-
-    async def ask(
-        self,
-        second: SecondReader | None,
-        compiler: SelectorCompiler,
-        progress: Progress,
-    ) -> None:
-        """Ask for a second opinion about the selectors that were collected."""
-        if second is None or self.selectors is None:
-            return
-
-        def tell(done: int, total: int) -> None:
-            progress("asking for a second opinion", Revision(done), Revision(total))
-
-        self.opinion = await second_opinion.compare(
-            self.selectors,
-            second.opinion,
-            compiler=compiler,
-            bounds=second.bounds,
-            progress=tell,
-        )
-
-    def _note_cut(self, event: Event) -> None:
-        """Note that a part may begin with this event, unless it is a decision's effect."""
-        if self.events - (self.cuts[-1].events if self.cuts else 0) < self.division.apart:
-            return
-        if event.type is not EventType.DECISION_RECORDED and (
-            self.decision is not None and belongs(event, self.decision)
-        ):
-            return
-        self.cuts.append(self._here())
-
-    def _here(self) -> Cut:
-        return Cut(revision=self.revision, events=self.events, cost=self.cost)
-
-    def parts(self, count: int, *, ends: bool) -> list[Part]:
-        """The history in up to `count` parts; `ends` means that it was read to its end."""
-        cuts = verifying_parts.divide(self.cuts, self._here(), count, self.division)
-        begins = [cut.revision for cut in cuts]
-        return [
-            self._part(after, until, is_last=until == self.revision, ends=ends)
-            for after, until in zip([self.begin, *begins], [*begins, self.revision], strict=True)
-        ]
-
-    def _part(self, after: Revision, until: Revision, *, is_last: bool, ends: bool) -> Part:
-        observers = {
-            observed: decisions
-            for observed, decisions in self.observers.items()
-            if (after <= observed and (is_last or observed < until))
-            # A decision that observed a revision before this part, and is in it with its effects.
-            or (observed < after and any(after < each.revision <= until for each in decisions))
-        }
-        return Part(
-            after=after,
-            until=until,
-            is_last=is_last,
-            ends=ends or not is_last,
-            observers=observers,
-            deciders=frozenset(self.deciders),
-            index=self.index.after(after),
-            lacking=tuple(doubt.kind for doubt in self.recorded if doubt.code == NEVER_SEEN),
-            begun=self.begin,
-            paced_until=self.paced_until,
-        )
-
-    def report(
-        self, history: HistoryInfo, chain: Integrity, parts: Sequence[PartFound]
-    ) -> VerifyReport:
-        """The report, joined from the parts in order."""
-        violations = [
-            each
-            for each in self.invariants.violations()
-            if not self.begin or each.begin.revision > self.begin
-        ]
-        # The gravest come first, because the list is bounded.
-        named = sorted(violations, key=lambda each: not each.kind.is_failure)[:VIOLATIONS_MAX]
-        return VerifyReport(
-            history=history.name,
-            revision=parts[-1].revision,
-            events=sum(part.events for part in parts),
-            chain=chain,
-            violations_counts=Counter(violation.kind for violation in violations),
-            violations=tuple(named),
-            decisions=verifying_parts.joined([part.decisions for part in parts]),
-            effects=verifying_parts.joined([part.effects for part in parts]),
-            allocations=verifying_parts.joined([part.allocations for part in parts]),
-            doubts=self.recorded,
-            is_recorded=history.is_recorded,
-            judged_after=self.begin,
-            opinion=self.opinion,
-        )
-
-
-async def _read_ahead(
-    ahead: _Ahead,
-    stored: IntegrityCheck,
-    audit: SnapshotAudit | None,
-    log: EventLog,
-    history: HistoryInfo,
-    until: Revision,
-    bounds: ReplayBounds,
-    workers: Workers | None,
-    progress: Progress,
-) -> None:
-    """Check the stored rows, and read ahead up to the first event that cannot be understood."""
-    if audit is not None:
-        await audit.begin(until)
-    async for rows in stored_pages(log, history, until, bounds):
-        for row in rows:
-            stored.take(row)
-        last = Revision(max(row.event.revision for row in rows))
-        if stored.readable_until is not None:
-            last = min(last, stored.readable_until)
-        if last > ahead.revision:
-            events = await log.read(history.id, after=ahead.revision, until=last, limit=len(rows))
-            page = Page(events)
-            ahead.invariants.follow_page(page)
-            for event, parts in page.splits:
-                ahead.take(event, parts)
-            if audit is not None:
-                await audit.take(events)
-            if workers is not None:
-                workers.keep(events)
-        progress("checking the chain", stored.revision, until)
-        await lowlevel.checkpoint()
-    await integrity.check_end(stored, log)
-    for problem in audit.problems if audit is not None else ():
-        stored.note(problem)
+def _report(
+    ahead: FirstPass, history: HistoryInfo, chain: Integrity, parts: Sequence[PartFound]
+) -> VerifyReport:
+    """The report, joined from the parts in order."""
+    violations = [
+        each
+        for each in ahead.invariants.violations()
+        if not ahead.begin or each.begin.revision > ahead.begin
+    ]
+    # The gravest come first, because the list is bounded.
+    named = sorted(violations, key=lambda each: not each.kind.is_failure)[:VIOLATIONS_MAX]
+    return VerifyReport(
+        history=history.name,
+        revision=parts[-1].revision,
+        events=sum(part.events for part in parts),
+        chain=chain,
+        violations_counts=Counter(violation.kind for violation in violations),
+        violations=tuple(named),
+        decisions=verifying_parts.joined([part.decisions for part in parts]),
+        effects=verifying_parts.joined([part.effects for part in parts]),
+        allocations=verifying_parts.joined([part.allocations for part in parts]),
+        doubts=ahead.recorded,
+        is_recorded=history.is_recorded,
+        judged_after=ahead.begin,
+        opinion=ahead.opinion,
+    )

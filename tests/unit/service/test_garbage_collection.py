@@ -12,7 +12,7 @@ from app.analysis.verify.parts import PartVerifier
 from app.bootstrap import garbage_collection
 from app.bootstrap.deciders import deciders_of
 from app.domain.log.pages import Page
-from app.service.replays import verifying
+from app.service.replays.first_pass import FirstPass
 from projections import all_projections
 from tests.unit.analysis.verify.test_parts import ANYWHERE
 from tests.unit.service.test_replaying import history_of, story
@@ -24,7 +24,7 @@ async def circles_dropped() -> tuple[int, int]:
     """The objects in circles that folds and a verification of some events leave, and the events."""
     events = story().line.events
     _, info = await history_of(events)
-    ahead = verifying._Ahead(division=ANYWHERE, invariants=InvariantWatch())
+    ahead = FirstPass(division=ANYWHERE, invariants=InvariantWatch())
     views, page = all_projections(), Page(events)
     gc.collect()
     gc.disable()

@@ -19,6 +19,7 @@ from app.domain.log.pages import Page
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.service.replays import verifying
+from app.service.replays.first_pass import FirstPass
 from app.service.replays.replaying import ReplayBounds
 from app.service.replays.verifying import Sharing, VerifyReport
 from tests.cluster import Cluster
@@ -124,7 +125,7 @@ async def test_every_place_at_which_it_may_be_divided_is_sound(told: Cluster) ->
     """Two parts, with the seam at each revision before which no effect is expected."""
     log, info = await history_of(told.line.events)
     alone, _ = await verify(log, info)
-    ahead = verifying._Ahead(division=ANYWHERE, invariants=InvariantWatch())
+    ahead = FirstPass(division=ANYWHERE, invariants=InvariantWatch())
     for event, parts in Page(told.line.events).splits:
         ahead.take(event, parts)
     seams = [cut.revision for cut in ahead.cuts]

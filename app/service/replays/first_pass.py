@@ -1,0 +1,194 @@
+"""The first pass of a verification: the stored log, the invariants, and what the second needs."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from anyio import lowlevel
+
+from app.analysis.verify import parts as verifying_parts
+from app.analysis.verify.invariants import InvariantWatch
+from app.analysis.verify.parts import Cut, Division, Part
+from app.analysis.verify.reallocate import AllocationIndex
+from app.analysis.verify.redecide import belongs
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.log import Event, EventType, HistoryInfo, Revision
+from app.domain.log.doubts import NEVER_SEEN, Doubt
+from app.domain.log.forks import INPUTS_END
+from app.domain.log.pages import Page
+from app.ports import EventLog
+from app.service.replays import integrity, second_opinion
+from app.service.replays.integrity import IntegrityCheck
+from app.service.replays.replaying import Progress, ReplayBounds, stored_pages
+from app.service.replays.second_opinion import OpinionReport, SecondReader, SelectorHistory
+from app.service.replays.snapshot_audit import SnapshotAudit
+
+
+class _Decider(msgspec.Struct):
+    """The part of a decision that names its controller."""
+
+    controller: str = ""
+
+
+_decider = msgspec.json.Decoder(_Decider)
+
+
+@dataclass(slots=True)
+class FirstPass:
+    """The results of the first pass.
+
+    `observers` are the decisions by the revision that they observed, `deciders` the controllers
+    that made them. `cuts` are the places at which the history may be divided. `recorded` are the
+    doubts of the history. `begin` is the first own event of a fork: earlier events were decided
+    with other settings, and are judged with the parent. `paced_until` is the end of the recorded
+    inputs that continue in the fork.
+    """
+
+    division: Division
+    invariants: InvariantWatch
+    recorded: tuple[Doubt, ...] = ()
+    index: AllocationIndex = field(default_factory=AllocationIndex)
+    observers: dict[Revision, list[Event]] = field(default_factory=dict)
+    deciders: set[str] = field(default_factory=set)
+    revision: Revision = Revision(0)
+    begin: Revision = Revision(0)
+    paced_until: Revision = Revision(0)
+    events: int = 0
+    cost: int = 0
+    cuts: list[Cut] = field(default_factory=list)
+    decision: Event | None = None
+    selectors: SelectorHistory | None = None
+    opinion: OpinionReport | None = None
+
+    def take(self, event: Event, parts: Any) -> None:
+        """Read one event, with the parts that its page holds."""
+        self._note_cut(event)
+        if self.selectors is not None:
+            self.selectors.take(event)
+        self.revision = event.revision
+        self.events += 1
+        self.cost += self.division.fold + self.division.check
+        if event.type is EventType.HISTORY_FORKED:
+            self.begin, self.paced_until = event.revision, Revision(0)
+            self.cuts.clear()
+        elif event.type is EventType.CLOCK_ADVANCED:
+            is_end = self.begin and not self.paced_until and event.object == INPUTS_END
+            self.paced_until = event.revision if is_end else self.paced_until
+        elif event.type is EventType.DECISION_RECORDED:
+            self.decision = event
+            self.cost += self.division.decide
+            observed = Revision(event.stamp.observed)
+            self.observers.setdefault(observed, []).append(event)
+            with suppress(msgspec.DecodeError):  # a log that was tampered with
+                self.deciders.add(_decider.decode(event.body).controller)
+        elif event.is_about_object:
+            written = len(self.index.written)
+            self.index.add(event, parts)
+            self.cost += self.division.allocate * (len(self.index.written) - written)
+        event.forget_tree()
+
+    async def ask(
+        self,
+        second: SecondReader | None,
+        compiler: SelectorCompiler,
+        progress: Progress,
+    ) -> None:
+        """Ask for a second opinion about the selectors that were collected."""
+        if second is None or self.selectors is None:
+            return
+
+        def tell(done: int, total: int) -> None:
+            progress("asking for a second opinion", Revision(done), Revision(total))
+
+        self.opinion = await second_opinion.compare(
+            self.selectors,
+            second.opinion,
+            compiler=compiler,
+            bounds=second.bounds,
+            progress=tell,
+        )
+
+    def _note_cut(self, event: Event) -> None:
+        """Note that a part may begin with this event, unless it is a decision's effect."""
+        if self.events - (self.cuts[-1].events if self.cuts else 0) < self.division.apart:
+            return
+        if event.type is not EventType.DECISION_RECORDED and (
+            self.decision is not None and belongs(event, self.decision)
+        ):
+            return
+        self.cuts.append(self._here())
+
+    def _here(self) -> Cut:
+        return Cut(revision=self.revision, events=self.events, cost=self.cost)
+
+    def parts(self, count: int, *, ends: bool) -> list[Part]:
+        """The history in up to `count` parts; `ends` means that it was read to its end."""
+        cuts = verifying_parts.divide(self.cuts, self._here(), count, self.division)
+        begins = [cut.revision for cut in cuts]
+        return [
+            self._part(after, until, is_last=until == self.revision, ends=ends)
+            for after, until in zip([self.begin, *begins], [*begins, self.revision], strict=True)
+        ]
+
+    def _part(self, after: Revision, until: Revision, *, is_last: bool, ends: bool) -> Part:
+        observers = {
+            observed: decisions
+            for observed, decisions in self.observers.items()
+            if (after <= observed and (is_last or observed < until))
+            # A decision that observed a revision before this part, and is in it with its effects.
+            or (observed < after and any(after < each.revision <= until for each in decisions))
+        }
+        return Part(
+            after=after,
+            until=until,
+            is_last=is_last,
+            ends=ends or not is_last,
+            observers=observers,
+            deciders=frozenset(self.deciders),
+            index=self.index.after(after),
+            lacking=tuple(doubt.kind for doubt in self.recorded if doubt.code == NEVER_SEEN),
+            begun=self.begin,
+            paced_until=self.paced_until,
+        )
+
+
+async def read_ahead(
+    ahead: FirstPass,
+    stored: IntegrityCheck,
+    audit: SnapshotAudit | None,
+    log: EventLog,
+    history: HistoryInfo,
+    until: Revision,
+    bounds: ReplayBounds,
+    keep: Callable[[Sequence[Event]], None] | None,
+    progress: Progress,
+) -> None:
+    """Check the stored rows, and read ahead up to the first event that cannot be understood.
+
+    `keep` gets the events that were read, for the other processes.
+    """
+    if audit is not None:
+        await audit.begin(until)
+    async for rows in stored_pages(log, history, until, bounds):
+        for row in rows:
+            stored.take(row)
+        last = Revision(max(row.event.revision for row in rows))
+        if stored.readable_until is not None:
+            last = min(last, stored.readable_until)
+        if last > ahead.revision:
+            events = await log.read(history.id, after=ahead.revision, until=last, limit=len(rows))
+            page = Page(events)
+            ahead.invariants.follow_page(page)
+            for event, parts in page.splits:
+                ahead.take(event, parts)
+            if audit is not None:
+                await audit.take(events)
+            if keep is not None:
+                keep(events)
+        progress("checking the chain", stored.revision, until)
+        await lowlevel.checkpoint()
+    await integrity.check_end(stored, log)
+    for problem in audit.problems if audit is not None else ():
+        stored.note(problem)
