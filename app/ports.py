@@ -28,6 +28,7 @@ from app.domain.log.heads import SignedHead
 from app.domain.log.sightings import ClusterIdentity, ListPage, ObjectVersion, ServedKind, Sighting
 from app.domain.log.upcasting import StoredRow
 from app.domain.objects.webhook_targets import WebhookTarget
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -320,7 +321,7 @@ class Clock(Protocol):
 class UidSource(Protocol):
     """A source of new uids."""
 
-    def uid(self) -> str:
+    def uid(self) -> Uid:
         """A new uid: 36 characters, lower case, RFC 4122."""
         ...
 

@@ -17,6 +17,7 @@ from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta, records
 from app.domain.values.fields.records import FieldRecord
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
@@ -37,7 +38,7 @@ class _Claim(msgspec.Struct, gc=False, array_like=True):
 class _Pod(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The fields of a pod that the row of a claim shows."""
 
-    uid: str
+    uid: Uid
     node: str
     phase: str
     deleting: bool
@@ -51,7 +52,7 @@ _Asked = tuple[str, list[JsonObject]]
 class _ShownMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The metadata of a claim."""
 
-    uid: str = ""
+    uid: Uid = NO_UID
     deletion_timestamp: str = ""
     owner_references: Raw = raw_parts.ABSENT
 
@@ -99,7 +100,7 @@ class ClaimsProjection(LateRows, PagedView):
         self.revision = Revision(0)
         self._claims: dict[tuple[str, str], _Claim] = {}
         self._pods: dict[tuple[str, str], _Pod] = {}
-        self._noted: dict[ObjectKey, tuple[str, outlines.SeenPod | None]] = {}
+        self._noted: dict[ObjectKey, tuple[Uid, outlines.SeenPod | None]] = {}
         self._users: dict[tuple[str, str], set[str]] = {}
         self._changes = RowChanges((CLAIMS, CLAIM_DEVICES), self._compute)
         self._touched = self._changes.touched(CLAIMS.name)

@@ -17,6 +17,7 @@ from app.domain.objects.quota.usage import RunningUsage, Scopes
 from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.sorted_keys import SortedKeys
@@ -51,10 +52,10 @@ class ObjectsProjection:
         self._events: dict[ObjectKey, Event] = {}
         self._created: dict[ObjectKey, int] = {}
         self._sorted: dict[Place, SortedKeys] = {}
-        self._uids: dict[str, ObjectKey] = {}
+        self._uids: dict[Uid, ObjectKey] = {}
         self._unowned: set[ObjectKey] = set()
-        self._owned: dict[str, set[ObjectKey]] = {}
-        self._owners: dict[ObjectKey, tuple[str, ...]] = {}
+        self._owned: dict[Uid, set[ObjectKey]] = {}
+        self._owners: dict[ObjectKey, tuple[Uid, ...]] = {}
         self._decoded: deque[Event] = deque()
         self._decoded_max = decoded_max
         self._tells_changes = tells_changes
@@ -159,13 +160,13 @@ class ObjectsProjection:
         """The number of objects."""
         return len(self._events)
 
-    def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
+    def dependents(self, owner_uid: Uid) -> Iterable[ObjectKey]:
         """Keys of objects that name this uid as an owner, sorted."""
         if self._unowned:
             self._read_owners()
         return sorted(self._owned.get(owner_uid, ()))
 
-    def by_uid(self, uid: str) -> ObjectKey | None:
+    def by_uid(self, uid: Uid) -> ObjectKey | None:
         """The key of the object with that uid; None when it does not exist."""
         return self._uids.get(uid)
 
@@ -283,7 +284,7 @@ class ObjectsProjection:
             self._set_owners(key, outlines.owner_uids(self._events[key].body))
         self._unowned.clear()
 
-    def _set_owners(self, key: ObjectKey, owners: tuple[str, ...]) -> None:
+    def _set_owners(self, key: ObjectKey, owners: tuple[Uid, ...]) -> None:
         before = self._owners.get(key, ())
         if before == owners:
             return

@@ -25,6 +25,7 @@ from app.domain.values.identifiers import (
     DeviceName,
     DriverName,
     PoolName,
+    Uid,
 )
 from app.domain.values.json_tree import JsonObject
 
@@ -352,7 +353,7 @@ event_object = records.of_bytes(core.EventObject)
 decision = records.of_bytes(DecisionOutline)
 
 
-def owner_uids(body: bytes) -> tuple[str, ...]:
+def owner_uids(body: bytes) -> tuple[Uid, ...]:
     """The uids of an object's owners, each once, in order."""
     if b'"ownerReferences"' not in body:
         return ()

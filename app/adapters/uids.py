@@ -4,6 +4,8 @@ import hashlib
 import os
 import uuid
 
+from app.domain.values.identifiers import Uid
+
 _FIXED = 0xF000 << 64 | 0xC000 << 48
 _VERSION_4 = 0x4000 << 64 | 0x8000 << 48
 """The bits of a uid that are not random: they state that the uid is of version 4."""
@@ -19,7 +21,7 @@ class RandomUids:
         self._drawn = b""
         self._used = 0
 
-    def uid(self) -> str:
+    def uid(self) -> Uid:
         """A random (version 4) uid."""
         # Equals uuid4, but makes no UUID object and does not call the system each time.
         first = self._used
@@ -28,7 +30,7 @@ class RandomUids:
         self._used = first + 16
         number = int.from_bytes(self._drawn[first : first + 16], "big") & ~_FIXED | _VERSION_4
         text = f"{number:032x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        return Uid(f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}")
 
 
 class DerivedUids:
@@ -42,8 +44,8 @@ class DerivedUids:
         self.seed = seed
         self.counter = counter
 
-    def uid(self) -> str:
+    def uid(self) -> Uid:
         """The next uid, in the format of version 4."""
         text = f"redra uid {self.seed} {self.counter}".encode()
         self.counter += 1
-        return str(uuid.UUID(bytes=hashlib.sha256(text).digest()[:16], version=4))
+        return Uid(str(uuid.UUID(bytes=hashlib.sha256(text).digest()[:16], version=4)))

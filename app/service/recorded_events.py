@@ -28,6 +28,7 @@ from app.domain.log.records import (
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.write import intake
+from app.domain.values.identifiers import NO_UID
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -85,7 +86,7 @@ def import_draft(name: str, time: Instant, body: JsonObject) -> Draft:
     return Draft(
         type=EventType.HISTORY_IMPORTED,
         key=IMPORTS._replace(name=name),
-        uid="",
+        uid=NO_UID,
         tree=body,
         stamp=Stamp(time=time, actor=IMPORTER, verb="import"),
     )

@@ -31,6 +31,7 @@ from app.domain.objects.write.commands import (
     verb_of,
 )
 from app.domain.objects.write.staging import StagedObjects
+from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource, WebhookCaller
 from app.service.writing import WriteOutcome
@@ -66,7 +67,7 @@ class WebhookReviewer:
         command: Command,
         actor: Actor,
         verb: str,
-        send: Callable[[Command, str], Awaitable[WriteOutcome]],
+        send: Callable[[Command, Uid], Awaitable[WriteOutcome]],
     ) -> WriteOutcome:
         """Review, then `send` the command with the patches and the uid that webhooks have seen.
 

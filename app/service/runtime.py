@@ -34,6 +34,7 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.write import asking
 from app.domain.objects.write.commands import Command
 from app.domain.objects.write.staging import StagedObjects
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import EventLog, RuntimePorts, WebhookCaller
 from app.service import snapshots
@@ -205,7 +206,7 @@ class HistoryRuntime:
         Admission webhooks that match the command are called first.
         """
 
-        async def send(command: Command, uid: str) -> WriteOutcome:
+        async def send(command: Command, uid: Uid) -> WriteOutcome:
             request = await self._writer.submit(
                 WriteRequest(
                     commands=(command,),
@@ -222,7 +223,7 @@ class HistoryRuntime:
 
         reviewing = self._reviewing
         if reviewing is None or not reviewing.is_needed(command):
-            return await send(command, "")
+            return await send(command, NO_UID)
         return await reviewing.submit(command, actor, verb, send)
 
     async def review(self, attributes: Attributes) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.sealing import decide_and_seal
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values import counts
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, UidSource
@@ -110,7 +111,7 @@ class WriteRequest:
     cause: int
     observed: int
     lease: LeaseToken | None
-    uid: str = ""
+    uid: Uid = NO_UID
     outcomes: list[WriteOutcome] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     problem: Exception | None = None

@@ -16,6 +16,7 @@ from app.domain.log.sightings import ClusterIdentity, ListPage, ObjectVersion, S
 from app.domain.objects.rules import Rules
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import NO_UID
 from app.domain.values.timestamps import Instant
 from app.ports import Clock
 
@@ -60,7 +61,7 @@ class ClusterReader:
         try:
             uid = meta.uid(_tree(await self._requests.get(path), path))
         except Rejected:
-            uid = ""
+            uid = NO_UID
         return ClusterIdentity(
             server=await self._requests.server(),
             release=json_tree.text(version, "gitVersion"),

@@ -22,6 +22,7 @@ from app.domain.errors import Rejected
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import dra, meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonView
 
 
@@ -115,7 +116,7 @@ def _deletion(
     key: ObjectKey,
     old: JsonView,
     users: list[PodFacts],
-    remade: set[str],
+    remade: set[Uid],
     listed_max: int,
 ) -> ClaimDeletion:
     tree = world.objects.get(key)

@@ -14,6 +14,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources
 from app.domain.values.fields import core, meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 
 
@@ -31,7 +32,7 @@ def note_pod(world: World, key: ObjectKey) -> None:
     world.touched.pods[key.namespace, key.name] = Fate.DELETED.value
 
 
-def note_node(world: World, name: str, uid: str) -> None:
+def note_node(world: World, name: str, uid: Uid) -> None:
     """Notes that a node was deleted: objects that only it owned go, its pods lose their node."""
     for key in list(world.objects.dependents(uid)):
         tree = world.objects.get(key) or {}

@@ -23,6 +23,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims impo
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.fields.meta import Condition
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -104,7 +105,7 @@ def _claims(views: Views, tree: JsonObject) -> tuple[PodClaim, ...]:
         return ()
 
 
-def _is_held(claim: PodClaim, uid: str) -> bool:
+def _is_held(claim: PodClaim, uid: Uid) -> bool:
     return claim.allocation is not None and pods.is_reserved_for(claim.tree, uid)
 
 

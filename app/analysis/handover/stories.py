@@ -11,6 +11,7 @@ from app.domain.errors import InputError
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.values import timestamps
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
 
@@ -30,7 +31,7 @@ class Line(
     resource: str
     namespace: str = ""
     name: str
-    uid: str
+    uid: Uid
     object: JsonObject
     before: JsonObject | None = None
 

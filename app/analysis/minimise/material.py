@@ -22,6 +22,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -82,7 +83,7 @@ class Material:
         return numbers
 
     @cached_property
-    def _keys(self) -> Mapping[str, ObjectKey]:
+    def _keys(self) -> Mapping[Uid, ObjectKey]:
         keys = {event.uid: event.key for event in self.made}
         return keys | {step.event.uid: step.event.key for step in self.steps}
 
@@ -352,7 +353,7 @@ def _named_by_pod(key: ObjectKey, tree: JsonView, *, is_whole: bool) -> Iterator
                 yield ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, str(name))
 
 
-def _named_by_event(tree: JsonView, keys: Mapping[str, ObjectKey]) -> Iterator[ObjectKey]:
+def _named_by_event(tree: JsonView, keys: Mapping[Uid, ObjectKey]) -> Iterator[ObjectKey]:
     subject = core.event_object(tree).subject.uid
     if subject in keys:
         yield keys[subject]

@@ -25,6 +25,7 @@ from app.domain.log.records import IMPORTER_USER
 from app.domain.objects.kinds import extended_resources
 from app.domain.values import condition_types, json_tree, well_known
 from app.domain.values.fields import core, dra, meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 UNNAMED = IMPORTER_USER
@@ -239,7 +240,7 @@ class Authors:
             return _TELLERS.get(reason[0], "") if reason and not is_asked else ""
         return ""
 
-    def _claim_ender(self, event: Event, owners: list[str]) -> str:
+    def _claim_ender(self, event: Event, owners: list[Uid]) -> str:
         """The deleter of a claim made for a pod: the claim controller, or the collector.
 
         The claim controller deletes it when the pod has ended, the collector when the pod is gone.

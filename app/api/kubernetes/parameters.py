@@ -7,6 +7,7 @@ from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, Invalid, StatusCause
 from app.domain.objects.write.commands import FieldValidation, PatchType, Propagation, WriteOptions
 from app.domain.values import api_groups, json_tree
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 
 MANAGER_LENGTH_MAX = 128
@@ -44,7 +45,7 @@ class DeleteOptions:
 
     grace_seconds: int | None = None
     propagation: Propagation | None = None
-    uid: str = ""
+    uid: Uid = NO_UID
     resource_version: str = ""
 
 
@@ -159,7 +160,7 @@ def delete_options(request: HttpRequest, body: JsonObject | None) -> tuple[Delet
     options = DeleteOptions(
         grace_seconds=max(1, grace) if isinstance(grace, int) and grace < 0 else grace,
         propagation=Propagation(policy) if policy else None,
-        uid=json_tree.text(body or {}, "preconditions", "uid"),
+        uid=Uid(json_tree.text(body or {}, "preconditions", "uid")),
         resource_version=json_tree.text(body or {}, "preconditions", "resourceVersion"),
     )
     return options, bool(dry_run)

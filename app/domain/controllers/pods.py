@@ -9,11 +9,11 @@ import msgspec
 
 from app.domain.log import Event
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields import core, dra, meta, paths
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
-"""The phases in which a pod stays."""
-
+_uid_of = paths.typed(Uid, paths.text("uid"))
 
 RESERVED_MAX = 256
 """The most consumers of a claim (controllers.md 6.2)."""
@@ -36,7 +36,7 @@ class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     namespace: str
     name: str
-    uid: str
+    uid: Uid
     node: str = ""
     phase: str = ""
     is_deleting: bool = False
@@ -196,12 +196,12 @@ def consumer_of(pod: PodFacts) -> JsonObject:
     return consumer(pod.name, pod.uid)
 
 
-def consumer(name: str, uid: str) -> JsonObject:
+def consumer(name: str, uid: Uid) -> JsonObject:
     """The entry in `status.reservedFor` for the pod with this name and uid."""
     return {"resource": "pods", "name": name, "uid": uid}
 
 
-def is_reserved_for(claim: JsonView, pod_uid: str, group: str = "") -> bool:
+def is_reserved_for(claim: JsonView, pod_uid: Uid, group: str = "") -> bool:
     """True when some reservation has this uid; resource and name are ignored.
 
     A `group`, which upstream accepts only behind an alpha gate, is compared by its name.
@@ -219,10 +219,10 @@ def is_reserved_for(claim: JsonView, pod_uid: str, group: str = "") -> bool:
     return False
 
 
-def reserved_uids(claim: JsonView) -> frozenset[str]:
+def reserved_uids(claim: JsonView) -> frozenset[Uid]:
     """The uids of all reservations, for callers that check many pods of one claim."""
     reserved = dra.reserved_for(claim)
-    return frozenset([_text(reference.get("uid")) for reference in reserved])
+    return frozenset([_uid_of(reference) for reference in reserved])
 
 
 def has_room(claim: JsonView) -> bool:

@@ -18,7 +18,7 @@ from app.domain.devices.device_selectors import (
 from app.domain.devices.model import AppliedPatch, Device, PatchProblem
 from app.domain.values import json_tree
 from app.domain.values.fields import meta
-from app.domain.values.identifiers import DeviceId
+from app.domain.values.identifiers import DeviceId, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 
@@ -32,7 +32,7 @@ class SlicePatch:
     """
 
     name: str
-    uid: str
+    uid: Uid
     priority: int
     created_at: str
     created: int

@@ -29,6 +29,7 @@ from app.domain.log.event import (
     Stamp,
 )
 from app.domain.values import timestamps
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -52,7 +53,7 @@ class _WrittenStamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     actor: Actor
     verb: str
     request_id: str = ""
-    uid: str = ""
+    uid: Uid = NO_UID
     cause: int = 0
     observed: int = 0
     origin: Origin | None = None
@@ -127,7 +128,7 @@ def canonical_bytes(event: Event, stamp: bytes | None = None) -> bytes:
 
 
 def canonical_parts(
-    format: int, key: ObjectKey, uid: str, body: bytes, revision: Revision, stamp: bytes, type: str
+    format: int, key: ObjectKey, uid: Uid, body: bytes, revision: Revision, stamp: bytes, type: str
 ) -> bytes:
     """The bytes that the hash covers, for an event with these parts."""
     group, resource, namespace, name = key

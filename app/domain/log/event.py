@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, NewType, cast
 
 import msgspec
 
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -122,7 +123,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     actor: Actor
     verb: str
     request_id: str = ""
-    uid: str = ""
+    uid: Uid = NO_UID
     cause: int = 0
     observed: int = 0
     origin: Origin | None = None
@@ -136,7 +137,7 @@ class Draft(msgspec.Struct, kw_only=True):
 
     type: EventType
     key: ObjectKey
-    uid: str
+    uid: Uid
     tree: JsonObject
     stamp: Stamp
 
@@ -151,7 +152,7 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     revision: Revision
     type: EventType
     key: ObjectKey
-    uid: str
+    uid: Uid
     body: bytes
     stamp: Stamp
     hash: bytes = b""

@@ -24,6 +24,7 @@ from app.domain.log.event import (
     Stamp,
 )
 from app.domain.values import timestamps
+from app.domain.values.identifiers import NO_UID
 from app.domain.values.json_tree import JsonObject
 
 FORK = ObjectKey("redra", "histories", "", "")
@@ -60,7 +61,7 @@ def first_draft(info: HistoryInfo, parent: HistoryInfo, end: Head, actor: Actor)
     return Draft(
         type=EventType.HISTORY_FORKED,
         key=FORK,
-        uid="",
+        uid=NO_UID,
         tree=msgspec.to_builtins(payload),
         stamp=Stamp(time=end.time, actor=actor, verb="fork"),
     )

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from app.domain.log.event import Actor, ObjectKey
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -155,7 +156,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: str = ""
     namespace: str = ""
     name: str = ""
-    uid: str = ""
+    uid: Uid = NO_UID
     resource_version: str = ""
     upon: str = ""
     object: JsonObject | None = None

@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from app.domain.log.event import Event, ObjectKey
+from app.domain.values.identifiers import NO_UID, Uid
 
 CONFLICTS = ObjectKey("redra", "conflicts", "", "")
 """The key of conflicts in the log; they have the namespace and name of the object."""
@@ -38,7 +39,7 @@ class ConflictBody(msgspec.Struct, frozen=True, kw_only=True):
     resource: str = ""
     namespace: str = ""
     name: str = ""
-    uid: str = ""
+    uid: Uid = NO_UID
     recorded: Recorded = Recorded()
     places: list[str] = []
     message: str = ""

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from app.domain.log.event import ObjectKey
 from app.domain.log.records import Record
+from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
 
 
@@ -35,7 +36,7 @@ class ClusterIdentity:
 
     server: str
     release: str
-    uid: str
+    uid: Uid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ class ObjectVersion(NamedTuple):
 
     namespace: str
     name: str
-    uid: str
+    uid: Uid
     version: str
 
 

@@ -15,6 +15,7 @@ import msgspec
 from app.domain.errors import ChainBroken, WrongDatabase
 from app.domain.log import chain
 from app.domain.log.event import FORMAT_VERSION, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
 
 
@@ -28,7 +29,7 @@ class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):
     revision: Revision
     type: str
     key: ObjectKey
-    uid: str
+    uid: Uid
     stamp: bytes
     object: bytes
     hash: bytes

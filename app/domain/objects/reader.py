@@ -5,6 +5,7 @@ from typing import Protocol
 
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import well_known
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 
 
@@ -28,11 +29,11 @@ class ObjectsReader(Protocol):
         """The keys of a resource (all namespaces for None), sorted by namespace and name."""
         ...
 
-    def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
+    def dependents(self, owner_uid: Uid) -> Iterable[ObjectKey]:
         """The keys of objects with an owner reference to this uid, sorted."""
         ...
 
-    def by_uid(self, uid: str) -> ObjectKey | None:
+    def by_uid(self, uid: Uid) -> ObjectKey | None:
         """The key of the object with this uid."""
         ...
 
@@ -60,10 +61,10 @@ class UnknownCluster:
         """No object is known."""
         return ()
 
-    def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
+    def dependents(self, owner_uid: Uid) -> Iterable[ObjectKey]:
         """No object is known."""
         return ()
 
-    def by_uid(self, uid: str) -> ObjectKey | None:
+    def by_uid(self, uid: Uid) -> ObjectKey | None:
         """No object is known."""
         return None

@@ -13,6 +13,7 @@ from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import Actor
 from app.domain.values import json_tree
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 
 
@@ -29,7 +30,7 @@ class ObjectRef(msgspec.Struct, kw_only=True, rename="camel"):
     resource: str = ""
     namespace: str = ""
     name: str = ""
-    uid: str = ""
+    uid: Uid = NO_UID
     api_group: str = ""
     api_version: str = ""
     subresource: str = ""

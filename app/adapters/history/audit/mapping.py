@@ -23,6 +23,7 @@ from app.domain.log.records import (
 )
 from app.domain.values import json_tree
 from app.domain.values.fields import core, meta
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -44,7 +45,7 @@ class RequestOutcome:
     op: Op
     namespace: str = ""
     name: str = ""
-    uid: str = ""
+    uid: Uid = NO_UID
     tree: JsonObject | None = None
     kind: str = ""
     quality: Quality = Quality.FULL
@@ -173,7 +174,7 @@ def _deleted(event: AuditEvent, reference: ObjectRef, tree: JsonObject) -> Reque
             op=Op.DELETED,
             namespace=reference.namespace,
             name=reference.name,
-            uid=json_tree.text(tree, "details", "uid") or reference.uid,
+            uid=Uid(json_tree.text(tree, "details", "uid")) or reference.uid,
             quality=Quality.IDENTITY,
             losses=(Loss.NO_DELETE_STATE, Loss.NO_RV),
             is_after=True,

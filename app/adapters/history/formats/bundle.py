@@ -24,6 +24,7 @@ from app.domain.log.heads import SignedHead
 from app.domain.objects.schema.structural import Schemas
 from app.domain.objects.write import intake
 from app.domain.values import json_tree, timestamps
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
 
@@ -48,7 +49,7 @@ class _Payload(msgspec.Struct, kw_only=True):
     resource: str
     namespace: str
     name: str
-    uid: str
+    uid: Uid
     object: msgspec.Raw
 
 

@@ -28,6 +28,7 @@ from app.domain.log.records import (
 )
 from app.domain.values import json_tree
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 
 DERIVED_UIDS = uuid.UUID("6f1bd7a5-4c0a-5d0e-9a3f-5d1c6b1f6a10")
@@ -46,7 +47,7 @@ class Survey:
     of the same objects of that type and namespace, and so covers the same part of the cluster.
     """
 
-    listed: dict[int, dict[tuple[str, str, str], dict[ObjectKey, str]]] = field(
+    listed: dict[int, dict[tuple[str, str, str], dict[ObjectKey, Uid]]] = field(
         default_factory=dict
     )
     newest: dict[int, str] = field(default_factory=dict)
@@ -67,7 +68,7 @@ class Survey:
 
     def deletions(self) -> Iterator[Record]:
         """The deletions of objects that one dump lists and the next one of their type does not."""
-        earlier: dict[tuple[str, str, str], dict[ObjectKey, str]] = {}
+        earlier: dict[tuple[str, str, str], dict[ObjectKey, Uid]] = {}
         for number in sorted(self.listed, key=lambda found: (self.newest[found], found)):
             for place, keys in self.listed[number].items():
                 before = earlier.get(place, {})

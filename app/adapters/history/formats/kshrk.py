@@ -18,6 +18,7 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Op, Record, comparable_version
 from app.domain.values import timestamps
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
 
@@ -43,7 +44,7 @@ class _Answer:
 class _Seen:
     """The known state: uid and version of each object, and the last list of each path."""
 
-    known: dict[ObjectKey, tuple[str, str]] = field(default_factory=dict)
+    known: dict[ObjectKey, tuple[Uid, str]] = field(default_factory=dict)
     listed: dict[str, set[ObjectKey]] = field(default_factory=dict)
     newest: str = ""
 

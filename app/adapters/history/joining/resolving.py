@@ -249,7 +249,7 @@ class Resolver:
             text = problem.problem if isinstance(problem, InputError) else problem
             self._notes.add(f"{record.place}: a change could not be applied: {text}")
             return None
-        changes = {"object": after, "effect": None, "uid": record.uid}
+        changes: dict[str, object] = {"object": after, "effect": None, "uid": record.uid}
         if known is not None:
             changes |= {
                 "version": known.record.version,

@@ -27,6 +27,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject
 from app.domain.values import api_resources, well_known
 from app.domain.values.fields import decision_body, meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -90,7 +91,7 @@ class ClaimsReconciler:
         self._quirks = quirks
         self._apart = apart
         self._going: dict[_Place, _Going] = {}
-        self._gone: dict[str, Instant] | None = None if pace is None else {}
+        self._gone: dict[Uid, Instant] | None = None if pace is None else {}
         self._pods: dict[_Place, PodFacts] = {}
         self._users = ClaimUsers()
         self._by_template: dict[_Place, set[str]] = {}
@@ -100,7 +101,7 @@ class ClaimsReconciler:
         self._made: dict[tuple[str, str], int] = {}
         self._made_last: dict[tuple[str, str], str] = {}
         self._reserved_again: dict[str, int] = {}
-        self._holders: dict[_Place, frozenset[str]] = {}
+        self._holders: dict[_Place, frozenset[Uid]] = {}
         self._reporter = Reporter("resource_claim")
         self._batcher = Batcher()
         self._sent: dict[_Place, pod_sync.Step] = {}
@@ -334,7 +335,7 @@ class ClaimsReconciler:
             observed=views.objects.revision,
         )
 
-    def _lately_gone(self, now: Instant) -> Collection[str]:
+    def _lately_gone(self, now: Instant) -> Collection[Uid]:
         """The uids of pods that upstream's cache may still hold; empty without a recorded pace."""
         if not self._gone:
             return ()
@@ -403,7 +404,7 @@ class ClaimsReconciler:
             self._made[(owner, entry)] = self._made.get((owner, entry), 0) + 1
             self._made_last[(owner, entry)] = event.key.name
 
-    def _count_reserved(self, place: _Place, holders: frozenset[str]) -> None:
+    def _count_reserved(self, place: _Place, holders: frozenset[Uid]) -> None:
         fresh = holders - self._holders.get(place, frozenset())
         self._holders[place] = holders
         for name in self._users.of(place):

@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
+from app.domain.values.identifiers import Uid
 
 _Place = tuple[str, str]
 
@@ -53,7 +54,7 @@ class ClaimUsers:
         """The names of all pods that name the claim."""
         return self._all.get(claim, ())
 
-    def to_look_at(self, claim: _Place, reserved: frozenset[str]) -> list[str]:
+    def to_look_at(self, claim: _Place, reserved: frozenset[Uid]) -> list[str]:
         """The pods that may need work, given the reserved uids; sorted by name."""
         uids = set(self._odd.get(claim, ()))
         placed = self._placed.get(claim)

@@ -30,6 +30,7 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import api_resources, condition_types, json_tree, timestamps
 from app.domain.values.fields import decision_body, meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -48,7 +49,7 @@ REASONS_MAX = 20
 ENDED = frozenset({"Evicted", "AlreadyTerminating"})
 """The outcomes after which a pod is not processed again (C5)."""
 
-_PodId = tuple[str, str, str]
+_PodId = tuple[str, str, Uid]
 
 
 class EvictionReconciler:
@@ -145,7 +146,7 @@ class EvictionReconciler:
             queue.retry(pod_id, now)
 
     def _queue_of(self, decision: Decision) -> tuple[WorkQueue[_PodId], _PodId]:
-        pod_id = (decision.namespace, decision.name, json_tree.text(decision.inputs, "uid"))
+        pod_id = (decision.namespace, decision.name, Uid(json_tree.text(decision.inputs, "uid")))
         cancels = decision.outcome == "Cancelled"
         return (self._cancelled if cancels else self._queue), pod_id
 
@@ -198,7 +199,7 @@ class EvictionReconciler:
             self._queue.drop(pod_id, observed)
             self._note_evicted(uid)
 
-    def _note_evicted(self, uid: str) -> None:
+    def _note_evicted(self, uid: Uid) -> None:
         self._evicted.pop(uid, None)
         self._evicted[uid] = None
         if len(self._evicted) > EVICTED_MAX:

@@ -25,7 +25,7 @@ from app.domain.log import Event, EventType
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta, paths
 from app.domain.values.fields.dra import DeviceResult
-from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
+from app.domain.values.identifiers import NO_UID, DeviceId, DeviceName, PoolId, Uid
 from app.domain.values.json_tree import JsonObject
 
 Place = tuple[str, str]
@@ -33,6 +33,7 @@ _Tainted = dict[DeviceName, tuple[tuple[int, NoExecuteTaint], ...]]
 """The NoExecute taints of devices that have some, each with its position in the device's list."""
 
 _device_name = paths.typed(DeviceName, paths.text("name"))
+_uid = paths.typed(Uid, paths.text("uid"))
 """Namespace and name, or driver and pool."""
 
 
@@ -76,27 +77,27 @@ class TrackedClaim:
 
     namespace: str
     name: str
-    uid: str
-    owner_uid: str
+    uid: Uid
+    owner_uid: Uid
     results: tuple[DeviceResult, ...]
     references: list[JsonObject]
     eviction: Eviction | None = None
-    _reserved: tuple[tuple[str, str], ...] | None = None
-    _pod_uids: frozenset[str] | None = None
+    _reserved: tuple[tuple[str, Uid], ...] | None = None
+    _pod_uids: frozenset[Uid] | None = None
 
     @property
-    def reserved(self) -> tuple[tuple[str, str], ...]:
+    def reserved(self) -> tuple[tuple[str, Uid], ...]:
         """The name and uid of each pod that the claim is reserved for."""
         if self._reserved is None:
             self._reserved = tuple(
-                (json_tree.text(ref, "name"), json_tree.text(ref, "uid"))
+                (json_tree.text(ref, "name"), _uid(ref))
                 for ref in self.references
                 if ref.get("resource") == "pods"
             )
         return self._reserved
 
     @property
-    def pod_uids(self) -> frozenset[str]:
+    def pod_uids(self) -> frozenset[Uid]:
         """The uids of these pods."""
         if self._pod_uids is None:
             self._pod_uids = frozenset(uid for _, uid in self.reserved)
@@ -109,7 +110,7 @@ class Changes:
 
     pods: dict[Place, None] = field(default_factory=dict)
     rule: EvictionRule | None = None
-    gone_rule_uid: str = ""
+    gone_rule_uid: Uid = NO_UID
 
 
 class TaintState:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from app.domain.values.tolerations import fits
@@ -34,7 +35,7 @@ class EvictionReason:
 
     is_slice: bool
     rule: str = ""
-    rule_uid: str = ""
+    rule_uid: Uid = NO_UID
     driver: str = ""
     pool: str = ""
     device: str = ""
@@ -82,7 +83,7 @@ class EvictionRule:
     """A DeviceTaintRule. `selector` is None when the rule has none, and then it selects nothing."""
 
     name: str
-    uid: str
+    uid: Uid
     generation: int
     effect: str
     taint: NoExecuteTaint

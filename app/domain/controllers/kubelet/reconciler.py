@@ -25,6 +25,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.fields import core, dra, meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -47,7 +48,7 @@ _DEADLINE = Exit(
 class _Held:
     """A bound pod: the instants of its binding and of the last start of its containers."""
 
-    uid: str
+    uid: Uid
     node: str
     bound: Instant
     started: Instant | None = None

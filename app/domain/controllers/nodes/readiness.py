@@ -24,6 +24,7 @@ from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
 from app.domain.values import api_resources, condition_types, json_tree, timestamps, well_known
 from app.domain.values.fields import core, decision_body, meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -56,7 +57,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
         self._reporter = Reporter(COMPONENT)
         self._registered: set[str] = set()
         self._refused: set[str] = set()
-        self._gone: WorkQueue[tuple[str, str]] = WorkQueue()
+        self._gone: WorkQueue[tuple[str, Uid]] = WorkQueue()
 
     def keys_of(self, event: Event, views: Views) -> Iterable[tuple[str]]:
         """A changed node, and a node whose registration was reported."""
@@ -87,7 +88,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """Settles the report of a deleted node, or the node of the plan."""
         if plan.decision is not None and plan.decision.outcome == "Removed":
-            uid = json_tree.text(plan.decision.inputs, "uid")
+            uid = Uid(json_tree.text(plan.decision.inputs, "uid"))
             self._gone.settle((plan.key, uid), problem, now)
         else:
             super().settled(plan, problem, now)
@@ -143,7 +144,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
             self._registered.add(subject.uid)
             yield (subject.name,)
 
-    def _say_gone(self, views: Views, name: str, uid: str, now: Instant) -> Work:
+    def _say_gone(self, views: Views, name: str, uid: Uid, now: Instant) -> Work:
         subject = {"kind": "Node", "name": name, "uid": uid, "apiVersion": "v1"}
         command = self._reporter.report(
             views.objects,

@@ -13,6 +13,7 @@ from app.domain.controllers.scheduling.planning import NAME, Turn
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.log import Revision
 from app.domain.values import json_tree
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -29,7 +30,7 @@ class RepeatedAttempt:
 
     namespace: str
     name: str
-    uid: str
+    uid: Uid
     outcome: str
     plugins: tuple[str, ...]
     start: int

@@ -12,6 +12,7 @@ from app.domain.devices.model import PatchProblem
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import decision_body
+from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
 
 NAME = "slice-patches"
@@ -93,7 +94,7 @@ class PatchWarningReconciler:
         self,
         views: DeviceViews,
         patch: str,
-        uid: str,
+        uid: Uid,
         problem: str,
         devices: list[PatchProblem],
         now: Instant,
@@ -128,12 +129,12 @@ def _key(patch: str) -> ObjectKey:
     return ObjectKey(api_groups.RESOURCE, "resourceslicepatches", "", patch)
 
 
-def _problems(views: DeviceViews) -> list[tuple[str, str, str, list[PatchProblem]]]:
+def _problems(views: DeviceViews) -> list[tuple[str, Uid, str, list[PatchProblem]]]:
     """The patch, its uid, the problem and the affected devices; sorted by patch and problem."""
     groups: dict[tuple[str, str], list[PatchProblem]] = {}
     for patch_problem in views.inventory.patch_problems():
         groups.setdefault((patch_problem.patch, patch_problem.problem), []).append(patch_problem)
-    warnings_due: list[tuple[str, str, str, list[PatchProblem]]] = []
+    warnings_due: list[tuple[str, Uid, str, list[PatchProblem]]] = []
     for (patch, problem), devices in sorted(groups.items()):
         event = views.objects.event(_key(patch))
         if event is not None:

@@ -8,6 +8,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -26,7 +27,7 @@ class Situation:
     pods_max: int
 
     @property
-    def uid(self) -> str:
+    def uid(self) -> Uid:
         """The workload's uid."""
         return meta.uid(self.tree)
 

@@ -11,6 +11,7 @@ from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
 from app.domain.values import api_groups, condition_types, json_tree, timestamps, well_known
 from app.domain.values.fields import core, meta
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 TOPOLOGY_LABELS = (well_known.REGION, well_known.ZONE)
@@ -45,7 +46,7 @@ def decide_binding(reader: ObjectsReader, command: BindPod, stamp: Stamp, rules:
     tree["metadata"] = _metadata(old, command, node, rules)
     if command.options.dry_run:
         return Decided(tree=tree, warnings=warnings)
-    uid = str(metadata.of(old).get("uid", ""))
+    uid: Uid = metadata.of(old).get("uid") or NO_UID
     draft = Draft(type=EventType.OBJECT_UPDATED, key=command.key, uid=uid, tree=tree, stamp=stamp)
     return Decided(drafts=(draft,), tree=tree, warnings=warnings)
 

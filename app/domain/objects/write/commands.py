@@ -13,6 +13,7 @@ from app.domain.objects.access.escalation import GiverRights
 from app.domain.objects.kinds.claim_rights import ClaimRights
 from app.domain.objects.review.attributes import Requester
 from app.domain.objects.review.changes import Review
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -106,7 +107,7 @@ class DeleteObject:
     version: str = "v1"
     grace_seconds: int | None = None
     propagation: Propagation | None = None
-    uid: str = ""
+    uid: Uid = NO_UID
     resource_version: str = ""
     options: WriteOptions = WriteOptions()
 
@@ -117,7 +118,7 @@ class BindPod:
 
     key: ObjectKey
     node: str
-    uid: str = ""
+    uid: Uid = NO_UID
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     options: WriteOptions = WriteOptions()
@@ -154,7 +155,7 @@ class ImportObject:
 
     operation: str
     key: ObjectKey
-    uid: str
+    uid: Uid
     tree: JsonObject
     origin: Origin | None = None
 
@@ -170,7 +171,7 @@ class ReplayEvent:
 
     type: EventType
     key: ObjectKey
-    uid: str
+    uid: Uid
     tree: JsonObject
     before: JsonObject | None
     time: Instant

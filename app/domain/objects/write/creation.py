@@ -32,6 +32,7 @@ from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
 from app.domain.values import api_groups, json_tree, names, timestamps, well_known
 from app.domain.values.fields import core, dra
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 
 GENERATE_ATTEMPTS_MAX = 8
@@ -236,7 +237,7 @@ def _check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> ObjectKey:
     return stored if stored.name or not name else stored._replace(name=name)
 
 
-def _generated(reader: ObjectsReader, key: ObjectKey, base: str, uid: str) -> str:
+def _generated(reader: ObjectsReader, key: ObjectKey, base: str, uid: Uid) -> str:
     """Returns an unused name, or the last name tried, for which the create is then refused."""
     name = ""
     for attempt in range(GENERATE_ATTEMPTS_MAX):

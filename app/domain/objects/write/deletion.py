@@ -19,6 +19,7 @@ from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import core, meta
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -76,7 +77,7 @@ def decide_delete(
     warnings += asking.ask(write, asking.DELETE, tree=None, old=old)
     if command.options.dry_run:
         return Decided(tree=trees[-1][1], warnings=warnings)
-    uid = str(metadata.of(old).get("uid", ""))
+    uid: Uid = metadata.of(old).get("uid") or NO_UID
     drafts = tuple(
         Draft(type=type_, key=key, uid=uid, tree=tree, stamp=stamp) for type_, tree in trees
     )

@@ -16,6 +16,7 @@ from app.domain.objects.schema import corrections, structural
 from app.domain.objects.schema.prune import WrongType, clean
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import json_tree, timestamps
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -45,7 +46,7 @@ def check_time(instant: int, field: str, place: str) -> None:
         )
 
 
-def check_key(key: ObjectKey, uid: str, place: str) -> None:
+def check_key(key: ObjectKey, uid: Uid, place: str) -> None:
     """Raises InputError for a key or uid that a database cannot store."""
     for field, text in (*zip(_PARTS, key, strict=True), ("uid", uid)):
         _check_text(text, field, place)
@@ -53,7 +54,7 @@ def check_key(key: ObjectKey, uid: str, place: str) -> None:
             raise InputError(f"{field} has more than {PART_BYTES_MAX} bytes", place=place)
 
 
-def identified(tree: JsonObject, key: ObjectKey, uid: str) -> JsonObject:
+def identified(tree: JsonObject, key: ObjectKey, uid: Uid) -> JsonObject:
     """Returns the object with missing name, namespace and uid set; its metadata is a copy.
 
     A namespace is removed if the key has none, as for a cluster-scoped object.
@@ -79,7 +80,7 @@ def check_named(key: ObjectKey, place: str) -> None:
             raise InputError(f"the object has no {field}", place=place)
 
 
-def check_object(tree: JsonView, key: ObjectKey, uid: str, schemas: Schemas, place: str) -> None:
+def check_object(tree: JsonView, key: ObjectKey, uid: Uid, schemas: Schemas, place: str) -> None:
     """Raises InputError, naming the field, for an object that some view could not fold.
 
     Its name, namespace and uid must agree with its key and `uid`, and its fields must have the

@@ -8,6 +8,7 @@ from app.domain.objects.field_errors import FieldError
 from app.domain.objects.registry import Kind
 from app.domain.objects.write import managed_fields
 from app.domain.values import json_tree, names
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 ANNOTATIONS_MAX = 256 * 1024
@@ -34,7 +35,7 @@ def of(tree: JsonView) -> JsonObject:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def initial(metadata: JsonView, *, time: str, uid: str, generation: int) -> JsonObject:
+def initial(metadata: JsonView, *, time: str, uid: Uid, generation: int) -> JsonObject:
     """The metadata of a new object; generation 0 is left out.
 
     Parity: controllers.md 6.1; for kinds without a generation the client's is kept.

@@ -8,12 +8,16 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write import metadata
 from app.domain.objects.write.commands import ImportObject, RecordDecision, RecordFact
 from app.domain.objects.write.decided import Decided
+from app.domain.values.fields import meta
+from app.domain.values.identifiers import NO_UID
 
 
 def decide_decision(command: RecordDecision, stamp: Stamp) -> Decided:
     """Returns the event of a controller's decision."""
     key = DECISION._replace(namespace=command.namespace, name=command.name)
-    draft = Draft(type=EventType.DECISION_RECORDED, key=key, uid="", tree=command.body, stamp=stamp)
+    draft = Draft(
+        type=EventType.DECISION_RECORDED, key=key, uid=NO_UID, tree=command.body, stamp=stamp
+    )
     return Decided(drafts=(draft,), tree=command.body)
 
 
@@ -23,7 +27,7 @@ def decide_fact(command: RecordFact, stamp: Stamp) -> Decided:
         type_ = EventType(command.type)
     except ValueError as problem:
         raise BadRequest(f"there is no event type {command.type!r}") from problem
-    draft = Draft(type=type_, key=command.key, uid="", tree=command.body, stamp=stamp)
+    draft = Draft(type=type_, key=command.key, uid=NO_UID, tree=command.body, stamp=stamp)
     return Decided(drafts=(draft,), tree=command.body)
 
 
@@ -36,7 +40,7 @@ def decide_import(reader: ObjectsReader, command: ImportObject, stamp: Stamp) ->
     if command.origin is not None:
         stamp = msgspec.structs.replace(stamp, origin=command.origin)
     old = reader.get(command.key)
-    old_uid = str(metadata.of(old).get("uid", "")) if old is not None else ""
+    old_uid = meta.uid(old) if old is not None else NO_UID
     tree = {**command.tree, "metadata": dict(metadata.of(command.tree))}
     drafts = []
     if command.operation == "DELETED":

@@ -15,6 +15,7 @@ from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.quota import limits
 from app.domain.objects.quota.usage import RunningUsage, Scopes
 from app.domain.objects.reader import ObjectsReader
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -43,7 +44,7 @@ class StagedObjects:
         self._secrets = secrets
         self._events: dict[ObjectKey, Event | None] = {}
         self._by_place: dict[tuple[str, str], set[ObjectKey]] = {}
-        self._uids: dict[str, ObjectKey] = {}
+        self._uids: dict[Uid, ObjectKey] = {}
         self._undo: list[tuple[ObjectKey, object]] = []
         self._tallies: dict[str, tuple[int, RunningUsage]] = {}
         self._revision = base.revision
@@ -147,7 +148,7 @@ class StagedObjects:
         self._tallies[namespace] = (len(self._undo), tally)
         return tally
 
-    def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
+    def dependents(self, owner_uid: Uid) -> Iterable[ObjectKey]:
         """The keys of objects with that owner, sorted; staged objects are searched one by one."""
         stored = {key for key in self._base.dependents(owner_uid) if key not in self._events}
         for key, event in self._events.items():
@@ -156,7 +157,7 @@ class StagedObjects:
                 stored.add(key)
         return sorted(stored)
 
-    def by_uid(self, uid: str) -> ObjectKey | None:
+    def by_uid(self, uid: Uid) -> ObjectKey | None:
         """The key of the object with that uid."""
         key = self._uids.get(uid) or self._base.by_uid(uid)
         event = None if key is None else self.event(key)

@@ -45,6 +45,7 @@ from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
 from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.fields import dra
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 
 _WRITER = ("operation", "manager", "apiVersion", "subresource")
@@ -170,7 +171,7 @@ def replace(
 def _draft(kind: Kind, key: ObjectKey, new: JsonObject, old: JsonObject, stamp: Stamp) -> Draft:
     """The draft of the change, or of the removal of a terminating object without finalizers."""
     before = metadata.of(old)
-    uid = str(before.get("uid", ""))
+    uid: Uid = before.get("uid") or NO_UID
     if _is_finished(kind, new):
         # Watchers see the state before this write; the writer sees the new one with the old
         # resourceVersion. Parity: controllers.md 6.5.

@@ -2,13 +2,14 @@
 
 from app.domain.values.fields import paths, records
 from app.domain.values.fields.records import FieldRecord
+from app.domain.values.identifiers import NO_UID, Uid
 
 
 class DecisionInputs(FieldRecord, frozen=True):
     """The inputs of a decision other than the views; each controller sets the fields it needs."""
 
     now: int = 0
-    uid: str = ""
+    uid: Uid = NO_UID
     reason: str = ""
     problem: str = ""
     attempt: int = 0

@@ -3,6 +3,7 @@
 from app.domain.values import json_tree
 from app.domain.values.fields import paths, records
 from app.domain.values.fields.records import FieldRecord
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 metadata = paths.mapping("metadata")
@@ -13,7 +14,7 @@ name = paths.text("metadata", "name")
 namespace = paths.text("metadata", "namespace")
 """The namespace of an object; empty for cluster-scoped kinds."""
 
-uid = paths.text("metadata", "uid")
+uid = paths.typed(Uid, paths.text("metadata", "uid"))
 labels = paths.labels("metadata", "labels")
 annotations = paths.labels("metadata", "annotations")
 finalizers = paths.texts("metadata", "finalizers")
@@ -39,7 +40,7 @@ class Owner(FieldRecord, frozen=True):
     api_version: str = ""
     kind: str = ""
     name: str = ""
-    uid: str = ""
+    uid: Uid = NO_UID
     controller: bool = False
     block_owner_deletion: bool | None = None
 
@@ -62,7 +63,7 @@ class Reference(FieldRecord, frozen=True):
     kind: str = ""
     namespace: str = ""
     name: str = ""
-    uid: str = ""
+    uid: Uid = NO_UID
     resource_version: str = ""
     field_path: str = ""
 
@@ -93,10 +94,10 @@ def controller(tree: JsonView) -> Owner | None:
     return next((owner for owner in owners(tree) if owner.controller), None)
 
 
-def controller_uid(tree: JsonView) -> str:
+def controller_uid(tree: JsonView) -> Uid:
     """The uid of the controller; empty when there is none."""
     owner = controller(tree)
-    return "" if owner is None else owner.uid
+    return NO_UID if owner is None else owner.uid
 
 
 def condition(tree: JsonView, wanted: str) -> Condition | None:

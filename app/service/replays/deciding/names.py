@@ -17,7 +17,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject, UpdateObject
 from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
-from app.domain.values.identifiers import DeviceName, DriverName, PoolName
+from app.domain.values.identifiers import NO_UID, DeviceName, DriverName, PoolName, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.ports import UidSource
 
@@ -35,10 +35,10 @@ class RecordedNames:
 
     def __init__(self, fresh: UidSource) -> None:
         self._fresh = fresh
-        self._known: dict[_Place, list[tuple[str, str]]] = defaultdict(list)
-        self._made: set[str] = set()
-        self._next: list[str] = []
-        self._shares: dict[str, list[list[_Share]]] = defaultdict(list)
+        self._known: dict[_Place, list[tuple[str, Uid]]] = defaultdict(list)
+        self._made: set[Uid] = set()
+        self._next: list[Uid] = []
+        self._shares: dict[Uid, list[list[_Share]]] = defaultdict(list)
         self._shares_here: set[str] = set()
 
     def learn(self, event: Event) -> None:
@@ -62,9 +62,9 @@ class RecordedNames:
         """The commands with recorded names and shares; `uid` then returns the recorded uids."""
         self._next = []
         adapted: list[Command] = []
-        used_uids: set[str] = set()
+        used_uids: set[Uid] = set()
         renamed: dict[str, str] = {}
-        made: dict[str, str] = {}
+        made: dict[str, Uid] = {}
         for command in commands:
             if not isinstance(command, CreateObject):
                 adapted.append(self._with_shares(command, made))
@@ -83,11 +83,11 @@ class RecordedNames:
             adapted.append(command)
         return [_renamed(command, renamed) for command in adapted] if renamed else adapted
 
-    def uid(self) -> str:
+    def uid(self) -> Uid:
         """The recorded uid of the next object that is made, or a fresh one."""
-        return (self._next.pop(0) if self._next else "") or self._fresh.uid()
+        return (self._next.pop(0) if self._next else NO_UID) or self._fresh.uid()
 
-    def _with_shares(self, command: Command, made: Mapping[str, str]) -> Command:
+    def _with_shares(self, command: Command, made: Mapping[str, Uid]) -> Command:
         """The command, with recorded share ids if it allocates shares of the recorded devices.
 
         `made` are the uids, by name, of objects that earlier commands make.
@@ -97,7 +97,7 @@ class RecordedNames:
         ours = _shares_of(command.key, command.tree)
         if not ours or any(share[-1] in self._shares_here for share in ours if share[-1]):
             return command
-        uid = meta.uid(command.tree) or made.get(command.key.name, "")
+        uid = meta.uid(command.tree) or made.get(command.key.name, NO_UID)
         for shares in self._shares.get(uid, ()):
             is_used = any(share[-1] in self._shares_here for share in shares if share[-1])
             if not is_used and [share[:-1] for share in shares] == [share[:-1] for share in ours]:
@@ -106,11 +106,11 @@ class RecordedNames:
                 return replace(command, tree=_with_names(command.tree, names))
         return command
 
-    def _identity(self, command: CreateObject, used_uids: set[str]) -> tuple[str, str]:
+    def _identity(self, command: CreateObject, used_uids: set[Uid]) -> tuple[str, Uid]:
         for name, uid in self._known.get(_place(command.key, command.tree), ()):
             if uid not in self._made and uid not in used_uids:
                 return name, uid
-        return "", ""
+        return "", NO_UID
 
 
 def _place(key: ObjectKey, tree: JsonView) -> _Place:

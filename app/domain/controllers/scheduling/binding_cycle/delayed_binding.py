@@ -30,6 +30,7 @@ from app.domain.controllers.scheduling.reports import events, messages
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt, SchedulerRules
 from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -153,7 +154,7 @@ def _of_fresh(claims: tuple[PodClaim, ...], assumed: Assumed) -> tuple[JsonObjec
 
 
 def _find(
-    views: DeviceViews, namespace: str, name: str, uid: str, is_fresh: bool
+    views: DeviceViews, namespace: str, name: str, uid: Uid, is_fresh: bool
 ) -> tuple[PodClaim | None, str]:
     """The claim in its current state, or None and the reason why it cannot be written."""
     key = claim_key(namespace, name)

@@ -8,6 +8,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resour
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.values import json_tree
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -27,7 +28,7 @@ class Assumed:
     """
 
     number: int
-    claims: tuple[tuple[str, str, bool], ...]
+    claims: tuple[tuple[str, Uid, bool], ...]
     allocations: tuple[JsonObject, ...]
     extended: ExtendedClaim | None
     claims_at: Instant | None
@@ -92,7 +93,7 @@ def read(inputs: JsonView) -> Assumed:
 _CLAIM = [str, str, bool]
 
 
-def _claims_of(body: JsonView) -> tuple[tuple[str, str, bool], ...]:
+def _claims_of(body: JsonView) -> tuple[tuple[str, Uid, bool], ...]:
     rows = json_tree.get(body, "claims")
     return tuple(
         (row[0], row[1], row[2])

@@ -37,6 +37,7 @@ from app.domain.log import Revision
 from app.domain.objects.write.commands import Command
 from app.domain.values import json_tree
 from app.domain.values.fields import decision_body, meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -57,7 +58,7 @@ class Wait:
     """
 
     place: Place
-    uid: str
+    uid: Uid
     node: str
     started: Instant
     next_look: Instant

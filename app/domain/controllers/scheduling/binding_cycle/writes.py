@@ -30,6 +30,7 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import condition_types, json_tree, timestamps, well_known
 from app.domain.values.fields import core, dra, meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -80,7 +81,7 @@ def bind(pod: JsonObject, node: str) -> BindPod:
     return BindPod(
         key=pod_key(metadata["namespace"], metadata["name"]),
         node=node,
-        uid=json_tree.text(metadata, "uid"),
+        uid=meta.uid(pod),
         options=MANAGER,
     )
 
@@ -95,7 +96,7 @@ def deallocate(claim: PodClaim) -> Command:
     )
 
 
-def unreserve(claim: PodClaim, pod_uid: str) -> Command:
+def unreserve(claim: PodClaim, pod_uid: Uid) -> Command:
     """Removes the pod's reservation; the allocation stays (C10)."""
     return PatchObject(
         key=claim.key,

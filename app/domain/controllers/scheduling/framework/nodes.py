@@ -21,6 +21,7 @@ from app.domain.controllers.scheduling.framework.pods_on_nodes import (
 from app.domain.devices.nodes import Node
 from app.domain.values import json_tree, well_known
 from app.domain.values.fields import core, meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 
 DEFAULT_PODS = 110
@@ -46,7 +47,7 @@ class NodeInfo:
 
     name: str
     node: Node
-    uid: str
+    uid: Uid
     taints: tuple[JsonObject, ...]
     is_unschedulable: bool
     allocatable: dict[str, int]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod, PodPlace
+from app.domain.values.identifiers import Uid
 
 Rivals: TypeAlias = Mapping[str, tuple[BoundPod, ...]]
 """The nominated pods that a pod has to leave room for, by node."""
@@ -52,7 +53,7 @@ class Nominations:
         """The pods nominated for the node."""
         return tuple(self._pods.get(node, {}).values())
 
-    def rivals(self, uid: str, priority: int, is_placed: Callable[[PodPlace], bool]) -> Rivals:
+    def rivals(self, uid: Uid, priority: int, is_placed: Callable[[PodPlace], bool]) -> Rivals:
         """The nominated pods of at least this priority, other than the pod itself.
 
         Pods that already count on a node (`is_placed`) are left out.

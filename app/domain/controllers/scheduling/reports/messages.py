@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.values import json_tree
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonView
 
 NO_NODES = "no nodes available to schedule pods"
@@ -58,7 +59,7 @@ def preempting(node: str, victims: int) -> str:
     )
 
 
-def preempted_by(uid: str, node: str) -> str:
+def preempted_by(uid: Uid, node: str) -> str:
     """The note about an evicted pod; the pod that it was evicted for is named by its uid only."""
     return f"Preempted by pod {uid} on node {node}"
 

@@ -31,6 +31,7 @@ from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.replaying import rebasing
 from app.domain.values import timestamps
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _TEXTS = {
@@ -127,7 +128,7 @@ def _decide_deletion(present: JsonObject | None, command: ReplayEvent, stamp: St
     return Decided(drafts=(update, conflict), tree=update.tree)
 
 
-def _is_one(uid: str, other: str) -> bool:
+def _is_one(uid: Uid, other: str) -> bool:
     """Whether two states can belong to one object: the uids are equal, or one is missing."""
     return not uid or not other or uid == other
 
@@ -174,7 +175,7 @@ def _conflict_draft(
     return Draft(
         type=EventType.CONFLICT_OBSERVED,
         key=CONFLICTS._replace(namespace=key.namespace, name=key.name),
-        uid="",
+        uid=NO_UID,
         tree=msgspec.to_builtins(body),
         stamp=stamp,
     )

@@ -7,8 +7,10 @@ import hashlib
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
+from app.domain.values.identifiers import Uid
 
-def derived(pod_uid: str, claim_uids: Sequence[str]) -> Callable[[], str]:
+
+def derived(pod_uid: Uid, claim_uids: Sequence[str]) -> Callable[[], str]:
     """A source of ids for one attempt of a pod on its unallocated claims."""
     seed = "/".join((pod_uid, *claim_uids))
     count = 0
