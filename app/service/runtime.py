@@ -2,7 +2,8 @@
 
 At the start it reads the newest snapshot of the objects and folds the rest of the log; then it
 follows the log. All committed events, from this process or another, pass through `_take_over`,
-which folds them into the views and hands them to the followers, in order and once.
+which folds them into the views and hands them to the clients that follow, in order and once. The
+loops of this process get them after the callers were answered.
 """
 
 import itertools
@@ -120,6 +121,7 @@ class HistoryRuntime:
             uids=ports.uids,
             bounds=bounds.writer,
             commit=self._take_over,
+            hand_on=self.watches.tell_loops,
         )
         self._reviewing = None if ports.webhooks is None else self._reviewing_by(ports.webhooks)
 
@@ -334,13 +336,13 @@ class HistoryRuntime:
         """Name and version of the view whose states are kept."""
         return self.views.objects.name, self.views.objects.version
 
-    def _take_over(self, events: Sequence[Event], head: Head) -> None:
+    def _take_over(self, events: Sequence[Event]) -> None:
         for event in events:
             self.views.fold(event)
             if event.type is EventType.REPLAY_SOUGHT:
                 # Events before this one in the batch are not sent to clients that follow already.
                 self.watches.turn(event.revision)
-        self.watches.publish(events)
+        self.watches.tell_clients(events)
         self._grown.raise_()
         self._grown.lower()
 

@@ -227,21 +227,33 @@ class Watches:
         """Follow the history after the revision `after`: one resource, or what `reads` names."""
         return Subscription(self, after=after, place=place, reads=reads, queue_max=self._queue_max)
 
-    def publish(self, events: Sequence[Event]) -> None:
-        """Hand newly committed events to the followers, in order."""
+    def tell_clients(self, events: Sequence[Event]) -> None:
+        """Hand newly committed events to the followers of a resource, in order.
+
+        `tell_loops` follows with the same events before anything is awaited.
+        """
         if not events:
             return
         self._recent.extend(events)
         self.published = events[-1].revision
-        by_place: dict[Place, list[Event]] = {}
+        for place, events_there in _by_place(events).items():
+            for follower in tuple(self._by_place.get(place, ())):
+                follower.offer(events_there)
+
+    def tell_loops(self, events: Sequence[Event]) -> None:
+        """Hand the events to the loops of this process, which read many resources, in order.
+
+        They come last: who is woken first runs first, and a client or a caller has little to do.
+        """
+        if not events:
+            return
         placed = [(event.key[:2], event) for event in events]
-        for place, event in placed:
-            by_place.setdefault(place, []).append(event)
+        there = {place for place, _event in placed}
         for_all = {event.revision for event in events if is_for_all(event)}
         for reads, followers in tuple(self._by_reads.items()):
             wanted: Sequence[Event] = events
-            if reads is not None and not by_place.keys() <= reads:
-                if not for_all and reads.isdisjoint(by_place):
+            if reads is not None and not there <= reads:
+                if not for_all and reads.isdisjoint(there):
                     continue
                 if for_all:
                     wanted = [
@@ -253,9 +265,6 @@ class Watches:
                     wanted = [event for place, event in placed if place in reads]
             for follower in tuple(followers):
                 follower.offer(wanted)
-        for place, events_there in by_place.items():
-            for follower in tuple(self._by_place.get(place, ())):
-                follower.offer(events_there)
 
     async def past(self, after: Revision, until: Revision) -> list[Event]:
         """Up to a page of events above `after` and not above `until`, from memory or the log."""
@@ -312,6 +321,14 @@ def _discard(
         subscriptions.discard(subscription)
         if not subscriptions:
             del followers[key]
+
+
+def _by_place(events: Iterable[Event]) -> dict[Place, list[Event]]:
+    """The events of each group and resource, in order."""
+    by_place: dict[Place, list[Event]] = {}
+    for event in events:
+        by_place.setdefault(event.key[:2], []).append(event)
+    return by_place
 
 
 def places(events: Iterable[Event]) -> set[Place]:

@@ -147,9 +147,10 @@ class _Batch:
 class GroupWriter:
     """Serialises the commands of this process for one history.
 
-    `commit` is called with the committed events before any caller is answered, so a caller finds
-    its write in the views. `catch_up` folds what others wrote and returns the hashes of those
-    events.
+    `commit` is called with the committed events before any caller is woken, so a caller finds its
+    write in the views. `hand_on` is called with the same events after the callers were woken: the
+    work that follows from a write does not delay its answer. `catch_up` folds what others wrote and
+    returns the hashes of those events.
     """
 
     def __init__(
@@ -162,7 +163,8 @@ class GroupWriter:
         clock: ClusterClock,
         uids: UidSource,
         bounds: WriterBounds,
-        commit: Callable[[Sequence[Event], Head], None],
+        commit: Callable[[Sequence[Event]], None],
+        hand_on: Callable[[Sequence[Event]], None],
     ) -> None:
         self._log = log
         self._history = history
@@ -172,6 +174,7 @@ class GroupWriter:
         self._uids = uids
         self._bounds = bounds
         self._commit = commit
+        self._hand_on = hand_on
         self._queue: deque[WriteRequest] = deque()
         self._ahead: _Batch | None = None
         self._arrived = asyncio.Event()
@@ -242,7 +245,8 @@ class GroupWriter:
                 hash=last.hash,
                 time=max(self.head.time, last.stamp.time),
             )
-            self._commit(events, self.head)
+            self._commit(events)
+            self._hand_on(events)
 
     def _take(self) -> _Batch:
         """The batch decided ahead, if it starts at the head; otherwise the queue, decided now."""
@@ -310,6 +314,8 @@ class GroupWriter:
             raise LogUnavailable(f"other writers moved the head {times} in a row")
         for request in batch.requests:
             request.settle()
+        # Nothing is awaited since the commit: nobody sees events that were not handed on.
+        self._hand_on(batch.events)
 
     async def _settle_failure(
         self, requests: list[WriteRequest], problem: LogError
@@ -367,7 +373,7 @@ class GroupWriter:
             text = f"the events cannot be stored: {type(problem).__name__}: {problem}"
             raise LogUnavailable(text) from problem
         self.head = head
-        self._commit(events, head)
+        self._commit(events)
         if ahead.requests:
             # The views now contain the staged events; stage the events that were decided ahead
             # again.

@@ -34,6 +34,11 @@ def written(revision, place=PODS):
     )
 
 
+def publish(watches, events):
+    watches.tell_clients(events)
+    watches.tell_loops(events)
+
+
 def revisions(events):
     return [event.revision for event in events]
 
@@ -42,9 +47,9 @@ def test_follower_may_be_as_far_behind_as_its_queue_is_long():
     watches = hub(queue_max=3)
     with watches.subscribe(after=Revision(0), place=PODS) as follower:
         for revision in (1, 2, 3):
-            watches.publish([written(revision)])
+            publish(watches, [written(revision)])
         assert revisions(follower.take()) == [1, 2, 3]
-        watches.publish([written(revision) for revision in (4, 5, 6, 7)])
+        publish(watches, [written(revision) for revision in (4, 5, 6, 7)])
         with pytest.raises(Expired, match="more than 3 events behind"):
             follower.take()
 
@@ -54,8 +59,8 @@ def test_every_reader_is_offered_what_it_reads_and_nothing_else():
     watches = hub(queue_max=9)
     reads = [frozenset(places) for places in ((PODS,), (("", "x"),), (PODS, NODES), (NODES,))]
     followers = [watches.subscribe(after=Revision(0), reads=each) for each in reads]
-    watches.publish([written(1, PODS)])
-    watches.publish([written(2, PODS), written(3, NODES)])
+    publish(watches, [written(1, PODS)])
+    publish(watches, [written(2, PODS), written(3, NODES)])
     assert [revisions(each.take()) for each in followers] == [[1, 2], [], [1, 2, 3], [3]]
 
 
@@ -76,7 +81,7 @@ def test_each_reader_gets_what_a_look_at_every_event_gives(seed):
             made = written(len(events) + len(batch) + 1, draw.choice(places))
             made.type = draw.choice(types[: draw.choice((1, 3))])
             batch.append(made)
-        watches.publish(batch)
+        publish(watches, batch)
         events += batch
     for each, follower in zip(reads, followers, strict=True):
         wanted = [
@@ -93,7 +98,7 @@ def test_each_reader_gets_what_a_look_at_every_event_gives(seed):
 def test_event_that_was_seen_is_not_handed_on_again():
     watches = hub()
     with watches.subscribe(after=Revision(2), place=PODS) as follower:
-        watches.publish([written(2), written(3)])
+        publish(watches, [written(2), written(3)])
         assert revisions(follower.take()) == [3]
         assert follower.take() == []
 
@@ -113,7 +118,7 @@ def test_follower_that_left_is_offered_nothing():
     follower = watches.subscribe(after=Revision(0), reads=frozenset((PODS,)))
     other = watches.subscribe(after=Revision(0), reads=frozenset((PODS,)))
     follower.close()
-    watches.publish([written(1)])
+    publish(watches, [written(1)])
     assert not follower.has_more
     assert revisions(other.take()) == [1]
 
@@ -134,10 +139,10 @@ def test_end_tells_everybody_to_list_and_watch_again():
 async def test_iteration_goes_on_with_what_is_published():
     watches = hub()
     with watches.subscribe(after=Revision(0), place=PODS) as follower:
-        watches.publish([written(1)])
+        publish(watches, [written(1)])
         batches = aiter(follower)
         assert revisions(await anext(batches)) == [1]
-        watches.publish([written(2)])
+        publish(watches, [written(2)])
         with anyio.fail_after(PATIENCE_SECONDS):
             assert revisions(await anext(batches)) == [2]
 
@@ -149,6 +154,6 @@ async def test_waiting_for_growth_ends_when_there_is_something_or_no_time():
         anyio.fail_after(PATIENCE_SECONDS),
     ):
         assert await follower.grown(0.001) is False
-        watches.publish([written(1)])
+        publish(watches, [written(1)])
         assert await follower.grown(3600) is True
         assert revisions(follower.take()) == [1]

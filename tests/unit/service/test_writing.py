@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
@@ -27,6 +28,7 @@ from app.domain.log import (
 from app.domain.log.chain import check_chain
 from app.domain.objects.write.commands import Command, PatchObject, PatchType, RecordFact
 from app.service.runtime import HistoryRuntime
+from app.service.watches import Subscription
 from app.service.writing import WriterBounds
 from tests.unit.service.builders import ALICE, config_map, deletion, namespace, running_history
 
@@ -39,6 +41,33 @@ async def test_a_write_is_in_the_views_when_its_caller_hears_of_it() -> None:
         assert history.views.objects.get(outcome.event.key) == outcome.tree
         assert outcome.tree is not None
         assert outcome.tree["metadata"]["resourceVersion"] == str(outcome.event.revision)
+
+
+async def test_clients_and_callers_go_on_before_the_loops_that_a_write_wakes() -> None:
+    async with running_history() as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        woken: list[str] = []
+        after = history.head.revision
+        with (
+            history.follow(after=after, reads=None) as loop,
+            history.subscribe(after=after, resource="configmaps") as client,
+        ):
+
+            async def follow(subscription: Subscription, name: str) -> None:
+                events = await subscription.wait_batch()
+                woken.append(name)
+                assert [event.key.name for event in events] == ["a"]
+
+            async def write() -> None:
+                await history.submit(config_map("a"), actor=ALICE)
+                woken.append("caller")
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(follow, loop, "loop")
+                tasks.start_soon(follow, client, "client")
+                await anyio.lowlevel.checkpoint()
+                tasks.start_soon(write)
+        assert woken == ["client", "caller", "loop"]
 
 
 async def test_a_rejected_command_costs_its_neighbours_nothing() -> None:
