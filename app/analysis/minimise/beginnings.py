@@ -86,12 +86,15 @@ def before(material: Material, sightings: Sequence[Sighting]) -> Iterator[Beginn
 
 
 def _beginnings(material: Material, sighting: Sighting) -> Iterator[tuple[int, Instant]]:
-    """The numbers of steps at which a history of a sighting may begin, and its end."""
+    """The numbers of steps at which a history of a sighting may begin, and its end.
+
+    The material has steps: it shows the sighting.
+    """
     until = material.steps[-1].time if sighting.at is None else sighting.at
     times = [step.time for step in material.steps]
     end = bisect_right(times, until)
     first = min((material.by_key[key][0] for key in sighting.objects[:1]), default=end - 1)
-    if not end or first >= end:
+    if first >= end:
         return
     seen = end - 1 if sighting.since is None else bisect_left(times, sighting.since)
     numbers = [number for back in BEFORE_SIGHTING if (number := seen - back) > first]

@@ -152,7 +152,9 @@ def _print(done: "Minimised", file: Path) -> None:
         f"{counts.of(done.devices, 'device')}"
     )
     console.say(f"shows {done.predicate}: {done.sighting}")
-    if done.is_recorded:
+    if done.is_difference:
+        console.say("kept as recorded: it is a difference from what was recorded")
+    elif done.is_recorded:
         console.say(
             "kept as recorded: when redra's controllers decide again, the history does not show it"
         )

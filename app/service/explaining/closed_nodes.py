@@ -57,9 +57,9 @@ async def told(
 
 def _closings(spec: pod_spec.PodSpec, node: JsonView) -> Iterator[tuple[tuple[str, str], str]]:
     """What closes a node, as a kind that nodes share and as text for this node."""
-    if core.unschedulable(node):
-        if not filters.is_tolerated(spec, filters.UNSCHEDULABLE_TAINT):
-            yield (_CORDON, ""), _CORDON
+    is_cordon_tolerated = filters.is_tolerated(spec, filters.UNSCHEDULABLE_TAINT)
+    if core.unschedulable(node) and not is_cordon_tolerated:
+        yield (_CORDON, ""), _CORDON
         return
     for taint in core.taints(node):
         if taint.get("effect") in filters.HARD_EFFECTS and not filters.is_tolerated(spec, taint):

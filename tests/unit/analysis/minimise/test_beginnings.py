@@ -86,6 +86,19 @@ def test_history_begins_before_what_is_shown_and_ends_when_it_is_seen() -> None:
     assert list(beginnings.before(material, [first])) == []
 
 
+def test_nothing_begins_before_what_is_seen_before_all_steps_or_before_its_subject() -> None:
+    steps = recorded([(name, CREATED) for name in "abcdef"])
+    material = Material(steps=steps, is_recorded=True)
+    before_all = Sighting(objects=(), at=Instant(steps[0].time - 1))
+    assert list(beginnings.before(material, [before_all])) == []
+    early = Sighting(objects=(steps[5].event.key,), at=steps[3].time)
+    assert list(beginnings.before(material, [early])) == []
+    # The last step alone is no history with a later beginning, and the first step none at all.
+    single = Material(steps=steps[:1], is_recorded=True)
+    assert list(beginnings.before(single, [Sighting(objects=(steps[0].event.key,))])) == []
+    assert list(beginnings.later(single, beginnings.whole(single, steps[0].time))) == []
+
+
 def test_latest_beginnings_before_what_is_shown_come_first_and_none_comes_twice() -> None:
     steps = recorded([("a", CREATED), *[("b", UPDATED)] * 8, ("a", UPDATED), ("b", UPDATED)])
     material = Material(steps=steps, is_recorded=True)
