@@ -213,6 +213,11 @@ class Proposals:
             )
         if sides.aspect is Aspect.SAID and sides.is_order:
             yield from _late_reports(uid)
+        elif sides.aspect is Aspect.SAID and _is_tried_more(sides):
+            # One client made the attempt and was late with its reports.
+            for each in _late_reports(uid):
+                detail = f"the pod was tried at each recorded attempt, and {each.detail}"
+                yield replace(each, detail=detail, field=f"tried+{each.field}")
         if uid in self._recorded.removed and _all(sides.facts("again"), *_LATE_CLAIMS):
             yield Hypothesis(
                 reason=Reason.RACE,
@@ -260,7 +265,7 @@ class Proposals:
                 field="skipped",
                 target=uid,
             )
-        if any(is_failed_attempt(fact) and not is_skip(fact) for fact in theirs):
+        if _is_tried_more(sides):
             for name, detail in _TRIED:
                 if name.startswith("apart") and uid not in self._paired_by_time:
                     continue
@@ -285,6 +290,11 @@ class Proposals:
             *again.of_pod.get(sides.uid, ()),
         )
         return sorted({step.key for step in steps if step.key.resource == "resourceclaims"})
+
+
+def _is_tried_more(sides: Sides) -> bool:
+    """Whether only the recording has a failed attempt."""
+    return any(is_failed_attempt(fact) and not is_skip(fact) for fact in sides.facts("recorded"))
 
 
 def _reason_of_attempts(sides: Sides) -> Reason:

@@ -194,6 +194,18 @@ def test_events_in_another_order_were_written_when_they_were_recorded() -> None:
     assert list(Proposals(recorded).local(writes, again)) == []
 
 
+def test_report_of_an_attempt_that_was_not_made_here_may_have_been_late_besides() -> None:
+    """One limit delays conditions and reports: a pod differs in its attempts and their order."""
+    late = ["reported", "reported+repeated", "reported+repeated+joined"]
+    expected = ["tried", "tried+repeated", *(f"tried+{each}" for each in late)]
+    report = step(POD, FAILED)
+    assert [field for _, field, _ in proposed(Aspect.SAID, theirs=(report,))] == expected
+    condition = step(POD, TRIED)
+    assert not any(
+        "reported" in field for _, field, _ in proposed(Aspect.CONDITIONS, theirs=(condition,))
+    )
+
+
 @pytest.mark.parametrize("fact", [facts.DeletionAsked(30), facts.FinalizerRemoved("f"), RELEASED,
                                   facts.Removed(), UNRESERVED])  # fmt: skip
 def test_end_of_a_claim_is_a_race_of_those_who_end_it(fact: facts.Fact) -> None:
