@@ -140,6 +140,11 @@ class SlowControlPlane:
             at = event.stamp.time if late is None else late.at
             self._written[event.uid].append((at, event.revision))
 
+    @property
+    def waits_until(self) -> int:
+        """The time at which the last request of the scheduler that waits may be sent."""
+        return max(self._writes.last, self._reports.last)
+
     def _follow_scheduler(self, event: Event) -> None:
         now = event.stamp.time
         if event.key.resource == "events":
@@ -187,13 +192,18 @@ class Soak:
         self._set_up()
 
     def run(self) -> None:
-        """Runs the whole load, then rests for a quarter of a minute."""
+        """Runs the whole load, then rests until no request of the scheduler waits.
+
+        Reports that are sent while bindings are not any more are in no real recording.
+        """
         start = self.cluster.line.now
         for seconds, act in sorted(self._plan(), key=lambda found: found[0]):
             self.cluster.line.advance(Instant(start + int(seconds * SECOND)))
             act()
             self.cluster.settle()
         self.cluster.wait(15)
+        while self.plane.waits_until > self.cluster.line.now:
+            self.cluster.wait(15)
 
     def _plan(self):
         load, chance = self.load, self.chance

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from app.analysis.replay.classes import Reason
+from app.analysis.replay.classes import UNPROVED, Reason
 from app.analysis.replay.differences import Aspect
 from app.bootstrap import process_settings, replays, stores
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import InputError
+from app.domain.log import Event
 from app.domain.objects.profile import Profile
-from app.domain.values import json_tree
-from app.domain.values.timestamps import Instant
+from app.domain.values import timestamps
+from app.domain.values.timestamps import SECOND, Instant
 from tests import draws
 from tests.cluster import DRIVER, Cluster
 from tests.conformance.soak_lines import SCHEDULER, Late, retell
@@ -81,6 +82,41 @@ async def test_soak_is_decided_literally_from_its_watch_streams(tmp_path):
     same = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS)
     assert [dict(report.aspects[aspect].different) for aspect in same] == [{}] * len(same)
     assert report.aspects[Aspect.NODES].same > wanted.pods // 3
+
+
+SMALL = Load(seed=1, seconds=45, pods=90, nodes=4, rate=10, burst=10)
+"""Its requests wait for many seconds."""
+
+
+async def test_every_difference_of_a_small_soak_is_proved(tmp_path):
+    settings = process_settings.settings(profile=RELEASE)
+    store = stores.memory_store()
+    history = await replays.load_files(store, settings, (record(tmp_path, SMALL),))
+    report = await replays.decide(store, settings, history, "", lambda *_: None)
+    assert {each.reason for each in report.differences} & UNPROVED == set()
+    assert report.aspects[Aspect.NODES].same > SMALL.pods // 3
+
+
+def test_soak_ends_when_nothing_waits(tmp_path):
+    """What is placed is bound, as long as the scheduler's reports go on."""
+    slow = Load(seed=1, seconds=20, pods=60, rate=4, burst=5)
+    path = record(tmp_path, slow) / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    nominated, bound, last = {}, set(), ""
+    for line in lines:
+        found, name = line["responseObject"], line["objectRef"]["name"]
+        last = max(last, line["requestReceivedTimestamp"])
+        if line["objectRef"]["subresource"] == "binding" or line["verb"] == "delete":
+            bound.add(name)
+        elif found["kind"] == "Pod" and found["status"].get("nominatedNodeName"):
+            nominated.setdefault(name, line["requestReceivedTimestamp"])
+    assert len(nominated) > 20
+    waiting = {name: at for name, at in nominated.items() if name not in bound}
+    assert all(_seconds(at) > _seconds(last) - 2 for at in waiting.values())
+
+
+def _seconds(text):
+    return timestamps.parse(text) / SECOND
 
 
 def test_scheduler_of_a_soak_waits_for_each_answer_before_it_goes_on(tmp_path):
@@ -360,79 +396,118 @@ async def test_pod_that_goes_before_its_claims_are_written_had_a_place_until_the
     assert report.aspects[Aspect.NODES].same == 1
 
 
+_ELSEWHERE = {"kubernetes.io/hostname": "n2"}
+
+
+class Queue:
+    """A client that sends ten requests a second: bindings of pods on another node come first."""
+
+    STEP = 100 * MILLI
+
+    def __init__(self) -> None:
+        self._sent: list[Instant] = []
+        profile = Profile(version=RELEASE, gates=dict.fromkeys(GATES, True))
+        cluster = Cluster(profile, ControllerOptions(bind_delay=self._delay))
+        for node in ("n1", "n2"):
+            cluster.node(node, pods=500)
+        cluster.device_class()
+        self.slice = cluster.slice()
+        cluster.template()
+        self.cluster = cluster
+        self.place("first", cluster.line.now, cluster.line.now, nodeSelector=_ELSEWHERE)
+        cluster.wait(1)
+
+    def place(self, name: str, claims_at: int, bind_at: int, **spec: object) -> None:
+        """A pod that is placed now, and whose claims and binding are written later."""
+        self._sent = [Instant(claims_at), Instant(bind_at)]
+        self.cluster.pod(name, **spec)
+        self.cluster.settle()
+
+    def fill(self, count: int) -> None:
+        """So many requests are made now."""
+        for number in range(count):
+            at = self.cluster.line.now + self.STEP
+            sent = at + number * self.STEP
+            self.place(f"before-{number}", sent, sent, nodeSelector=_ELSEWHERE)
+
+    def nominated(self, name: str) -> Event:
+        """The nomination of a pod, which is still to be sent."""
+        return next(
+            each for each in self.cluster.line.events
+            if each.key[1::2] == ("pods", name) and each.stamp.actor.user == SCHEDULER
+        )  # fmt: skip
+
+    def _delay(self, _pod: str, _now: Instant) -> tuple[Instant, Instant]:
+        first, last = self._sent
+        return first, last
+
+
 @pytest.mark.parametrize(
-    ("pause", "late", "reason"), [(0, 2_000, Reason.TIMING), (200, 14_000, Reason.UNEXPLAINED)]
+    ("queue", "closed", "reason"),
+    [
+        (20, 500, Reason.TIMING),
+        (40, 500, Reason.TIMING),
+        (0, -1_000, Reason.UNEXPLAINED),
+        (3, -16_000, Reason.UNEXPLAINED),
+        (20, -1_000, Reason.UNEXPLAINED),
+        (20, -16_000, Reason.UNEXPLAINED),
+        (40, -1_000, Reason.UNEXPLAINED),
+    ],
 )
-async def test_placement_whose_writes_waited_is_tried_from_the_time_that_the_pod_could_be(
-    tmp_path, pause, late, reason
+async def test_placement_was_decided_since_its_client_has_a_queue_and_not_before(
+    tmp_path, queue, closed, reason
 ):
-    """Nothing else shows the wait; by the first write the node is no longer one for new pods.
+    """So many requests before it are sent, ten a second; nothing else shows that it waited.
 
-    After a pause in sending nothing waits: there the scheduler took a node that was closed.
+    The node was closed so many milliseconds after the queue began. Where that was before, the
+    scheduler took a node that was closed.
     """
-
-    def slowly(_pod, now):
-        return Instant(now + (late + 100) * MILLI), Instant(now + (late + 200) * MILLI)
-
-    profile = Profile(version=RELEASE, gates=dict.fromkeys(GATES, True))
-    cluster = Cluster(profile, ControllerOptions(bind_delay=slowly))
-    cluster.node()
-    cluster.node("n2")
-    cluster.device_class()
-    cluster.slice()
-    cluster.template()
-    cluster.pod("too-large", requests={"cpu": "1000"})
-    cluster.wait(1)
-    if pause:
-        cluster.kill("too-large")
-    cluster.wait(pause)
-    cluster.pod(template="gpu")
-    cluster.settle()
-    (nominated,) = (
-        each for each in cluster.line.events
-        if each.key[1::2] == ("pods", "pod") and each.stamp.actor.user == SCHEDULER
-    )  # fmt: skip
-    cluster.wait(1)
-    cluster.patch("nodes", "n1", {"spec": {"unschedulable": True}})
+    client = Queue()
+    cluster = client.cluster
+    began = cluster.line.now + 17_000 * MILLI
+    closing = began + closed * MILLI
+    last = began + (queue + 1) * client.STEP
+    for at, act in sorted(
+        [
+            (began, lambda: client.fill(queue)),
+            (
+                min(closing, began + 100 * MILLI) - 50 * MILLI,
+                lambda: client.place(
+                    "pod", last + client.STEP, last + 2 * client.STEP, template="gpu"
+                ),
+            ),
+            (closing, lambda: cluster.patch("nodes", "n1", {"spec": {"unschedulable": True}})),
+        ],
+        key=lambda step: step[0],
+    ):
+        cluster.line.advance(Instant(at))
+        act()
+    cluster.wait(0.4)
     cluster.slice("n2")
     cluster.wait(30)
     assert cluster.must("pods", "pod")["spec"]["nodeName"] == "n1"
-    late = Late(at=Instant(nominated.stamp.time + late * MILLI))
-    report = await decided(cluster, {nominated.revision: late}, tmp_path)
+    late = {client.nominated("pod").revision: Late(at=Instant(last))}
+    report = await decided(cluster, late, tmp_path)
     assert {each.reason for each in report.differences} == {reason}
     assert any(each.aspect is Aspect.NODES for each in report.differences)
 
 
 async def test_placements_that_waited_together_were_decided_one_after_the_other(tmp_path):
     """The second got what the first had left; when its requests were sent, that was gone."""
-
-    def slowly(_pod, now):
-        return Instant(now + 2_100 * MILLI), Instant(now + 2_200 * MILLI)
-
-    profile = Profile(version=RELEASE, gates=dict.fromkeys(GATES, True))
-    cluster = Cluster(profile, ControllerOptions(bind_delay=slowly))
-    cluster.node()
-    cluster.device_class()
-    offered = cluster.slice()
-    cluster.template()
-    cluster.pod("too-large", requests={"cpu": "1000"})
-    cluster.wait(1)
-    names = ("pod", "second")
-    for name in names:
-        cluster.pod(name, template="gpu")
-        cluster.settle()
-    nominated = [
-        each for each in cluster.line.events
-        if each.key.name in names and json_tree.text(each.object, "status", "nominatedNodeName")
-    ]  # fmt: skip
-    assert [each.key.name for each in nominated] == list(names)
-    cluster.wait(1)
-    cluster.update("resourceslices", _without_the_last_device(offered))
+    client, names = Queue(), ("pod", "second")
+    cluster = client.cluster
+    began = cluster.line.now
+    client.fill(20)
+    cluster.wait(0.1)
+    slots = [Instant(began + number * client.STEP) for number in range(21, 27)]
+    for number, name in enumerate(names):
+        client.place(name, slots[number + 2], slots[number + 4], template="gpu")
+    cluster.wait(0.5)
+    cluster.update("resourceslices", _without_the_last_device(client.slice))
     cluster.wait(15)
     assert [cluster.must("pods", name)["spec"]["nodeName"] for name in names] == ["n1", "n1"]
     late = {
-        each.revision: Late(at=Instant(each.stamp.time + (2_000 + 8 * number) * MILLI))
-        for number, each in enumerate(nominated)
+        client.nominated(name).revision: Late(at=slots[number]) for number, name in enumerate(names)
     }
     report = await decided(cluster, late, tmp_path)
     assert {each.reason for each in report.differences} == {Reason.TIMING}

@@ -49,8 +49,8 @@ class Waits:
         instants = sorted(writes)
         requests = sorted((*instants, *self._sent))
         self._busy = _busy_since(requests, tolerances.TABLE.near)
-        # What was sent before the recording began is unknown.
-        self._resumed = _busy_since(requests, tolerances.TABLE.reported_before)[1:]
+        self._requests = sorted((*instants, *(set(self._sent) - set(instants))))
+        self._steps: dict[int, int] = {}
         self._writes, self._since = _empty_since(instants)
         if self._is_slower():
             self._writes, self._since = [], []
@@ -79,17 +79,52 @@ class Waits:
         """The earliest instant at which the request sent at this one may have been made.
 
         The limit is unknown here. It passes requests in order, so none was made before one that was
-        sent earlier, and none waits longer than `reported_before`. While nothing is sent for as
-        long, none waits: a limit that slow would make the next one wait longer.
+        sent earlier. While one waits, the bucket is empty: what is sent meanwhile are the requests
+        before it, each a step of the limit after the other. What follows is sent no faster.
         """
-        earliest = Instant(sent - tolerances.TABLE.reported_before)
-        if number := bisect_right(self._resumed, sent):
-            first = self._resumed[number - 1] - tolerances.TABLE.overtaken_by
-            earliest = Instant(max(earliest, first))
+        earliest = self._queued_from(sent)
         index = bisect_left(self._sent, sent)
         if not index:
             return earliest
         return Instant(max(earliest, self._made[index - 1] - tolerances.TABLE.overtaken_by))
+
+    def _queued_from(self, sent: Instant) -> Instant:
+        """The earliest instant from which the request may have stood in the queue of the client.
+
+        Each request before it makes it wait for one step of the limit. The steps are as long as the
+        longest of them, and no longer than what is sent from then on permits. Example: after twenty
+        requests, ten a second, it waited up to two seconds. A pause of two seconds, after which
+        requests follow each other closely, is no step.
+        """
+        requests, slack = self._requests, tolerances.TABLE.overtaken_by
+        number = bisect_left(requests, sent)
+        earliest = sent
+        longest, longest_max = 0, tolerances.TABLE.reported_before
+        while True:
+            longest_max = min(longest_max, self._step_max(number))
+            if longest > longest_max:
+                return earliest
+            reach = Instant(earliest - longest_max - slack)
+            if not number or requests[number - 1] < reach:
+                return reach
+            number -= 1
+            longest = max(longest, earliest - requests[number] - slack)
+            earliest = requests[number]
+
+    def _step_max(self, number: int) -> int:
+        """The longest step of the limit with which the next hundred requests were sent so soon."""
+        known = self._steps.get(number)
+        if known is None:
+            following = self._requests[number : number + tolerances.TABLE.writes_at_once]
+            known = self._steps[number] = min(
+                (
+                    (sent - following[0] + tolerances.TABLE.overtaken_by) // count
+                    for count, sent in enumerate(following)
+                    if count
+                ),
+                default=tolerances.TABLE.reported_before,
+            )
+        return known
 
     def _is_slower(self) -> bool:
         """Whether most long waits happened while the bucket should have passed every request."""

@@ -49,7 +49,8 @@ class Tolerances:
     reported_before: int = _row(
         20 * SECOND,
         "µs",
-        "a condition that was sent longer after an Event is of another attempt",
+        "a condition that was sent longer after an Event is of another attempt; no limit is slower "
+        "than one request in that time",
         "twice the longest back-off, podMaxBackoffSeconds; controllers.md 4.2",
     )
     unseen: int = _row(

@@ -96,8 +96,9 @@ def test_placement_whose_requests_waited_may_have_been_decided_since_the_attempt
     tries = PodTries(
         failures=[(failed, "no room")], placings=[Placing(began=placed, node="n")], seen=[7]
     )
+    queue = [Instant(placed - number * SECOND // 10) for number in range(200)]
     for have_waited, first in ((False, placed - 10_000), (True, failed + 1)):
-        *_, found = attempts_of(tries, waits_of({}, []), None, have_waited=have_waited)
+        *_, found = attempts_of(tries, waits_of({}, queue), None, have_waited=have_waited)
         assert found.first == first
         assert found.last > placed
 

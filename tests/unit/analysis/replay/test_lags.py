@@ -127,13 +127,37 @@ def test_earliest_instant_of_a_request_holds_whatever_the_limit_is(rate, burst):
     waits = Waits(pairs, writes)
     for number, request in enumerate(writes):
         assert waits.longest(request) <= made[number]
-        assert request - waits.longest(request) <= tolerances.TABLE.reported_before
     assert waits.longest(writes[-2]) >= pairs[-2][1] - tolerances.TABLE.overtaken_by
 
 
-def test_request_after_a_pause_did_not_wait_whatever_the_limit_is():
-    """A limit that makes one request wait makes those before it wait, too."""
-    refused, placed = Instant(10 * SECOND), Instant(200 * SECOND)
-    waits = Waits([(refused, refused)], [refused, placed, Instant(placed + SECOND)])
-    for request in (placed, Instant(placed + SECOND)):
-        assert waits.longest(request) == placed - tolerances.TABLE.overtaken_by
+@pytest.mark.parametrize("rate", [50, 10, 2])
+@pytest.mark.parametrize("count", [1, 30, 300])
+def test_request_waited_no_longer_than_the_queue_before_it_takes(rate, count):
+    """The queue alone says since when; nothing was sent for a minute before it.
+
+    A step is known as exactly as requests of the limit overtake each other.
+    """
+    before, made = Instant(40 * SECOND), Instant(100 * SECOND)
+    earlier = [Instant(before + number) for number in range(5)]
+    writes = [Instant(made + number * SECOND // rate) for number in range(1, count + 120)]
+    found = Waits((), [*earlier, *writes]).longest(writes[count - 1])
+    step = SECOND // rate + tolerances.TABLE.overtaken_by
+    assert made - step <= found <= made
+
+
+@pytest.mark.parametrize("pause", [1, 5, 16, 19, 60, 600])
+def test_request_after_a_pause_did_not_wait_whatever_the_limit_is(pause):
+    """A limit that makes one request wait for seconds makes those after it wait for seconds."""
+    refused, placed = Instant(10 * SECOND), Instant((10 + pause) * SECOND)
+    others = [Instant(placed + 20_000 * number) for number in range(4)]
+    waits = Waits([(refused, refused)], [refused, *others])
+    for request in others:
+        assert placed - SECOND // 2 <= waits.longest(request) <= placed
+
+
+def test_hole_in_a_queue_ends_it():
+    """While a request waits, one is sent with each step of the limit."""
+    writes = [Instant(number * SECOND // 10) for number in range(400) if not 150 <= number < 170]
+    waits = Waits((), writes)
+    assert waits.longest(writes[149]) <= writes[0]
+    assert waits.longest(writes[-120]) > Instant(16 * SECOND)
