@@ -44,8 +44,8 @@ to check what a client wrote, value by value as it came. A path that a second pl
 reader, a part of which four fields are read a record; then this becomes less.
 """
 
-WORDS_MAX = {"found": 7, "told": 2, "asked": 6, "taken": 8}
-"""How often names are bound that say nothing of what they hold: class fields, and what is left."""
+WORDS_MAX = {"found": 29, "told": 17, "asked": 8, "taken": 15}
+"""How often variables, parameters and class fields have names that say nothing of what they hold."""
 
 
 OTHER_TONGUES = (
@@ -209,6 +209,7 @@ def test_variables_are_called_after_what_they_hold(word: str) -> None:
         f"{name(path)}:{node.lineno}"
         for path in sources(*OURS)
         for node in nodes(path)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == word
+        if (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == word)
+        or (isinstance(node, ast.arg) and node.arg == word)
     ]
     assert len(bound) <= WORDS_MAX[word], f"a variable is called {word}: {bound}"

@@ -465,22 +465,22 @@ def _evicted(before: Consequences, after: Consequences, waiting: Waiting) -> lis
 
 
 def _with_waiting(
-    world: World, found: BlastRadius, tries: _Tries, bounds: BlastBounds
+    world: World, radius: BlastRadius, tries: _Tries, bounds: BlastBounds
 ) -> BlastRadius:
     """The answer with the fates of waiting pods."""
     after = tries.after
     fates = blasting_waiting.waiting_fates(world, tries.before, after, tries.ended)
     counts = Counter(fate.prospect for fate in fates)
-    left_out = dict(found.left_out)
+    left_out = dict(radius.left_out)
     if len(fates) > bounds.listed_max:
         left_out["waiting"] = len(fates) - bounds.listed_max
-    notes = found.notes
+    notes = radius.notes
     if after.left_out:
         notes += (f"{after.left_out} more pods wait and were not tried",)
     return msgspec.structs.replace(
-        found,
+        radius,
         notes=notes,
-        totals=found.totals
+        totals=radius.totals
         | {"waiting": len(blasting_waiting.places(tries.before, after) - world.touched.pods.keys())}
         | {f"waiting_{prospect.value}": counts[prospect] for prospect in Prospect},
         waiting=tuple(fates[: bounds.listed_max]),

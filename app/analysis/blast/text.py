@@ -46,63 +46,63 @@ _WORDS = {
 }
 
 
-def lines(found: BlastRadius, examples_max: int) -> Iterator[str]:
+def lines(radius: BlastRadius, examples_max: int) -> Iterator[str]:
     """The lines of the page, with at most `examples_max` entries of each kind."""
-    for effect in found.effects[:examples_max]:
+    for effect in radius.effects[:examples_max]:
         yield f"{effect.kind} {effect.name}: {_effect(effect)}"
         if effect.status:
             yield f"  its status would say {effect.status}"
         for warning in effect.warnings[:examples_max]:
             yield f"  warning: {warning}"
-    for more in _more(found.totals["effects"], min(len(found.effects), examples_max)):
+    for more in _more(radius.totals["effects"], min(len(radius.effects), examples_max)):
         yield f"  {more}"
-    for reason in reasons(found, examples_max):
+    for reason in reasons(radius, examples_max):
         yield reason.text
         yield from (f"  {child.text}" for child in reason.children)
 
 
-def reasons(found: BlastRadius, examples_max: int) -> tuple[Reason, ...]:
+def reasons(radius: BlastRadius, examples_max: int) -> tuple[Reason, ...]:
     """The same without the changes themselves, as a tree."""
-    return tuple(_consequences(found, examples_max))
+    return tuple(_consequences(radius, examples_max))
 
 
-def _consequences(found: BlastRadius, examples_max: int) -> Iterator[Reason]:
-    yield Reason(text=f"as of revision {found.revision}, {found.time}")
-    for line in uncertainty.lines(found.doubts):
+def _consequences(radius: BlastRadius, examples_max: int) -> Iterator[Reason]:
+    yield Reason(text=f"as of revision {radius.revision}, {radius.time}")
+    for line in uncertainty.lines(radius.doubts):
         yield Reason(text=line)
-    for note in found.notes:
+    for note in radius.notes:
         yield Reason(text=f"note: {note}")
-    if found.preview:
+    if radius.preview:
         yield Reason(text="the effect is None: pods and claims are told as if it was NoExecute")
     order = list(Fate)
-    pods = sorted(found.pods, key=lambda pod: (order.index(pod.fate), pod.namespace, pod.name))
-    yield _section(f"pods: {_pods(found)}", pods, found.totals["pods"], examples_max, _pod)
-    if found.owners:
-        yield Reason(text=f"owners: {_owners(found, examples_max)}")
-    given, total = found.claim_releases, found.totals["claim_releases"]
-    yield _section(f"claims: {_claims(found)}", given, total, examples_max, _claim_release)
-    if deletions := found.claim_deletions:
-        total = len(deletions) + found.left_out.get("claim_deletions", 0)
+    pods = sorted(radius.pods, key=lambda pod: (order.index(pod.fate), pod.namespace, pod.name))
+    yield _section(f"pods: {_pods(radius)}", pods, radius.totals["pods"], examples_max, _pod)
+    if radius.owners:
+        yield Reason(text=f"owners: {_owners(radius, examples_max)}")
+    given, total = radius.claim_releases, radius.totals["claim_releases"]
+    yield _section(f"claims: {_claims(radius)}", given, total, examples_max, _claim_release)
+    if deletions := radius.claim_deletions:
+        total = len(deletions) + radius.left_out.get("claim_deletions", 0)
         title = f"claims that are deleted: {total}"
         yield _section(title, deletions, total, examples_max, claim_deletion)
-    if found.quotas:
-        total = found.totals["quotas"]
-        yield _section(f"quotas: {_quotas(found)}", found.quotas, total, examples_max, _quota)
-    if found.writes:
-        total = found.totals["writes_refused"] + found.totals["writes_admitted"]
-        yield _section(f"writes: {_writes(found)}", found.writes, total, examples_max, write_fate)
-    if found.totals["waiting"]:
-        title, total = f"waiting pods: {_waiting(found)}", len(found.waiting)
-        total += found.left_out.get("waiting", 0)
-        ended = _ended(found)
+    if radius.quotas:
+        total = radius.totals["quotas"]
+        yield _section(f"quotas: {_quotas(radius)}", radius.quotas, total, examples_max, _quota)
+    if radius.writes:
+        total = radius.totals["writes_refused"] + radius.totals["writes_admitted"]
+        yield _section(f"writes: {_writes(radius)}", radius.writes, total, examples_max, write_fate)
+    if radius.totals["waiting"]:
+        title, total = f"waiting pods: {_waiting(radius)}", len(radius.waiting)
+        total += radius.left_out.get("waiting", 0)
+        ended = _ended(radius)
         tell = partial(_waiting_pod, ended=ended)
-        yield _section(title, found.waiting, total, examples_max, tell)
-    title, total = f"devices: {_devices(found)}", found.totals["devices"]
-    yield _section(title, found.devices, total, examples_max, _device)
-    if total := found.totals["pools"]:
-        yield _section(f"pools that change: {total}", found.pools, total, examples_max, _pool)
-    if total := found.totals["classes"]:
-        yield _section(f"classes that change: {total}", found.classes, total, examples_max, _class)
+        yield _section(title, radius.waiting, total, examples_max, tell)
+    title, total = f"devices: {_devices(radius)}", radius.totals["devices"]
+    yield _section(title, radius.devices, total, examples_max, _device)
+    if total := radius.totals["pools"]:
+        yield _section(f"pools that change: {total}", radius.pools, total, examples_max, _pool)
+    if total := radius.totals["classes"]:
+        yield _section(f"classes that change: {total}", radius.classes, total, examples_max, _class)
 
 
 def _effect(effect: Effect) -> str:
@@ -120,8 +120,8 @@ def _effect(effect: Effect) -> str:
             return f"would be {action}"
 
 
-def _pods(found: BlastRadius) -> str:
-    totals = found.totals
+def _pods(radius: BlastRadius) -> str:
+    totals = radius.totals
     parts = [
         f"{totals[f'pods_{fate.value}']} {_WORDS[fate]}"
         for fate in Fate
@@ -144,20 +144,20 @@ def _pod(pod: PodFate) -> str:
     return f"{' '.join(parts)}, {when}{why}"
 
 
-def _owners(found: BlastRadius, examples_max: int) -> str:
-    most = sorted(found.owners, key=lambda item: (-item.pods, item.namespace, item.owner))
+def _owners(radius: BlastRadius, examples_max: int) -> str:
+    most = sorted(radius.owners, key=lambda item: (-item.pods, item.namespace, item.owner))
     shown = [f"{item.owner} in {item.namespace} ({item.pods})" for item in most[:examples_max]]
-    more = found.totals["owners"] - len(shown)
+    more = radius.totals["owners"] - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _claims(found: BlastRadius) -> str:
-    total, released = found.totals["claims"], found.totals["claim_releases"]
+def _claims(radius: BlastRadius) -> str:
+    total, released = radius.totals["claims"], radius.totals["claim_releases"]
     verb = "gives back its devices" if released == 1 else "give back their devices"
     parting = f"{released} {verb} once the pods have ended" if released else ""
     if not total:
         return parting or "no allocated claim is concerned"
-    kinds = Counter(kind for claim in found.claims for kind in {t.kind for t in claim.troubles})
+    kinds = Counter(kind for claim in radius.claims for kind in {t.kind for t in claim.troubles})
     words = {
         "tainted": "hold a tainted device",
         "gone": "hold a device that is gone",
@@ -166,7 +166,7 @@ def _claims(found: BlastRadius) -> str:
         "request": "no longer fit their request",
     }
     counts_text = ", ".join(f"{kinds[kind]} {text}" for kind, text in words.items() if kinds[kind])
-    cut = " (of those listed)" if found.left_out.get("claims") else ""
+    cut = " (of those listed)" if radius.left_out.get("claims") else ""
     return f"{total} concerned: {counts_text}{cut}" + (f"; {parting}" if parting else "")
 
 
@@ -197,9 +197,9 @@ def claim_deletion(claim: ClaimDeletion) -> str:
     return f"{claim.namespace}/{claim.name} {'; '.join(parts)}"
 
 
-def _quotas(found: BlastRadius) -> str:
-    over = sum(one.is_over for one in found.quotas)
-    said = f"{counts.of(found.totals['quotas'], 'limit')}"
+def _quotas(radius: BlastRadius) -> str:
+    over = sum(one.is_over for one in radius.quotas)
+    said = f"{counts.of(radius.totals['quotas'], 'limit')}"
     return f"{said}, {over} with more in use than allowed: nothing is taken away" if over else said
 
 
@@ -210,8 +210,8 @@ def _quota(quota: QuotaFate) -> str:
     return f"{place} {limit}, {quota.used} in use{': more than allowed' * quota.is_over}"
 
 
-def _writes(found: BlastRadius) -> str:
-    totals = found.totals
+def _writes(radius: BlastRadius) -> str:
+    totals = radius.totals
     parts = [
         f"{totals[f'writes_{what}']} {text}"
         for what, text in (
@@ -244,18 +244,18 @@ def _named(names: Sequence[str], count: int) -> str:
     return f"{shown} and {count - NAMES_MAX} more" if count > NAMES_MAX else shown
 
 
-def _waiting(found: BlastRadius) -> str:
-    totals = found.totals
+def _waiting(radius: BlastRadius) -> str:
+    totals = radius.totals
     parts = [f"{totals['waiting_fits']} of {totals['waiting']} would fit from then on"]
     if freed := totals["waiting_freed"]:
-        parts.append(f"{freed} {_ended(found)}")
+        parts.append(f"{freed} {_ended(radius)}")
     if kept := totals["waiting_kept"]:
         parts.append(f"{kept} would fit without the change only")
     return ", ".join(parts)
 
 
-def _ended(found: BlastRadius) -> str:
-    which = "evicted" if found.totals["pods_evicted"] else "removed"
+def _ended(radius: BlastRadius) -> str:
+    which = "evicted" if radius.totals["pods_evicted"] else "removed"
     return f"once the {which} pods have ended"
 
 
@@ -268,8 +268,8 @@ def _waiting_pod(pod: WaitingFate, ended: str) -> str:
     return f"{pod.namespace}/{pod.name}{owner} would get none; without the change, on {pod.node}"
 
 
-def _devices(found: BlastRadius) -> str:
-    totals = found.totals
+def _devices(radius: BlastRadius) -> str:
+    totals = radius.totals
     words = ("tainted", "untainted", "gone", "new", "changed")
     parts = [f"{totals[f'devices_{w}']} {w}" for w in words if totals[f"devices_{w}"]]
     kept_out, other = totals["devices_kept_out"], totals["devices_other_class"]

@@ -80,10 +80,10 @@ def node_of(views: LiveViews, namespace: str, pod: str, claim: JsonView) -> str:
     return ""
 
 
-def compared(found: PodFindings, key: ObjectKey, claim: JsonView, revision: Revision) -> Choice:
+def compared(findings: PodFindings, key: ObjectKey, claim: JsonView, revision: Revision) -> Choice:
     """The reasons if allocating again gives the recorded devices; else what it gives instead."""
     name = f"{key.namespace}/{key.name}"
-    reason = next(iter(found.nodes), None)
+    reason = next(iter(findings.nodes), None)
     explained = None if reason is None else reason.explained
     explained_claim = (
         next((one for one in explained.claims if one.claim == name), None) if explained else None
@@ -99,7 +99,7 @@ def compared(found: PodFindings, key: ObjectKey, claim: JsonView, revision: Revi
         for device in request.devices
         if device.chosen
     ]
-    details: JsonObject = {**found.to_json(), "decidedAt": revision}
+    details: JsonObject = {**findings.to_json(), "decidedAt": revision}
     if sorted(again) != sorted(recorded):
         given = ", ".join(again) if again else (reason.text or "nothing")
         text = (

@@ -65,7 +65,7 @@ def _allocated(
 ) -> Iterator[Reason]:
     """The claim's devices, one line per request, with the event that allocated them."""
     wanted = dra.allocation(tree)
-    since = sources.since(events, lambda found: dra.allocation(found) == wanted)
+    since = sources.since(events, lambda state: dra.allocation(state) == wanted)
     lines = devices.allocated(results)
     if since is None:
         yield from lines
@@ -183,7 +183,7 @@ def _consumer(
 ) -> Reason:
     """One consumer: since when the claim is reserved for it, and the state of its pod."""
     uid = consumer.uid
-    since = sources.since(events, lambda found: _has_consumer(found, uid))
+    since = sources.since(events, lambda state: _has_consumer(state, uid))
     key = pod_key(meta.namespace(tree), consumer.name)
     if consumer.resource != "pods":
         return Reason(text=f"{consumer.resource} {consumer.name}")

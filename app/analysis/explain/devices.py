@@ -158,17 +158,17 @@ def _patience(
     return ""
 
 
-def _request(name: str, found: Sequence[DeviceResult]) -> Reason:
-    if not any(result.consumed_capacity for result in found):
-        places = [result.id for result in found]
+def _request(name: str, results: Sequence[DeviceResult]) -> Reason:
+    if not any(result.consumed_capacity for result in results):
+        places = [result.id for result in results]
         text = f"request {name} has {devices_text(places, all_names=True)}"
-        return Reason(text=text, count=len(found))
+        return Reason(text=text, count=len(results))
     lines = tuple(
         Reason(
             text=f"{result.text} with "
             + ", ".join(f"{key} {used}" for key, used in sorted(result.consumed_capacity.items()))
         )
-        for result in found
+        for result in results
     )
     if len(lines) == 1:
         return Reason(text=f"request {name} has {lines[0].text}")

@@ -214,7 +214,7 @@ def unready(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterat
     if not lacking:
         return
     yield from lacking
-    since = sources.since(events, lambda found: bool(core.node_name(found)))
+    since = sources.since(events, lambda state: bool(core.node_name(state)))
     if since is not None and since is sources.creation(events):
         text = f"spec.nodeName was set when the pod was created {sources.by(since)}"
         text += ", so no scheduler chose devices for it"

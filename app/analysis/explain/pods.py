@@ -171,7 +171,7 @@ def _help(
 
     `refused` are the nodes on which the allocator refused the pod, grouped by answer.
     """
-    groups = sorted(refused, key=lambda found: -len(found))[: bounds.help_nodes_max]
+    groups = sorted(refused, key=lambda group: -len(group))[: bounds.help_nodes_max]
     helps: list[tuple[Help, int]] = []
     for alike in groups:
         fewest = min((len(one.changes) for one, _ in helps), default=bounds.help_changes_max)

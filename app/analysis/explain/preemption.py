@@ -17,14 +17,14 @@ EFFECTS_MAX = 512
 """The number of events before a victim's condition that are searched for its decision."""
 
 
-def chosen_text(found: PreemptionSummary) -> str:
+def chosen_text(preemption: PreemptionSummary) -> str:
     """The text of a decision about its victims; empty when it has none."""
-    victims = found.victims
+    victims = preemption.victims
     if not victims:
         return ""
-    count = found.victims_count or len(victims)
-    text = f"evicted {listed(victims, count)} on node {found.node} for it: "
-    text += _cost_text(found)
+    count = preemption.victims_count or len(victims)
+    text = f"evicted {listed(victims, count)} on node {preemption.node} for it: "
+    text += _cost_text(preemption)
     return text
 
 
@@ -93,11 +93,11 @@ def _said(objects: ObjectsReader, victim: JsonView) -> Iterator[Reason]:
             yield Reason(text=said.message)
 
 
-def _cost_text(found: PreemptionSummary) -> str:
-    violations = found.violations
+def _cost_text(preemption: PreemptionSummary) -> str:
+    violations = preemption.violations
     text = "no other node would fit by evictions"
-    if found.candidates > 1:
-        text = f"the cheapest of {nodes_text(found.candidates)} that would fit by evictions"
+    if preemption.candidates > 1:
+        text = f"the cheapest of {nodes_text(preemption.candidates)} that would fit by evictions"
     if violations:
         budgets = "a disruption budget" if violations == 1 else "disruption budgets"
         text += f"; {violations} against {budgets}"

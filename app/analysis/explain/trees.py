@@ -101,16 +101,16 @@ def node_reason(answer: NodeAnswer, *, effort_steps: int) -> NodeReason:
 
 
 def merge_nodes(
-    found: Sequence[NodeReason], *, entries_max: int = ENTRIES_MAX
+    reasons: Sequence[NodeReason], *, entries_max: int = ENTRIES_MAX
 ) -> tuple[Reason, ...]:
     """One branch per kind of answer, the most frequent first; ties are in node order."""
     for level in (same_answer, _same_causes, _same_requests):
-        groups = _groups(found, level)
+        groups = _groups(reasons, level)
         if len(groups) <= GROUPS_MAX:
             made = tuple(_group(nodes) for nodes in groups)
             if sum(reason.size() for reason in made) <= entries_max:
                 return made
-    groups = _groups(found, _same_text)
+    groups = _groups(reasons, _same_text)
     shown = [_group(nodes) for nodes in groups[:GROUPS_MAX]]
     rest = sum(map(len, groups[GROUPS_MAX:]))
     if rest:
@@ -130,9 +130,9 @@ def claim_reasons(reason: NodeReason, claim: str) -> tuple[Reason, ...]:
 _Level = Callable[[NodeReason], Hashable]
 
 
-def _groups(found: Sequence[NodeReason], level: _Level) -> list[list[NodeReason]]:
+def _groups(reasons: Sequence[NodeReason], level: _Level) -> list[list[NodeReason]]:
     groups: dict[Hashable, list[NodeReason]] = {}
-    for reason in found:
+    for reason in reasons:
         groups.setdefault(level(reason), []).append(reason)
     return sorted(groups.values(), key=lambda nodes: -len(nodes))
 
@@ -266,10 +266,10 @@ def _by_claim(nodes: Sequence[NodeReason]) -> list[tuple[str, list[_OfNodes]]]:
     return [(claim, list(requests.values())) for claim, requests in by_claim.items()]
 
 
-def _requests(found: Sequence[_OfNodes], *, brief: bool) -> tuple[Reason, ...]:
+def _requests(requests: Sequence[_OfNodes], *, brief: bool) -> tuple[Reason, ...]:
     """Failing requests with their causes; requests that could be satisfied get one line at most."""
-    decisive = [one for one in found if _is_decisive(one)]
-    others = [one for one in found if not _is_decisive(one)]
+    decisive = [one for one in requests if _is_decisive(one)]
+    others = [one for one in requests if not _is_decisive(one)]
     shown = [_request(one) for one in decisive[:REQUESTS_MAX]]
     if left := decisive[REQUESTS_MAX:]:
         shown.append(Reason(text=f"{len(left)} more requests fail", count=_devices_of(left)))
@@ -282,19 +282,19 @@ def _requests(found: Sequence[_OfNodes], *, brief: bool) -> tuple[Reason, ...]:
     return tuple(shown)
 
 
-def _is_decisive(found: _OfNodes) -> bool:
-    return any(request.suitable < request.needs for _, request in found)
+def _is_decisive(on_nodes: _OfNodes) -> bool:
+    return any(request.suitable < request.needs for _, request in on_nodes)
 
 
-def _devices_of(found: Sequence[_OfNodes]) -> int:
-    return sum(len(request.devices) for one in found for _, request in one)
+def _devices_of(requests: Sequence[_OfNodes]) -> int:
+    return sum(len(request.devices) for one in requests for _, request in one)
 
 
-def _request(found: _OfNodes, *, brief: bool = False) -> Reason:
+def _request(on_nodes: _OfNodes, *, brief: bool = False) -> Reason:
     """One request on all nodes of a group."""
-    first = found[0][1]
-    many = len(found) > 1
-    count = sum(len(request.devices) for _, request in found)
+    first = on_nodes[0][1]
+    many = len(on_nodes) > 1
+    count = sum(len(request.devices) for _, request in on_nodes)
     if not count:
         where = "none of these nodes sees" if many else "the node sees"
         device = "a device" if many else "no device"
@@ -303,15 +303,15 @@ def _request(found: _OfNodes, *, brief: bool = False) -> Reason:
     if any(device.chosen for device in first.devices) and not many:
         text = first.text
     else:
-        text = f"request {first.request} wants {first.wants}, {_suitable(found)}"
-    prefix = common_prefix(device.device for _, request in found for device in request.devices)
+        text = f"request {first.request} wants {first.wants}, {_suitable(on_nodes)}"
+    prefix = common_prefix(device.device for _, request in on_nodes for device in request.devices)
     if brief:
         return Reason(text=text, count=count)
     if prefix:
         text += f" (devices of {prefix.rstrip('/')})"
-    tallies = tally([(node, request.alike) for node, request in found])
+    tallies = tally([(node, request.alike) for node, request in on_nodes])
     if len(tallies) > CAUSES_MAX:
-        coarse = tally([(node, request.alike) for node, request in found], coarse=True)
+        coarse = tally([(node, request.alike) for node, request in on_nodes], coarse=True)
         tallies = sorted(coarse, key=lambda one: (not one.is_near, -one.devices))
     children = [one.reason(prefix, many_nodes=many) for one in tallies[:CAUSES_MAX]]
     if rest := tallies[CAUSES_MAX:]:
@@ -326,14 +326,14 @@ def _rest(tallies: Sequence[CauseTally]) -> Reason:
     return Reason(text=f"{devices} devices: {len(tallies)} rarer causes", count=devices)
 
 
-def _suitable(found: _OfNodes) -> str:
+def _suitable(on_nodes: _OfNodes) -> str:
     """How many of the devices can be taken, over the nodes."""
-    suitable = [request.suitable for _, request in found]
-    totals = [len(request.devices) for _, request in found]
+    suitable = [request.suitable for _, request in on_nodes]
+    totals = [len(request.devices) for _, request in on_nodes]
     low, high = min(suitable), max(suitable)
     of = f"{min(totals)}" if min(totals) == max(totals) else f"{min(totals)} to {max(totals)}"
     some = f"{low}" if low == high else f"{low} to {high}"
-    return f"{some} of {of} can be taken" + (" on each node" if len(found) > 1 else "")
+    return f"{some} of {of} can be taken" + (" on each node" if len(on_nodes) > 1 else "")
 
 
 def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:

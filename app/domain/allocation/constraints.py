@@ -361,18 +361,18 @@ class Distinct:
         self._count, accepted = saved  # type: ignore[assignment]  # made by `save`
         self._accepted = dict(accepted)  # type: ignore[call-overload]  # made by `save`
 
-    def _conflicts(self, found: Facts) -> bool:
+    def _conflicts(self, facts: Facts) -> bool:
         if self._sets:
-            if found.values is None:
+            if facts.values is None:
                 return True
-            kind, values = found.values
+            kind, values = facts.values
             return any(
                 other.values is not None and other.values[0] == kind and other.values[1] & values
                 for other in self._accepted.values()
             )
-        if not found.scalars:
+        if not facts.scalars:
             return bool(self._accepted)
-        return any(found.scalars[0] in other.scalars for other in self._accepted.values())
+        return any(facts.scalars[0] in other.scalars for other in self._accepted.values())
 
 
 def _as_set(attribute: JsonView) -> ValueSet | None:

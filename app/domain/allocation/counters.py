@@ -175,7 +175,7 @@ class CounterLedger:
             booked[place] = booked.get(place, 0) + amount
         used = {place for place, _ in self._draws.amounts[device]}
         concerned = available if self._every_counter else used
-        for place in sorted(concerned, key=lambda found: (found not in used, found)):
+        for place in sorted(concerned, key=lambda name: (name not in used, name)):
             wanted = booked.get(place, 0)
             if available.get(place, wanted) < wanted:
                 return Shortage(

@@ -182,20 +182,20 @@ class _RequestCompiler:
         return tuple(compiled), ""
 
     def _one(
-        self, found: JsonView, name: str, alternative: int | None
+        self, content: JsonView, name: str, alternative: int | None
     ) -> tuple[Request | None, str]:
-        """Checks 4a to 4g for the request or subrequest `found`."""
+        """Checks 4a to 4g for the request or subrequest `content`."""
         place = f"claim {self.key}, request {name}"
-        expressions, error = _expressions(found, place)
+        expressions, error = _expressions(content, place)
         if error:
             return None, error
         if (
             alternative is None
             and not self.features.admin_access
-            and found.get("adminAccess") is not None
+            and content.get("adminAccess") is not None
         ):
             return None, f"{place}: admin access is requested, but the feature is disabled"
-        class_name = json_tree.text(found, "deviceClassName")
+        class_name = json_tree.text(content, "deviceClassName")
         if not class_name:
             return None, f"{place}: missing device class name (unsupported request type?)"
         class_tree = self.classes.get(class_name)
@@ -204,8 +204,8 @@ class _RequestCompiler:
                 f"{place}: could not retrieve device class {class_name}: "
                 f'deviceclass.resource.k8s.io "{class_name}" not found'
             )
-        mode = json_tree.text(found, "allocationMode")
-        count = json_tree.integer(found, "count") or 0
+        mode = json_tree.text(content, "allocationMode")
+        count = json_tree.integer(content, "count") or 0
         if mode not in ("ExactCount", "All"):
             return None, f"{place}: unsupported count mode {mode}"
         if mode == "ExactCount" and count > PLATFORM_INTEGER_MAX:
@@ -222,24 +222,24 @@ class _RequestCompiler:
             ),
             takes_all=mode == "All",
             count=0 if mode == "All" else count,
-            admin=alternative is None and json_tree.flag(found, "adminAccess"),
+            admin=alternative is None and json_tree.flag(content, "adminAccess"),
             alternative=alternative,
             tolerations=tuple(
                 taints.toleration_of(toleration)
-                for toleration in json_tree.objects(found, "tolerations")
+                for toleration in json_tree.objects(content, "tolerations")
             ),
             capacity={
                 name: compiling.read_quantity(value, f"{place}: capacity[{name}]")
-                for name, value in json_tree.mapping(found, "capacity", "requests").items()
+                for name, value in json_tree.mapping(content, "capacity", "requests").items()
             },
-            tree=found,
+            tree=content,
         )
         return request, ""
 
 
-def _expressions(found: JsonView, place: str) -> tuple[tuple[str, ...], str]:
+def _expressions(request: JsonView, place: str) -> tuple[tuple[str, ...], str]:
     expressions = []
-    for index, selector in enumerate(json_tree.objects(found, "selectors")):
+    for index, selector in enumerate(json_tree.objects(request, "selectors")):
         if not isinstance(selector.get("cel"), Mapping):
             return (
                 (),

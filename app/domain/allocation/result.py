@@ -167,9 +167,9 @@ def _is_node(name: str) -> JsonObject:
     return {"key": "metadata.name", "operator": "In", "values": [name]}
 
 
-def _merge(requirements: list[JsonObject], found: Sequence[JsonView]) -> None:
+def _merge(requirements: list[JsonObject], more: Sequence[JsonView]) -> None:
     """Appends the requirements that are new: another key, operator or set of values."""
-    for requirement in found:
+    for requirement in more:
         values = set(json_tree.texts(requirement, "values"))
         if not any(
             known.get("key") == requirement.get("key")

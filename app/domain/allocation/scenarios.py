@@ -305,10 +305,10 @@ def _check_selectors(tree: JsonView, place: str) -> None:
             )
 
 
-def _object(found: object, place: str) -> JsonView:
-    if not isinstance(found, Mapping):
-        raise InputError(f"must be an object, not {_kind(found)}", place=place)
-    return found
+def _object(value: object, place: str) -> JsonView:
+    if not isinstance(value, Mapping):
+        raise InputError(f"must be an object, not {_kind(value)}", place=place)
+    return value
 
 
 def _objects(tree: JsonView, field: str, place: str, most: int) -> list[JsonObject]:
@@ -337,8 +337,8 @@ def _name_field(tree: JsonView, place: str) -> str:
     return name
 
 
-def _kind(found: object) -> str:
-    match found:
+def _kind(value: object) -> str:
+    match value:
         case None:
             return "missing"
         case bool():

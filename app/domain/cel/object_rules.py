@@ -154,4 +154,4 @@ def _escaped(key: str) -> str:
         return f"__{key}__"
     if "__" not in key and not any(char in key for char in "./-"):
         return key
-    return _ESCAPED.sub(lambda found: _ESCAPES[found.group()[0]], key)
+    return _ESCAPED.sub(lambda match: _ESCAPES[match.group()[0]], key)

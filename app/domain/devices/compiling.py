@@ -136,10 +136,10 @@ def counters_of(tree: JsonView, place: str) -> Mapping[str, int]:
     }
 
 
-def read_quantity(found: object, place: str) -> Quantity:
+def read_quantity(value: object, place: str) -> Quantity:
     """The quantity at `place`. Raises InputError when the value is not a quantity."""
     try:
-        return quantity.from_json(found)
+        return quantity.from_json(value)
     except QuantityError as problem:
         raise InputError(str(problem), place=place) from problem
 

@@ -317,18 +317,18 @@ class Inventory:
         else:
             del self._shared[old.key]
 
-    def _count_consuming(self, found: Slice, sign: int) -> None:
+    def _count_consuming(self, resource_slice: Slice, sign: int) -> None:
         """Updates the index of pools that have devices with counters, by pool name."""
-        if not found.traits.consuming:
+        if not resource_slice.traits.consuming:
             return
-        pools_of_name = self._counting.setdefault(found.pool[1], {})
-        count = pools_of_name.get(found.pool, 0) + sign
+        pools_of_name = self._counting.setdefault(resource_slice.pool[1], {})
+        count = pools_of_name.get(resource_slice.pool, 0) + sign
         if count:
-            pools_of_name[found.pool] = count
+            pools_of_name[resource_slice.pool] = count
             return
-        del pools_of_name[found.pool]
+        del pools_of_name[resource_slice.pool]
         if not pools_of_name:
-            del self._counting[found.pool[1]]
+            del self._counting[resource_slice.pool[1]]
 
     def _touch_pool(self, pool: PoolId) -> None:
         """Invalidates the views of all nodes that see the pool."""
@@ -418,11 +418,11 @@ class Inventory:
         return tuple(changes)
 
 
-def merged_tree(found: Slice) -> JsonObject:
+def merged_tree(resource_slice: Slice) -> JsonObject:
     """The slice as an API object, with the taints of rules and the values of patches merged in."""
-    originals = dra.devices(found.tree)
+    originals = dra.devices(resource_slice.tree)
     changed: dict[int, JsonObject] = {}
-    for index, device in enumerate(found.devices):
+    for index, device in enumerate(resource_slice.devices):
         added = [taint for taint in device.taints if taint.rule]
         if not added and not device.patches:
             continue
@@ -437,10 +437,10 @@ def merged_tree(found: Slice) -> JsonObject:
             ]
         changed[index] = tree
     if not changed:
-        return found.tree
-    spec = dict(found.tree["spec"])
+        return resource_slice.tree
+    spec = dict(resource_slice.tree["spec"])
     spec["devices"] = [changed.get(index, tree) for index, tree in enumerate(originals)]
-    return {**found.tree, "spec": spec}
+    return {**resource_slice.tree, "spec": spec}
 
 
 def _taint_object(taint: Taint) -> JsonObject:

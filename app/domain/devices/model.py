@@ -209,18 +209,18 @@ def traits_of(devices: Sequence[Device]) -> Traits:
     )
 
 
-def merged_traits(found: Sequence[Traits]) -> Traits:
+def merged_traits(parts: Sequence[Traits]) -> Traits:
     """The combined traits of several slices; names are not compared across slices."""
-    if len(found) == 1:
-        return found[0]
+    if len(parts) == 1:
+        return parts[0]
     return Traits(
-        unique=all(each.unique for each in found),
-        plain=all(each.plain for each in found),
-        consuming=any(each.consuming for each in found),
-        multiple=any(each.multiple for each in found),
-        capacity=any(each.capacity for each in found),
-        taints=any(each.taints for each in found),
-        binding=any(each.binding for each in found),
+        unique=all(each.unique for each in parts),
+        plain=all(each.plain for each in parts),
+        consuming=any(each.consuming for each in parts),
+        multiple=any(each.multiple for each in parts),
+        capacity=any(each.capacity for each in parts),
+        taints=any(each.taints for each in parts),
+        binding=any(each.binding for each in parts),
     )
 
 

@@ -144,7 +144,7 @@ def choosing(
     """The patches that select a device, in order of precedence, and those that failed on it."""
     matching: list[SlicePatch] = []
     problems: list[PatchProblem] = []
-    for patch in sorted(patches, key=lambda found: found.precedence):
+    for patch in sorted(patches, key=lambda patch: patch.precedence):
         if not patch.names(device.id):
             continue
         matches, problem = _selects(device, patch, classes)

@@ -116,30 +116,34 @@ def in_search_order(pools: Iterable[Pool], reading: Reading) -> tuple[Pool, ...]
     return tuple(sorted(pools, key=lambda pool: (last and pool.has_binding_conditions, pool.id)))
 
 
-def is_relevant(found: Slice, node: Node, reading: Reading) -> bool:
+def is_relevant(resource_slice: Slice, node: Node, reading: Reading) -> bool:
     """Whether the slice is for the node. Raises NodeSelectionError."""
-    if found.counter_sets or found.mentions_per_device:
+    if resource_slice.counter_sets or resource_slice.mentions_per_device:
         if not reading.partitionable:
             return False
-        if found.counter_sets and not found.devices and reading.counter_slices_everywhere:
+        if (
+            resource_slice.counter_sets
+            and not resource_slice.devices
+            and reading.counter_slices_everywhere
+        ):
             return True
-    if found.node.is_set:
+    if resource_slice.node.is_set:
         try:
-            return found.node.matches(node)
+            return resource_slice.node.matches(node)
         except NodeSelectionError as problem:
             raise NodeSelectionError(
-                f"failed to perform node selection for slice {found.name}: {problem}"
+                f"failed to perform node selection for slice {resource_slice.name}: {problem}"
             ) from problem
-    if not found.per_device:
+    if not resource_slice.per_device:
         return False
-    for device in found.devices:
+    for device in resource_slice.devices:
         try:
             if device.node.matches(node):
                 return True
         except NodeSelectionError as problem:
             raise NodeSelectionError(
                 f"failed to perform node selection for device {device.id[2]} "
-                f"in slice {found.name}: {problem}"
+                f"in slice {resource_slice.name}: {problem}"
             ) from problem
     return False
 
@@ -171,7 +175,7 @@ def build(
             if not first.slice_count:
                 return _incomplete(first, "how many slices it has was not recorded")
             return _incomplete(first, f"{len(collected)} of {first.slice_count} slices are there")
-    ordered = sorted(kept, key=lambda found: found.name)
+    ordered = sorted(kept, key=lambda resource_slice: resource_slice.name)
     counter_slices = [s for s in ordered if s.counter_sets] if reading.partitionable else []
     # Up to 1.34 one slice may have both devices and counters (objects.md 7.1).
     slices = [s for s in ordered if s.devices or not (reading.partitionable and s.counter_sets)]

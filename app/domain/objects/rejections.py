@@ -81,7 +81,7 @@ def subresource_conflict(kind: Kind, subresource: str, name: str, detail: str) -
     return _conflict(kind, f"{kind.plural}/{subresource}", name, detail)
 
 
-def uid_conflict(kind: Kind, key: ObjectKey, wanted: str, found: str) -> Conflict:
+def uid_conflict(kind: Kind, key: ObjectKey, wanted: str, actual: str) -> Conflict:
     """A write requires another uid than the object has.
 
     Parity: api.md 10; the message is that of the storage layer.
@@ -92,7 +92,7 @@ def uid_conflict(kind: Kind, key: ObjectKey, wanted: str, found: str) -> Conflic
         key.name,
         f"StorageError: invalid object, Code: 4, Key: /registry/{kind.plural}/{place}, "
         "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
-        f"{wanted}, UID in object meta: {found}",
+        f"{wanted}, UID in object meta: {actual}",
     )
 
 

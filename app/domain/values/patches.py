@@ -303,11 +303,11 @@ def _retained(tree: JsonView, patch: JsonView) -> JsonObject:
     return {key: value for key, value in tree.items() if key in kept}
 
 
-def _merge_field(found: JsonObject, key: str, value: Any, schema: StrategySchema | None) -> None:
+def _merge_field(target: JsonObject, key: str, value: Any, schema: StrategySchema | None) -> None:
     if value is None:
-        found.pop(key, None)
+        target.pop(key, None)
         return
-    old = found.get(key)
+    old = target.get(key)
     strategies = schema.strategies if schema is not None else frozenset()
     if isinstance(value, dict):
         if not isinstance(old, dict):
@@ -315,11 +315,11 @@ def _merge_field(found: JsonObject, key: str, value: Any, schema: StrategySchema
             old, value = {}, _undirected(value)
         elif "replace" in strategies:
             old = {}
-        found[key] = _merge_object(old, value, schema)
+        target[key] = _merge_object(old, value, schema)
     elif isinstance(value, list) and "merge" in strategies and schema is not None:
-        found[key] = _merge_list(old if isinstance(old, list) else [], value, schema)
+        target[key] = _merge_list(old if isinstance(old, list) else [], value, schema)
     else:
-        found[key] = _without_directives(value)
+        target[key] = _without_directives(value)
 
 
 def _undirected(value: Mapping[str, Any]) -> JsonObject:

@@ -241,11 +241,11 @@ def _value(
     return _shown(messages[kind], _decode(messages, messages[kind], value, depth + 1))
 
 
-def _shown(message: Message, found: JsonObject) -> Any:
+def _shown(message: Message, content: JsonObject) -> Any:
     """The JSON form of a message: an object, or for a choice the chosen field."""
     if not next(iter(message.values())).is_choice:
-        return found
-    present = [found[field.name] for field in message.values() if field.name in found]
+        return content
+    present = [content[field.name] for field in message.values() if field.name in content]
     return present[-1] if present else None
 
 

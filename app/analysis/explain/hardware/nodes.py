@@ -32,7 +32,7 @@ def told(views: LiveViews, events: Sequence[Event], name: str, tree: JsonView) -
         yield sources.made(since, "cordoned: no new pod is placed on it")
     ready = meta.condition(tree, condition_types.READY)
     if ready is not None and ready.status != "True":
-        since = sources.since(events, lambda found: not meta.is_true(found, condition_types.READY))
+        since = sources.since(events, lambda state: not meta.is_true(state, condition_types.READY))
         why = ": ".join(part for part in (ready.reason, ready.message) if part)
         yield sources.made(since, f"not ready{f' ({why})' if why else ''}")
     for taint in core.taints(tree):

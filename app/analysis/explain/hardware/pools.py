@@ -103,12 +103,12 @@ def used(views: LiveViews, slices: Sequence[Slice]) -> Iterator[Reason]:
             yield Reason(text=f"{devices_text(count)} {verb} {what}", count=count)
 
 
-def _slice_line(views: LiveViews, found: Slice, *, is_newest: bool) -> Reason:
-    key = ObjectKey(*api_resources.RESOURCE_SLICES, "", found.key)
+def _slice_line(views: LiveViews, resource_slice: Slice, *, is_newest: bool) -> Reason:
+    key = ObjectKey(*api_resources.RESOURCE_SLICES, "", resource_slice.key)
     event = views.objects.event(key)
     what = "" if is_newest else ", obsolete"
-    text = f"slice {found.name} of generation {found.generation}{what}: "
-    text += devices_text(len(found.devices))
+    text = f"slice {resource_slice.name} of generation {resource_slice.generation}{what}: "
+    text += devices_text(len(resource_slice.devices))
     if event is not None:
         text += f", last written {sources.by(event)}"
     return Reason(text=text, revision=0 if event is None else event.revision, about=key)

@@ -72,12 +72,12 @@ def _meaning(requirement: JsonView) -> tuple[object, object, frozenset[str]]:
     return requirement.get("key"), requirement.get("operator"), values
 
 
-def is_same(found: object, expected: object) -> bool:
+def is_same(actual: object, expected: object) -> bool:
     """Whether two JSON values are equal; unlike in Python, true does not equal 1."""
-    if isinstance(found, Mapping) and isinstance(expected, Mapping):
-        return found.keys() == expected.keys() and all(
-            is_same(found[key], expected[key]) for key in found
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        return actual.keys() == expected.keys() and all(
+            is_same(actual[key], expected[key]) for key in actual
         )
-    if isinstance(found, list) and isinstance(expected, list):
-        return len(found) == len(expected) and all(map(is_same, found, expected))
-    return type(found) is type(expected) and found == expected
+    if isinstance(actual, list) and isinstance(expected, list):
+        return len(actual) == len(expected) and all(map(is_same, actual, expected))
+    return type(actual) is type(expected) and actual == expected

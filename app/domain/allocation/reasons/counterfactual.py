@@ -403,8 +403,8 @@ def _edit(problem: Problem, row: RequestRow, what: str, field: str, value: objec
     )
 
 
-def _blocking(row: RequestRow, found: Iterable[Taint]) -> Iterator[Taint]:
-    for taint in found:
+def _blocking(row: RequestRow, device_taints: Iterable[Taint]) -> Iterator[Taint]:
+    for taint in device_taints:
         if taints.untolerated((taint,), row.request.tolerations) is not None:
             yield taint
 
@@ -418,6 +418,6 @@ def _toleration(taint: Taint) -> JsonObject:
     }
 
 
-def shown(found: Sequence[Help]) -> list[str]:
+def shown(helps: Sequence[Help]) -> list[str]:
     """The helps as sentences, one each."""
-    return [f"node {help_.node}: {help_.text}" for help_ in found]
+    return [f"node {help_.node}: {help_.text}" for help_ in helps]

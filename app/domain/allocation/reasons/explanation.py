@@ -441,10 +441,11 @@ def _is_short(row: RequestRow, reason: RequestReason) -> bool:
     return reason.suitable < row.count
 
 
-def _tried(problem: Problem, found: DeadEnd) -> FailedPicks:
-    usage = dead_ends.usage_after(problem, found.takes)
+def _tried(problem: Problem, dead_end: DeadEnd) -> FailedPicks:
+    usage = dead_ends.usage_after(problem, dead_end.takes)
     return FailedPicks(
-        taken=_taken_names(problem, found.takes), reason=_request_reason(problem, usage, found.row)
+        taken=_taken_names(problem, dead_end.takes),
+        reason=_request_reason(problem, usage, dead_end.row),
     )
 
 

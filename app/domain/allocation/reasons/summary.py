@@ -111,14 +111,14 @@ class CauseSummary:
         self._tallies: dict[_Key, _Tally] = {}
         self._pools: dict[str, int] = {}
 
-    def add(self, node: str, found: NodeCauses) -> None:
+    def add(self, node: str, node_causes: NodeCauses) -> None:
         """Adds the causes of one node."""
         self._nodes += 1
-        self._together += not found.is_short
-        for pool in found.pools:
+        self._together += not node_causes.is_short
+        for pool in node_causes.pools:
             self._pools[pool] = self._pools.get(pool, 0) + 1
         tallies = self._tallies
-        for one in found.counted:
+        for one in node_causes.counted:
             key = (one.claim, one.request, one.kind, one.about)
             tally = tallies.get(key)
             if tally is None:

@@ -109,9 +109,9 @@ class _Checker:
     def _report(self, position: int, message: str) -> None:
         self.issues.append(Issue(position=position, message=message))
 
-    def _mismatch(self, node: Node, expected: Type, found: Type) -> None:
-        expected, found = self.unifier.resolve(expected), self.unifier.resolve(found)
-        self._report(node.position, f"expected type '{expected}' but found '{found}'")
+    def _mismatch(self, node: Node, expected: Type, actual: Type) -> None:
+        expected, actual = self.unifier.resolve(expected), self.unifier.resolve(actual)
+        self._report(node.position, f"expected type '{expected}' but found '{actual}'")
 
     def visit(self, node: Node) -> Type:
         """Checks a node and all nodes below it; the type is `!error!` for a node without a type."""
@@ -280,21 +280,21 @@ class _Checker:
 
     # Literals and folds
 
-    def _joined(self, common: Type | None, found: Type) -> Type:
+    def _joined(self, common: Type | None, element: Type) -> Type:
         """The common type of a literal's elements so far; `dyn` if they have no common type."""
         if common is None:
-            return found
-        return self.unifier.join(common, found) or types.DYN
+            return element
+        return self.unifier.join(common, element) or types.DYN
 
-    def _optional_part(self, node: Node, found: Type, *, optional: bool) -> Type:
+    def _optional_part(self, node: Node, element: Type, *, optional: bool) -> Type:
         if not optional:
-            return found
-        resolved = self.unifier.resolve(found)
+            return element
+        resolved = self.unifier.resolve(element)
         if resolved.kind == "optional_type":
             return resolved.params[0]
         if not types.is_wildcard(resolved):
-            self._mismatch(node, types.optional_of(found), found)
-        return found
+            self._mismatch(node, types.optional_of(element), element)
+        return element
 
     def _list(self, node: ListLiteral) -> Type:
         common: Type | None = None
@@ -376,9 +376,9 @@ def _qualified_name(node: Node) -> str | None:
     return ".".join(reversed(parts))
 
 
-def _substitute(found: Type, fresh: dict[str, Type]) -> Type:
-    if found.variable:
-        return fresh[found.variable]
-    if not found.params:
-        return found
-    return Type(found.kind, tuple(_substitute(param, fresh) for param in found.params))
+def _substitute(type_: Type, fresh: dict[str, Type]) -> Type:
+    if type_.variable:
+        return fresh[type_.variable]
+    if not type_.params:
+        return type_
+    return Type(type_.kind, tuple(_substitute(param, fresh) for param in type_.params))

@@ -60,8 +60,8 @@ def _check_map(checked: Checked, node: MapLiteral, issues: list[Issue]) -> None:
     _check_same(values, issues)
 
 
-def _unwrapped(found: Type, *, optional: bool) -> Type:
-    return found.params[0] if optional and found.kind == "optional_type" else found
+def _unwrapped(element: Type, *, optional: bool) -> Type:
+    return element.params[0] if optional and element.kind == "optional_type" else element
 
 
 def _check_same(parts: list[tuple[Node, Type]], issues: list[Issue]) -> None:

@@ -274,10 +274,10 @@ def _literal_size(node: Node) -> Size | None:
             return None
 
 
-def _has_unit_size(found: Type) -> bool:
-    if found.kind == "optional_type" and found.params:
-        found = found.params[0]
-    return found.kind in _UNIT_KINDS
+def _has_unit_size(type_: Type) -> bool:
+    if type_.kind == "optional_type" and type_.params:
+        type_ = type_.params[0]
+    return type_.kind in _UNIT_KINDS
 
 
 def _path_size(path: Path) -> int | None:

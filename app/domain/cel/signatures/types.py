@@ -76,9 +76,9 @@ def type_of(value: Type) -> Type:
     return Type("type", (value,))
 
 
-def is_wildcard(found: Type) -> bool:
+def is_wildcard(type_: Type) -> bool:
     """Whether the type is `dyn`, `any`, or the type of a node with an error."""
-    return found.kind in _WILDCARDS
+    return type_.kind in _WILDCARDS
 
 
 @dataclass(slots=True)
@@ -94,17 +94,17 @@ class Unifier:
         self.count += 1
         return Type(VARIABLE, variable=f"_var{self.count - 1}")
 
-    def resolve(self, found: Type, *, free_as_dyn: bool = False) -> Type:
+    def resolve(self, type_: Type, *, free_as_dyn: bool = False) -> Type:
         """The type with bound variables replaced; with `free_as_dyn`, unbound ones become `dyn`."""
-        if found.variable:
-            target = self.bound.get(found.variable)
+        if type_.variable:
+            target = self.bound.get(type_.variable)
             if target is not None:
                 return self.resolve(target, free_as_dyn=free_as_dyn)
-            return DYN if free_as_dyn else found
-        if not found.params:
-            return found
-        params = tuple(self.resolve(param, free_as_dyn=free_as_dyn) for param in found.params)
-        return Type(found.kind, params) if params != found.params else found
+            return DYN if free_as_dyn else type_
+        if not type_.params:
+            return type_
+        params = tuple(self.resolve(param, free_as_dyn=free_as_dyn) for param in type_.params)
+        return Type(type_.kind, params) if params != type_.params else type_
 
     def assign(self, sources: Sequence[Type], targets: Sequence[Type]) -> bool:
         """Whether each source is assignable to its target; only then variables are bound."""
@@ -169,14 +169,14 @@ class Unifier:
         self.trail.append((name, self.bound.get(name)))
         self.bound[name] = value
 
-    def _refers(self, found: Type, variable: Type) -> bool:
+    def _refers(self, type_: Type, variable: Type) -> bool:
         """Whether `variable` occurs in the type, also through bound variables."""
-        if found.variable:
-            if found.variable == variable.variable:
+        if type_.variable:
+            if type_.variable == variable.variable:
                 return True
-            target = self.bound.get(found.variable)
+            target = self.bound.get(type_.variable)
             return target is not None and self._refers(target, variable)
-        return any(self._refers(param, variable) for param in found.params)
+        return any(self._refers(param, variable) for param in type_.params)
 
 
 def _is_less_specific(left: Type, right: Type) -> bool:

@@ -171,27 +171,27 @@ def _unquote(quoted: str) -> str:
     return body.replace("\r\n", "\n").replace("\r", "\n") if "\r" in body else body
 
 
-def _string_escape(found: re.Match[str]) -> str:
-    simple, two, four, eight, octal, _unknown = found.groups()
+def _string_escape(escape: re.Match[str]) -> str:
+    simple, two, four, eight, octal, _unknown = escape.groups()
     if simple is not None:
         return _SIMPLE_ESCAPES.get(simple, simple)
     if octal is not None:
         return chr(int(octal, 8))
     digits = two or four or eight
     if digits is None:
-        raise LiteralError(f"unable to unescape string: {found.group()}")
+        raise LiteralError(f"unable to unescape string: {escape.group()}")
     code = int(digits, 16)
     if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
         raise LiteralError("invalid unicode code point")
     return chr(code)
 
 
-def _bytes_escape(found: re.Match[str]) -> bytes:
-    simple, two, _four, _eight, octal, _unknown = found.groups()
+def _bytes_escape(escape: re.Match[str]) -> bytes:
+    simple, two, _four, _eight, octal, _unknown = escape.groups()
     if simple is not None:
         return _SIMPLE_ESCAPES.get(simple, simple).encode()
     if octal is not None:
         return bytes([int(octal, 8)])
     if two is None:
-        raise LiteralError(f"unable to unescape bytes: {found.group()}")
+        raise LiteralError(f"unable to unescape bytes: {escape.group()}")
     return bytes([int(two, 16)])

@@ -116,12 +116,12 @@ def next_act(
             return Release(commands=(delete,), outcome="Deleted")
 
 
-def _first_of(claim: JsonObject, found: Release | None) -> Release | None:
+def _first_of(claim: JsonObject, writes: Release | None) -> Release | None:
     """The first write of a look, with the acts that follow."""
-    if found is None:
+    if writes is None:
         return None
-    first, *more = found.commands
-    outcome = found.outcome
+    first, *more = writes.commands
+    outcome = writes.outcome
     if isinstance(first, UpdateObject) and first.subresource == "status":
         clears = "allocation" not in meta.status(first.tree)
         outcome = "Deallocated" if clears and pods.is_allocated(claim) else "Released"
@@ -129,7 +129,7 @@ def _first_of(claim: JsonObject, found: Release | None) -> Release | None:
         ClaimWrites.DELETION if isinstance(command, DeleteObject) else ClaimWrites.FINALIZER
         for command in more
     )
-    return replace(found, commands=(first,), outcome=outcome, follows=follows)
+    return replace(writes, commands=(first,), outcome=outcome, follows=follows)
 
 
 def _sort_out(

@@ -39,11 +39,11 @@ class RepeatedAttempt:
     refused: str = ""
 
 
-def refusal_of(found: RepeatedAttempt) -> Attempt | None:
+def refusal_of(repeated: RepeatedAttempt) -> Attempt | None:
     """The result of an attempt whose write was refused before; None for an actual attempt."""
-    if not found.refused:
+    if not repeated.refused:
         return None
-    return Attempt(outcome="Error", message=found.refused, next_start=found.start)
+    return Attempt(outcome="Error", message=repeated.refused, next_start=repeated.start)
 
 
 def of_attempt(turn: Turn, result: Attempt) -> RepeatedAttempt:

@@ -125,29 +125,29 @@ def _node_of(pod: JsonView) -> str:
     return ""
 
 
-def _missing(found: _Set) -> list[Step]:
-    situation = found.situation
-    bare = [node for node in found.wanted if not found.pods.get(node)]
+def _missing(daemon_set: _Set) -> list[Step]:
+    situation = daemon_set.situation
+    bare = [node for node in daemon_set.wanted if not daemon_set.pods.get(node)]
     names: set[str] = set()
     steps: list[Step] = []
     for node in bare[: situation.pods_max]:
         base = f"{situation.key.name}-"
         seed = f"{situation.uid}/{situation.objects.revision}/{node}"
         name = pods_of.fresh_name(situation.objects, situation.key.namespace, base, seed, names)
-        pod = _pod(found, node)
+        pod = _pod(daemon_set, node)
         pod["metadata"] |= {"generateName": base, "name": name}
         steps.append(pods_of.create(pod))
         steps.append(Report(reason="SuccessfulCreate", message=f"Created pod: {name}"))
     return steps
 
 
-def _pod(found: _Set, node: str) -> JsonObject:
-    situation = found.situation
+def _pod(daemon_set: _Set, node: str) -> JsonObject:
+    situation = daemon_set.situation
     template = core.template(situation.tree)
     owner = pods_of.owner_reference(situation, "apps/v1", "DaemonSet")
     pod = pods_of.from_template(situation, template, owner)
     pod["metadata"]["labels"] = meta.labels(pod) | {
-        templates.REVISION_LABEL: found.revision.hash,
+        templates.REVISION_LABEL: daemon_set.revision.hash,
         GENERATION_LABEL: str(meta.generation(situation.tree) or 1),
     }
     spec = pod["spec"]
@@ -159,17 +159,17 @@ def _pod(found: _Set, node: str) -> JsonObject:
     return pod
 
 
-def _misplaced(found: _Set) -> list[Step]:
+def _misplaced(daemon_set: _Set) -> list[Step]:
     """Deletes pods on nodes that may not have one, second pods of a node, and failed pods."""
     steps: list[Step] = []
-    for node in sorted(found.pods):
-        pods = [pod for pod in found.pods[node] if not meta.is_deleting(pod)]
-        kept = 1 if node in found.keep else 0
+    for node in sorted(daemon_set.pods):
+        pods = [pod for pod in daemon_set.pods[node] if not meta.is_deleting(pod)]
+        kept = 1 if node in daemon_set.keep else 0
         pods.sort(key=lambda pod: (core.is_finished(pod), pod["metadata"]["creationTimestamp"]))
         for index, pod in enumerate(pods):
             name = pod["metadata"]["name"]
             if core.is_finished(pod) and index < kept:
-                place = f"{found.situation.key.namespace}/{name}"
+                place = f"{daemon_set.situation.key.namespace}/{name}"
                 text = f"Found failed daemon pod {place} on node {node}, will try to kill it"
                 steps.append(Report(kind="Warning", reason="FailedDaemonPod", message=text))
             elif index < kept:
@@ -178,19 +178,19 @@ def _misplaced(found: _Set) -> list[Step]:
     return steps
 
 
-def _outdated(found: _Set) -> list[Step]:
+def _outdated(daemon_set: _Set) -> list[Step]:
     """Deletes pods of older templates, as many as may be unavailable at a time."""
-    tree = found.situation.tree
+    tree = daemon_set.situation.tree
     strategy = json_tree.mapping(tree, "spec", "updateStrategy")
     if strategy.get("type") == "OnDelete":
         return []
-    allowed = _allowed(json_tree.get(strategy, "rollingUpdate", "maxUnavailable"), found)
+    allowed = _allowed(json_tree.get(strategy, "rollingUpdate", "maxUnavailable"), daemon_set)
     old: list[JsonObject] = []
-    for node in found.wanted:
-        pods = found.pods.get(node, [])
+    for node in daemon_set.wanted:
+        pods = daemon_set.pods.get(node, [])
         ready = [p for p in pods if not meta.is_deleting(p) and pods_of.ready_since(p)]
         staying = [p for p in pods if not meta.is_deleting(p)]
-        outdated = [pod for pod in staying if _hash(pod) != found.revision.hash]
+        outdated = [pod for pod in staying if _hash(pod) != daemon_set.revision.hash]
         if not ready:
             # Replacing a pod that is not ready costs no availability.
             old = outdated + old
@@ -203,10 +203,10 @@ def _outdated(found: _Set) -> list[Step]:
     return steps
 
 
-def _allowed(value: object, found: _Set) -> int:
+def _allowed(value: object, daemon_set: _Set) -> int:
     percentage = decimals.percentage(value)
     if percentage is not None:
-        return max(1, -(-percentage * len(found.wanted) // 100))
+        return max(1, -(-percentage * len(daemon_set.wanted) // 100))
     return value if isinstance(value, int) and value > 0 else 1
 
 
@@ -216,24 +216,24 @@ def _delete(pod: JsonObject) -> list[Step]:
     return [pods_of.delete(pod), report]
 
 
-def _status(found: _Set) -> WorkloadSteps:
-    situation = found.situation
+def _status(daemon_set: _Set) -> WorkloadSteps:
+    situation = daemon_set.situation
     tree = situation.tree
     seconds = core.min_ready_seconds(tree) or 0
     first: list[JsonObject] = []
-    for node in found.wanted:
-        staying = [pod for pod in found.pods.get(node, ()) if not meta.is_deleting(pod)]
+    for node in daemon_set.wanted:
+        staying = [pod for pod in daemon_set.pods.get(node, ()) if not meta.is_deleting(pod)]
         first += staying[:1]
     counts = pods_of.count(first, seconds, situation.now)
-    wanted = len(found.wanted)
+    wanted = len(daemon_set.wanted)
     status: JsonObject = pods_of.without_zeros(
         {
             "currentNumberScheduled": len(first),
-            "numberMisscheduled": len(set(found.pods) - set(found.wanted)),
+            "numberMisscheduled": len(set(daemon_set.pods) - set(daemon_set.wanted)),
             "desiredNumberScheduled": wanted,
             "numberReady": counts.ready,
             "observedGeneration": meta.generation(tree) or 0,
-            "updatedNumberScheduled": sum(1 for p in first if _hash(p) == found.revision.hash),
+            "updatedNumberScheduled": sum(1 for p in first if _hash(p) == daemon_set.revision.hash),
             "numberAvailable": counts.available,
             "numberUnavailable": wanted - counts.available,
         },

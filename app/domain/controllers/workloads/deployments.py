@@ -67,9 +67,9 @@ def _rollout(situation: Situation) -> _Rollout:
     tree = situation.tree
     sets = sorted(
         situation.owned(api_resources.REPLICA_SETS),
-        key=lambda found: (
-            meta.creation_timestamp(found),
-            meta.name(found),
+        key=lambda replica_set: (
+            meta.creation_timestamp(replica_set),
+            meta.name(replica_set),
         ),
     )
     wanted = templates.text_of(templates.template_of(tree))
@@ -261,16 +261,16 @@ def _scale_all(rollout: _Rollout, sets: Sequence[JsonObject], target: int) -> li
 
 
 def _scale(
-    rollout: _Rollout, found: JsonObject, target: int, *, is_new: bool = False
+    rollout: _Rollout, replica_set: JsonObject, target: int, *, is_new: bool = False
 ) -> list[Step]:
     """Writes a set's number and annotations when they differ."""
-    before = _wanted(found)
-    name = meta.name(found)
-    annotations = meta.annotations(found)
-    wanted = annotations | _annotations(rollout, found, is_new=is_new)
+    before = _wanted(replica_set)
+    name = meta.name(replica_set)
+    annotations = meta.annotations(replica_set)
+    wanted = annotations | _annotations(rollout, replica_set, is_new=is_new)
     if before == target and annotations == wanted:
         return []
-    tree = json_tree.copy(found)
+    tree = json_tree.copy(replica_set)
     tree["spec"]["replicas"] = target
     tree["metadata"]["annotations"] = wanted
     tree["metadata"].pop("resourceVersion", None)
@@ -307,13 +307,13 @@ def _share(value: object, whole: int, *, round_up: bool) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def _wanted(found: JsonView) -> int:
-    return core.replicas(found) or 0
+def _wanted(replica_set: JsonView) -> int:
+    return core.replicas(replica_set) or 0
 
 
-def _available(found: JsonView) -> int:
-    return json_tree.integer(found, "status", "availableReplicas") or 0
+def _available(replica_set: JsonView) -> int:
+    return json_tree.integer(replica_set, "status", "availableReplicas") or 0
 
 
-def _revision(found: JsonView) -> int:
-    return decimals.natural(meta.annotation(found, REVISION)) or 0
+def _revision(replica_set: JsonView) -> int:
+    return decimals.natural(meta.annotation(replica_set, REVISION)) or 0

@@ -80,34 +80,34 @@ def _read(situation: Situation) -> _Set:
     )
 
 
-def _present(found: _Set) -> list[Step]:
+def _present(stateful_set: _Set) -> list[Step]:
     """Creates missing pods and replaces finished ones.
 
     The number of steps is bounded, because a set may request billions of pods.
     """
     steps: list[Step] = []
-    steps_max = 3 * found.situation.pods_max
-    for ordinal in found.ordinals:
+    steps_max = 3 * stateful_set.situation.pods_max
+    for ordinal in stateful_set.ordinals:
         if len(steps) >= steps_max:
             break
-        pod = found.pods.get(ordinal)
+        pod = stateful_set.pods.get(ordinal)
         if pod is None:
-            steps += _create(found, ordinal)
+            steps += _create(stateful_set, ordinal)
         elif meta.is_deleting(pod):
             pass
         elif core.is_finished(pod):
-            steps += _recreate(found, pod)
-        elif found.is_available(pod):
+            steps += _recreate(stateful_set, pod)
+        elif stateful_set.is_available(pod):
             continue
-        if found.is_ordered:
+        if stateful_set.is_ordered:
             break
     return steps[:steps_max]
 
 
-def _create(found: _Set, ordinal: int) -> list[Step]:
-    situation = found.situation
-    is_old = ordinal < found.partition and found.current != found.revision.name
-    revision = found.current if is_old else found.revision.name
+def _create(stateful_set: _Set, ordinal: int) -> list[Step]:
+    situation = stateful_set.situation
+    is_old = ordinal < stateful_set.partition and stateful_set.current != stateful_set.revision.name
+    revision = stateful_set.current if is_old else stateful_set.revision.name
     template = (
         revisions.template_at(situation, revision) if is_old else core.template(situation.tree)
     )
@@ -124,16 +124,16 @@ def _create(found: _Set, ordinal: int) -> list[Step]:
     pod["spec"]["hostname"] = name
     if service := json_tree.text(situation.tree, "spec", "serviceName"):
         pod["spec"]["subdomain"] = service
-    steps = _volume_claims(found, pod)
+    steps = _volume_claims(stateful_set, pod)
     steps.append(pods_of.create(pod))
     text = f"create Pod {name} in StatefulSet {situation.key.name} successful"
     steps.append(Report(reason="SuccessfulCreate", message=text))
     return steps
 
 
-def _volume_claims(found: _Set, pod: JsonObject) -> list[Step]:
+def _volume_claims(stateful_set: _Set, pod: JsonObject) -> list[Step]:
     """The pod's own volume claims; those that exist already are kept. Adds them to its volumes."""
-    situation = found.situation
+    situation = stateful_set.situation
     steps: list[Step] = []
     own: list[JsonObject] = []
     for template in json_tree.objects(situation.tree, "spec", "volumeClaimTemplates"):
@@ -158,10 +158,10 @@ def _volume_claims(found: _Set, pod: JsonObject) -> list[Step]:
     return steps
 
 
-def _recreate(found: _Set, pod: JsonObject) -> list[Step]:
+def _recreate(stateful_set: _Set, pod: JsonObject) -> list[Step]:
     """Deletes a finished pod; it is created again when it is gone."""
     name = pod["metadata"]["name"]
-    key = found.situation.key
+    key = stateful_set.situation.key
     is_failed = meta.phase(pod) == "Failed"
     word = "Failed" if is_failed else "Succeeded"
     text = f"StatefulSet {key.namespace}/{key.name} is recreating {word} Pod {name}"
@@ -170,54 +170,58 @@ def _recreate(found: _Set, pod: JsonObject) -> list[Step]:
         reason="RecreatingFailedPod" if is_failed else "RecreatingTerminatedPod",
         message=text,
     )
-    return [report, *_delete(found, pod)]
+    return [report, *_delete(stateful_set, pod)]
 
 
-def _surplus(found: _Set) -> list[Step]:
+def _surplus(stateful_set: _Set) -> list[Step]:
     """Deletes pods beyond the wanted number, highest ordinal first."""
-    wanted = found.ordinals
-    extra = sorted((ordinal for ordinal in found.pods if ordinal not in wanted), reverse=True)
-    if found.is_ordered:
-        if any(meta.is_deleting(pod) for pod in found.pods.values()):
+    wanted = stateful_set.ordinals
+    extra = sorted(
+        (ordinal for ordinal in stateful_set.pods if ordinal not in wanted), reverse=True
+    )
+    if stateful_set.is_ordered:
+        if any(meta.is_deleting(pod) for pod in stateful_set.pods.values()):
             return []
         extra = extra[:1]
     steps: list[Step] = []
-    for ordinal in extra[: found.situation.pods_max]:
-        if not meta.is_deleting(found.pods[ordinal]):
-            steps += _delete(found, found.pods[ordinal])
+    for ordinal in extra[: stateful_set.situation.pods_max]:
+        if not meta.is_deleting(stateful_set.pods[ordinal]):
+            steps += _delete(stateful_set, stateful_set.pods[ordinal])
     return steps
 
 
-def _outdated(found: _Set) -> list[Step]:
+def _outdated(stateful_set: _Set) -> list[Step]:
     """Deletes the highest pod of an old revision, when all pods above it are available."""
-    if json_tree.text(found.situation.tree, "spec", "updateStrategy", "type") == "OnDelete":
+    if json_tree.text(stateful_set.situation.tree, "spec", "updateStrategy", "type") == "OnDelete":
         return []
-    for ordinal in reversed(found.ordinals):
-        pod = found.pods.get(ordinal)
-        if ordinal < found.partition or pod is None or meta.is_deleting(pod):
+    for ordinal in reversed(stateful_set.ordinals):
+        pod = stateful_set.pods.get(ordinal)
+        if ordinal < stateful_set.partition or pod is None or meta.is_deleting(pod):
             return []
-        if _revision(pod) != found.revision.name:
-            return _delete(found, pod)
-        if not found.is_available(pod):
+        if _revision(pod) != stateful_set.revision.name:
+            return _delete(stateful_set, pod)
+        if not stateful_set.is_available(pod):
             return []
     return []
 
 
-def _delete(found: _Set, pod: JsonObject) -> list[Step]:
+def _delete(stateful_set: _Set, pod: JsonObject) -> list[Step]:
     name = pod["metadata"]["name"]
-    text = f"delete Pod {name} in StatefulSet {found.situation.key.name} successful"
+    text = f"delete Pod {name} in StatefulSet {stateful_set.situation.key.name} successful"
     return [pods_of.delete(pod), Report(reason="SuccessfulDelete", message=text)]
 
 
-def _status(found: _Set) -> WorkloadSteps:
-    situation = found.situation
+def _status(stateful_set: _Set) -> WorkloadSteps:
+    situation = stateful_set.situation
     tree = situation.tree
-    pods = [pod for pod in found.pods.values() if not core.is_finished(pod)]
+    pods = [pod for pod in stateful_set.pods.values() if not core.is_finished(pod)]
     staying = [pod for pod in pods if not meta.is_deleting(pod)]
-    counts = pods_of.count(staying, found.ready_seconds, situation.now)
-    updated = sum(1 for pod in staying if _revision(pod) == found.revision.name)
-    is_done = updated == counts.ready == len(pods) == found.replicas and not found.partition
-    current = found.revision.name if is_done else found.current
+    counts = pods_of.count(staying, stateful_set.ready_seconds, situation.now)
+    updated = sum(1 for pod in staying if _revision(pod) == stateful_set.revision.name)
+    is_done = (
+        updated == counts.ready == len(pods) == stateful_set.replicas and not stateful_set.partition
+    )
+    current = stateful_set.revision.name if is_done else stateful_set.current
     status: JsonObject = pods_of.without_zeros(
         {
             "observedGeneration": meta.generation(tree) or 0,
@@ -227,7 +231,7 @@ def _status(found: _Set) -> WorkloadSteps:
             "updatedReplicas": updated,
             "availableReplicas": counts.available,
             "currentRevision": current,
-            "updateRevision": found.revision.name,
+            "updateRevision": stateful_set.revision.name,
             "collisionCount": 0,
         },
         "replicas",

@@ -130,22 +130,22 @@ def _check_group(tree: JsonView, group: str) -> Iterator[FieldError]:
         )
 
 
-def _check_names(found: JsonView) -> Iterator[FieldError]:
+def _check_names(accepted: JsonView) -> Iterator[FieldError]:
     for part in ("plural", "singular", "kind", "listKind"):
-        text = json_tree.text(found, part)
+        text = json_tree.text(accepted, part)
         path = f"spec.names.{part}"
         if not text:
             yield field_errors.required(path)
             continue
         for problem in names.label(text.lower() if part in ("kind", "listKind") else text):
             yield field_errors.invalid(path, text, problem)
-    for index, short in enumerate(json_tree.texts(found, "shortNames")):
+    for index, short in enumerate(json_tree.texts(accepted, "shortNames")):
         for problem in names.label(short):
             yield field_errors.invalid(f"spec.names.shortNames[{index}]", short, problem)
-    for index, category in enumerate(json_tree.texts(found, "categories")):
+    for index, category in enumerate(json_tree.texts(accepted, "categories")):
         for problem in names.label(category):
             yield field_errors.invalid(f"spec.names.categories[{index}]", category, problem)
-    kind, list_kind = json_tree.text(found, "kind"), json_tree.text(found, "listKind")
+    kind, list_kind = json_tree.text(accepted, "kind"), json_tree.text(accepted, "listKind")
     if kind and kind == list_kind:
         yield field_errors.invalid(
             "spec.names.listKind", list_kind, "kind and listKind may not be the same"
@@ -278,11 +278,11 @@ def _check_list(schema: JsonObject, path: str) -> Iterator[FieldError]:
             )  # fmt: skip
 
 
-def _check_conversion(found: JsonView) -> Iterator[FieldError]:
-    strategy = json_tree.text(found, "strategy")
+def _check_conversion(conversion: JsonView) -> Iterator[FieldError]:
+    strategy = json_tree.text(conversion, "strategy")
     if strategy not in ("None", "Webhook"):
         yield field_errors.not_supported("spec.conversion.strategy", strategy, ("None", "Webhook"))
-    elif strategy == "Webhook" and not json_tree.get(found, "webhook", "clientConfig"):
+    elif strategy == "Webhook" and not json_tree.get(conversion, "webhook", "clientConfig"):
         yield field_errors.required(
             "spec.conversion.webhook.clientConfig",
             "required when strategy is set to Webhook",

@@ -147,15 +147,15 @@ def _warning(row: JsonView, group: str, kind: str, rows: list[JsonObject]) -> st
     return f"{text}; use {group}/{min(newer, key=registry.version_rank)} {kind}" if newer else text
 
 
-def _scale(found: JsonView) -> Scale | None:
-    spec = json_paths.fields(json_tree.text(found, "specReplicasPath"))
-    status = json_paths.fields(json_tree.text(found, "statusReplicasPath"))
+def _scale(subresource: JsonView) -> Scale | None:
+    spec = json_paths.fields(json_tree.text(subresource, "specReplicasPath"))
+    status = json_paths.fields(json_tree.text(subresource, "statusReplicasPath"))
     if not spec or not status:
         return None
     return Scale(
         spec_replicas=spec,
         status_replicas=status,
-        selector=json_paths.fields(json_tree.text(found, "labelSelectorPath")),
+        selector=json_paths.fields(json_tree.text(subresource, "labelSelectorPath")),
     )
 
 

@@ -119,5 +119,5 @@ def _wrong(path: str, value: Any, wanted: str) -> FieldError:
     return _error(path, names.get(actual, actual), f"must be of type {wanted}")
 
 
-def _error(path: str, found: str, text: str) -> FieldError:
-    return FieldError(path=path, type=FieldErrorType.TYPE_INVALID, value=found, detail=text)
+def _error(path: str, value: str, text: str) -> FieldError:
+    return FieldError(path=path, type=FieldErrorType.TYPE_INVALID, value=value, detail=text)

@@ -12,10 +12,10 @@ _SHOWN = 3
 _METRICS_SHOWN = 2
 
 
-def _some(found: list[str], separator: str = ",") -> str:
+def _some(texts: list[str], separator: str = ",") -> str:
     """The first `_SHOWN` texts, and the number of the others."""
-    shown = separator.join(found[:_SHOWN])
-    return f"{shown} + {len(found) - _SHOWN} more..." if len(found) > _SHOWN else shown
+    shown = separator.join(texts[:_SHOWN])
+    return f"{shown} + {len(texts) - _SHOWN} more..." if len(texts) > _SHOWN else shown
 
 
 def _hosts(tree: JsonObject, _: Instant) -> Cell:

@@ -48,11 +48,11 @@ def _webhook(webhook: JsonObject) -> None:
         service.setdefault("port", PORT)
 
 
-def _resources(found: object) -> None:
-    if isinstance(found, dict):
-        _matching(found)
-        _rules(found, "resourceRules")
-        _rules(found, "excludeResourceRules")
+def _resources(match_resources: object) -> None:
+    if isinstance(match_resources, dict):
+        _matching(match_resources)
+        _rules(match_resources, "resourceRules")
+        _rules(match_resources, "excludeResourceRules")
 
 
 def _matching(holder: JsonObject) -> None:

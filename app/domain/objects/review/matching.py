@@ -41,19 +41,19 @@ _excluded = records.of_list(_Rule, paths.get("excludeResourceRules"))
 
 
 def of_resources(
-    found: JsonView, attributes: Attributes, reader: ObjectsReader
+    match_resources: JsonView, attributes: Attributes, reader: ObjectsReader
 ) -> GroupVersion | None:
     """The version in which MatchResources match the write; None if they do not."""
-    if not _selected(found, attributes, reader):
+    if not _selected(match_resources, attributes, reader):
         return None
-    excluded = _excluded(found)
-    if excluded and _named(excluded, found, attributes) is not None:
+    excluded = _excluded(match_resources)
+    if excluded and _named(excluded, match_resources, attributes) is not None:
         return None
-    rules = _resource_rules(found)
+    rules = _resource_rules(match_resources)
     if not rules:
         # A binding without rules matches whatever its policy matches.
         return GroupVersion(attributes.group, attributes.version)
-    return _named(rules, found, attributes)
+    return _named(rules, match_resources, attributes)
 
 
 def of_webhook(

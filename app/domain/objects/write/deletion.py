@@ -194,26 +194,26 @@ def _grace_seconds(pod: JsonObject, command: DeleteObject) -> int:
     return wanted if wanted >= 0 else 1
 
 
-def _mark_deleting(found: JsonObject, now: Instant, *, grace_seconds: int) -> None:
+def _mark_deleting(object_meta: JsonObject, now: Instant, *, grace_seconds: int) -> None:
     """Sets missing deletion fields of metadata in place and increments the generation."""
-    if "deletionTimestamp" in found:
+    if "deletionTimestamp" in object_meta:
         return
     due = Instant(now + grace_seconds * timestamps.SECOND)
-    found["deletionTimestamp"] = timestamps.seconds_text(due)
-    found["deletionGracePeriodSeconds"] = grace_seconds
-    if found.get("generation", 0) > 0:
-        found["generation"] += 1
+    object_meta["deletionTimestamp"] = timestamps.seconds_text(due)
+    object_meta["deletionGracePeriodSeconds"] = grace_seconds
+    if object_meta.get("generation", 0) > 0:
+        object_meta["generation"] += 1
 
 
-def _shorten(found: JsonObject, grace_seconds: int, now: Instant) -> None:
+def _shorten(object_meta: JsonObject, grace_seconds: int, now: Instant) -> None:
     """Shortens the grace period in place; a later delete cannot extend it."""
-    current = found.get("deletionGracePeriodSeconds")
+    current = object_meta.get("deletionGracePeriodSeconds")
     if current is None or grace_seconds >= current:
         return
-    due = timestamps.parse(found["deletionTimestamp"])
+    due = timestamps.parse(object_meta["deletionTimestamp"])
     moved = Instant(due + (grace_seconds - current) * timestamps.SECOND)
-    found["deletionTimestamp"] = timestamps.seconds_text(max(moved, now))
-    found["deletionGracePeriodSeconds"] = grace_seconds
+    object_meta["deletionTimestamp"] = timestamps.seconds_text(max(moved, now))
+    object_meta["deletionGracePeriodSeconds"] = grace_seconds
 
 
 def _kept_or_orphan(old: JsonObject) -> Propagation | None:

@@ -177,8 +177,8 @@ def _scale(kind: Kind) -> Scale:
     return next((row.scale for row in versions if row.scale is not None), _OF_WORKLOADS)
 
 
-def _take(found: JsonObject, key: str, source: JsonView) -> None:
+def _take(target: JsonObject, key: str, source: JsonView) -> None:
     if key in source:
-        found[key] = source[key]
+        target[key] = source[key]
     else:
-        found.pop(key, None)
+        target.pop(key, None)

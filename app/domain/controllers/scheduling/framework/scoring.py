@@ -60,10 +60,10 @@ def totals(
     return sums
 
 
-def add(found: list[int], scores: Sequence[int], weight: int) -> None:
-    """Adds the weighted normalised scores of a plug-in to `found`, in place."""
+def add(totals: list[int], scores: Sequence[int], weight: int) -> None:
+    """Adds the weighted normalised scores of a plug-in to `totals`, in place."""
     for place, score in enumerate(scores):
-        found[place] += weight * score
+        totals[place] += weight * score
 
 
 def winner(scores: Sequence[int]) -> int:
@@ -86,12 +86,12 @@ def winner(scores: Sequence[int]) -> int:
     return best[0]
 
 
-def _add_normalised(found: list[int], raw: Sequence[int], weight: int) -> None:
+def _add_normalised(totals: list[int], raw: Sequence[int], weight: int) -> None:
     best = max(raw, default=0)
     if best <= 0:
         return
     for place, score in enumerate(raw):
-        found[place] += weight * (SCORE_MAX * score // best)
+        totals[place] += weight * (SCORE_MAX * score // best)
 
 
 def _least_allocated(pod: PodSpec, info: NodeInfo) -> int:

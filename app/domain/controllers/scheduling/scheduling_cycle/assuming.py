@@ -168,10 +168,10 @@ class Assumptions:
         self._put(assumption, allocated)
         self._put_in += 1
 
-    def _put(self, found: Assumption, allocated: AllocatedState) -> None:
-        self._nodes.bind(found.pod)
-        self.written.update(found.written)
-        for claim, allocation in found.claims:
+    def _put(self, assumption: Assumption, allocated: AllocatedState) -> None:
+        self._nodes.bind(assumption.pod)
+        self.written.update(assumption.written)
+        for claim, allocation in assumption.claims:
             allocated.add_in_flight(claim, allocation)
             # Devices attached to the network are visible from other nodes too.
             self._devices.touch_pools_of(allocation)

@@ -35,7 +35,7 @@ def count(cycle: Cycle, refusing: Sequence[NodeInfo], bounds: SummaryBounds) -> 
     return together
 
 
-def _add(cycle: Cycle, info: NodeInfo, allocator: Allocator, found: CauseSummary) -> None:
+def _add(cycle: Cycle, info: NodeInfo, allocator: Allocator, causes: CauseSummary) -> None:
     devices = cycle.verdict(info).devices
     assert devices is not None, "the node was refused for its devices"
     said = devices.causes
@@ -49,4 +49,4 @@ def _add(cycle: Cycle, info: NodeInfo, allocator: Allocator, found: CauseSummary
             return  # an error, not a refusal; its text is in the message
         if said.may_be_kept:
             devices.causes = said
-    found.add(info.name, said)
+    causes.add(info.name, said)

@@ -26,12 +26,12 @@ SCOPES = ("*", "Cluster", "Namespaced")
 CONDITIONS_MAX = 64
 
 
-def resources(found: JsonView, path: str) -> list[FieldError]:
+def resources(match_resources: JsonView, path: str) -> list[FieldError]:
     """Checks the MatchResources of a policy or binding."""
-    errors = choice(found, "matchPolicy", path, MATCH_POLICIES)
-    errors += selectors(found, path)
+    errors = choice(match_resources, "matchPolicy", path, MATCH_POLICIES)
+    errors += selectors(match_resources, path)
     for name in ("resourceRules", "excludeResourceRules"):
-        for index, rule in enumerate(json_tree.objects(found, name)):
+        for index, rule in enumerate(json_tree.objects(match_resources, name)):
             place = f"{path}.{name}[{index}]"
             errors += _names(json_tree.texts(rule, "resourceNames"), f"{place}.resourceNames")
             errors += operations_rule(rule, place)

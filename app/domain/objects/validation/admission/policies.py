@@ -119,8 +119,8 @@ def _common(spec: JsonView, context: Context) -> list[FieldError]:
     return errors
 
 
-def _parameter_kind(found: JsonView, path: str) -> list[FieldError]:
-    version, kind = json_tree.text(found, "apiVersion"), json_tree.text(found, "kind")
+def _parameter_kind(param_kind: JsonView, path: str) -> list[FieldError]:
+    version, kind = json_tree.text(param_kind, "apiVersion"), json_tree.text(param_kind, "kind")
     errors = [required(f"{path}.apiVersion")] if not version else _version(version, path)
     if not kind:
         return [*errors, required(f"{path}.kind")]
@@ -233,21 +233,21 @@ def _mutation(mutation: JsonView, path: str) -> list[FieldError]:
     return errors
 
 
-def _reference(found: JsonView, path: str) -> list[FieldError]:
-    name, exclusive = json_tree.text(found, "name"), "name and selector are mutually exclusive"
-    has_selector = "selector" in found
+def _reference(param_ref: JsonView, path: str) -> list[FieldError]:
+    name, exclusive = json_tree.text(param_ref, "name"), "name and selector are mutually exclusive"
+    has_selector = "selector" in param_ref
     errors = [invalid(f"{path}.name", name, detail) for detail in names.path_segment(name)]
     if name and has_selector:
         errors.append(forbidden(f"{path}.name", exclusive))
-    errors += label_selectors.check(json_tree.mapping(found, "selector"), f"{path}.selector")
+    errors += label_selectors.check(json_tree.mapping(param_ref, "selector"), f"{path}.selector")
     if name and has_selector:
         errors.append(forbidden(f"{path}.selector", exclusive))
     if not name and not has_selector:
         errors.append(required(path, "one of name or selector must be specified"))
-    if not json_tree.text(found, "parameterNotFoundAction"):
+    if not json_tree.text(param_ref, "parameterNotFoundAction"):
         return [*errors, required(f"{path}.parameterNotFoundAction")]
     field = "parameterNotFoundAction"
-    return errors + matching.choice(found, field, path, NOT_FOUND_ACTIONS)
+    return errors + matching.choice(param_ref, field, path, NOT_FOUND_ACTIONS)
 
 
 def _actions(actions: Sequence[str], path: str) -> list[FieldError]:
