@@ -45,7 +45,7 @@ reader, a part of which four fields are read a record; then this becomes less.
 """
 
 WORDS_MAX = {"found": 29, "told": 17, "asked": 8, "taken": 15}
-"""How often variables, parameters and class fields have names that say nothing of what they hold."""
+"""How many variables, parameters and class fields have names that say nothing of their content."""
 
 
 OTHER_TONGUES = (

@@ -12,6 +12,7 @@ from app.domain.controllers.pods import ClaimEntry, PodFacts
 from app.domain.devices import inventory, taints
 from app.domain.devices.inventory import Inventory
 from tests.shared_data import shared_is_present, shared_path
+from tests.worlds import merging
 
 ORDERS_MAX = 200
 
@@ -75,8 +76,8 @@ def feed(view: Inventory, event: dict) -> tuple[inventory.SliceChange, ...]:
 def shown(change: inventory.SliceChange) -> dict:
     return {
         "event": change.type.value,
-        "old": None if change.old is None else inventory.merged_tree(change.old),
-        "new": None if change.new is None else inventory.merged_tree(change.new),
+        "old": None if change.old is None else merging.merged_tree(change.old),
+        "new": None if change.new is None else merging.merged_tree(change.new),
     }
 
 
@@ -94,7 +95,7 @@ def test_taint_rules_are_merged_as_upstream(case: dict | None) -> None:
         view = Inventory()
         for event in order:
             feed(view, event)
-        assert {found.name: inventory.merged_tree(found) for found in view.slices()} == expected
+        assert {found.name: merging.merged_tree(found) for found in view.slices()} == expected
 
 
 NOT_RUN = {

@@ -4,7 +4,6 @@ Entries of archives are not trusted: absolute names, names with `..` and links a
 byte is read.
 """
 
-import gzip
 import hashlib
 import stat
 import zipfile
@@ -197,8 +196,3 @@ def _entry_opener(path: Path, entry: str) -> Callable[[], IO[bytes]]:
         return stream
 
     return open_entry
-
-
-def gzip_bytes(content: bytes) -> bytes:
-    """The content packed with gzip and a fixed time, so that equal content gives equal bytes."""
-    return gzip.compress(content, mtime=0)

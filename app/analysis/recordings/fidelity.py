@@ -137,7 +137,7 @@ class FidelityReport:
             "listed": list(self.listed),
         }
 
-    def rows(self) -> list[tuple[str, ...]]:
+    def _rows(self) -> list[tuple[str, ...]]:
         """One row per kind for a table: KIND, then a count per operation, TIMES and LOSSES."""
         table: list[tuple[str, ...]] = []
         for kind in self.kinds:
@@ -150,7 +150,7 @@ class FidelityReport:
     def table(self) -> list[tuple[str, ...]]:
         """Titles for people and the rows, without columns in which nothing is counted."""
         titles = ("KIND", *_OP_TITLES.values(), "TIMES", "LOSSES")
-        table = self.rows()
+        table = self._rows()
         columns = [
             place
             for place, _ in enumerate(titles)
@@ -165,9 +165,6 @@ class FidelityReport:
         last = [kind.last_time for kind in self.kinds if kind.last_time is not None]
         return (min(first), max(last)) if first and last else None
 
-
-ROW_TITLES = ("KIND", *(op.value for op in Op), "TIMES", "LOSSES")
-"""Titles of the columns of `FidelityReport.rows`."""
 
 _OP_TITLES = {
     Op.BASELINE: "AT FIRST",

@@ -19,8 +19,6 @@ from app.domain.values.json_tree import JsonObject
 
 CELLS_MAX = 100_000
 
-_PLACE = "the plan"
-
 
 class SweepFleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Emulated hardware as a history: a profile of `redra fleet`, and manifests to apply."""

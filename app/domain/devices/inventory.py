@@ -16,14 +16,14 @@ from enum import StrEnum
 
 from app.domain.devices import compiling, patches, pools, taints
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.devices.model import Device, PatchProblem, Slice, Taint
+from app.domain.devices.model import Device, PatchProblem, Slice
 from app.domain.devices.node_views import NodeView, view_of
 from app.domain.devices.nodes import Node
 from app.domain.devices.patches import ClassFilter, SlicePatch
 from app.domain.devices.pools import Pool, Reading
 from app.domain.devices.taints import TaintRule
 from app.domain.values.bounded import Bounded
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import meta
 from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject
 
@@ -416,41 +416,6 @@ class Inventory:
             self._touch_pool(new.pool)
             changes.append(SliceChange(type=ChangeType.UPDATE, old=old, new=new))
         return tuple(changes)
-
-
-def merged_tree(resource_slice: Slice) -> JsonObject:
-    """The slice as an API object, with the taints of rules and the values of patches merged in."""
-    originals = dra.devices(resource_slice.tree)
-    changed: dict[int, JsonObject] = {}
-    for index, device in enumerate(resource_slice.devices):
-        added = [taint for taint in device.taints if taint.rule]
-        if not added and not device.patches:
-            continue
-        tree = dict(originals[index])
-        if device.patches:
-            tree["attributes"] = dict(device.attributes)
-            tree["capacity"] = dict(device.capacity_tree)
-        if added:
-            tree["taints"] = [
-                *dra.device_taints(tree),
-                *(_taint_object(taint) for taint in added),
-            ]
-        changed[index] = tree
-    if not changed:
-        return resource_slice.tree
-    spec = dict(resource_slice.tree["spec"])
-    spec["devices"] = [changed.get(index, tree) for index, tree in enumerate(originals)]
-    return {**resource_slice.tree, "spec": spec}
-
-
-def _taint_object(taint: Taint) -> JsonObject:
-    written = {
-        "key": taint.key,
-        "value": taint.value,
-        "effect": taint.effect,
-        "timeAdded": taint.time_added,
-    }
-    return {name: value for name, value in written.items() if value}
 
 
 def _same_devices(old: Slice, new: Slice) -> bool:

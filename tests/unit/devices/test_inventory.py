@@ -7,6 +7,7 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.nodes import Node, NodeSelectionError
 from app.domain.devices.pools import PoolState, Reading
 from app.domain.errors import InputError
+from tests.worlds import merging
 from tests.worlds.builders import (
     COMPILER,
     DRIVER,
@@ -403,7 +404,7 @@ def test_merged_object_shows_what_rules_and_patches_changed() -> None:
     found = Inventory(compiler=COMPILER)
     found.put_slice(local("a", device("d", model="m"), device("e")))
     found.put_rule(rule(deviceSelector={"device": "d"}))
-    tree = inventory.merged_tree(found.slice("a"))
+    tree = merging.merged_tree(found.slice("a"))
     assert tree["spec"]["devices"][0]["taints"] == [
         {"key": "k", "value": "rule", "effect": "NoSchedule"}
     ]

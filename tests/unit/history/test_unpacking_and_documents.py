@@ -15,7 +15,7 @@ from app.adapters.history import documents, yaml_documents
 from app.adapters.history.limits import MIB, ImportLimits
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
-from app.adapters.history.unpacking import ByteSource, bytes_source, gzip_bytes, zip_sources
+from app.adapters.history.unpacking import ByteSource, bytes_source, zip_sources
 from app.bootstrap.rules import rules_for
 from app.domain.errors import InputError
 from app.domain.log.records import CHANGES
@@ -63,7 +63,7 @@ def test_ten_gigabytes_of_packed_zeros_are_refused_soon_and_in_little_memory():
 
 
 def test_several_gzip_members_are_one_stream():
-    content = gzip_bytes(b'{"a":1}\n') + gzip_bytes(b'{"a":2}\n')
+    content = gzip.compress(b'{"a":1}\n') + gzip.compress(b'{"a":2}\n')
     assert read(content) == [{"a": 1}, {"a": 2}]
 
 

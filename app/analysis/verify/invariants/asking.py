@@ -123,6 +123,3 @@ def _entries(part: bytes) -> Entries:
 
 NO_ENTRIES = entries_in(reading.NOTHING)
 """The entries of a pod without claim entries."""
-
-NOTHING_ASKED = asked_in(reading.NOTHING)
-"""The requests of a claim without a spec."""
