@@ -69,7 +69,7 @@ def walked(form: Any, tree: json_tree.JsonView) -> Any:
     fields = {}
     for field in msgspec.structs.fields(form):
         key = field.encode_name
-        kind: Any = field.type
+        kind: Any = getattr(field.type, "__supertype__", field.type)
         if kind is str:
             fields[field.name] = json_tree.text(tree, key)
         elif kind is bool:

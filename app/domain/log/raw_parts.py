@@ -97,10 +97,12 @@ def _split_odd(form: Any, part: Raw) -> Any:
         inner = stored.get(field.encode_name)
         if inner is None:
             continue
-        if field.type is Raw:
+        # An identifier, such as a Uid, is a text when the code runs.
+        kind = getattr(field.type, "__supertype__", field.type)
+        if kind is Raw:
             parts[field.name] = inner
-        elif field.type is not str:
-            parts[field.name] = _split_odd(field.type, inner)
+        elif kind is not str:
+            parts[field.name] = _split_odd(kind, inner)
         else:
             with suppress(msgspec.ValidationError):
                 parts[field.name] = _text(inner)

@@ -5,7 +5,7 @@ code passes them on. A text that comes from elsewhere (a command, a path of a re
 where it is parsed.
 """
 
-from typing import NewType, TypeAlias
+from typing import Any, NewType, TypeAlias
 
 Uid = NewType("Uid", str)
 """The `metadata.uid` of an object, empty when it is not known."""
@@ -38,3 +38,8 @@ def parse_pool(text: str) -> PoolId:
     """The parts of `DRIVER/POOL`; a part that the text lacks is empty."""
     driver, _, pool = text.partition("/")
     return DriverName(driver), PoolName(pool)
+
+
+def plain(form: Any) -> Any:
+    """A type as it is when the code runs: the type itself, and `str` for an identifier."""
+    return getattr(form, "__supertype__", form)

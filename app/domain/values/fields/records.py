@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
 
+from app.domain.values import identifiers
 from app.domain.values.json_tree import JsonView
 
 _T = TypeVar("_T")
@@ -115,12 +116,12 @@ def _reader(form: Any, default: Any) -> _Read:
     """A reader of one field, chosen by its type."""
     if get_origin(form) is UnionType:
         form = next(part for part in get_args(form) if part is not NoneType)
-    form = _plain(form)
+    form = identifiers.plain(form)
     if isinstance(form, type) and issubclass(form, msgspec.Struct):
         read = _lenient(form)
         return lambda value: read(value) if isinstance(value, Mapping) else default
     if get_origin(form) is tuple:
-        item = _plain(get_args(form)[0])
+        item = identifiers.plain(get_args(form)[0])
         kind = str if item is str else dict
         part = _reader(item, None)
         return lambda value: (
@@ -135,8 +136,3 @@ def _reader(form: Any, default: Any) -> _Read:
             value if isinstance(value, int) and value.__class__ is not bool else default
         )
     return lambda value: value if isinstance(value, form) else default
-
-
-def _plain(form: Any) -> Any:
-    """The type itself, of an identifier the type that it has when the code runs."""
-    return getattr(form, "__supertype__", form)
