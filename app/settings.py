@@ -7,31 +7,19 @@ this module, so it imports no library.
 
 import os
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from app import setting_texts
 from app.domain.errors import InputError
+from app.setting_groups import CauseSettings, setting
 
 PREFIX = "REDRA_"
 
 
-def setting(
-    default: object,
-    *,
-    description: str,
-    ge: float | None = None,
-    gt: float | None = None,
-    le: float | None = None,
-) -> Any:
-    """A setting with its default and the bounds of a number: at least, above, at most."""
-    bounds = {"ge": ge, "gt": gt, "le": le}
-    return field(default=default, metadata={"description": description, **bounds})
-
-
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(CauseSettings):
     """The settings of one process, from the environment; the command line overrides them."""
 
     given: frozenset[str] = frozenset()
@@ -335,6 +323,9 @@ class Settings:
     diff_nodes_max: int = setting(
         64, ge=0, description="Nodes up to which a difference is examined on all of them"
     )
+    minimise_command_seconds: float = setting(
+        600.0, gt=0, description="Longest check of one history by a command of `redra minimise`"
+    )
     rehearse_runs_max: int = setting(
         64, ge=0, le=10_000, description="Runs that attribute differences to settings of a release"
     )
@@ -474,7 +465,9 @@ def read(given: Mapping[str, object], *, environment: Mapping[str, str] = os.env
 
 
 def _settings() -> list[Field[Any]]:
-    return [each for each in fields(Settings) if each.metadata]
+    """The settings, those of groups last."""
+    declared = [each for each in fields(Settings) if each.metadata]
+    return sorted(declared, key=lambda each: each.name in CauseSettings.__dataclass_fields__)
 
 
 def _checked(one: Field[Any], value: object, variable: str) -> object:

@@ -228,6 +228,17 @@ def test_command_that_ends_with_0_is_a_predicate(soak: Path, tmp_path: Path) -> 
     assert (report["minimal"], report["objects"]) == (True, 1)
 
 
+def test_command_that_takes_too_long_does_not_show_it(
+    soak: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDRA_MINIMISE_COMMAND_SECONDS", "0.2")
+    code, out, error = redra(
+        "minimise", soak, "--keep", "command sleep 30 #", "-o", tmp_path / "small.zip"
+    )
+    assert (code, out) == (2, "")
+    assert "does not show it: command sleep 30" in error
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

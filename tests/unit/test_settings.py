@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from app.analysis.explain.pods import ExplainBounds
+from app.bootstrap.answers import bounds
 from app.domain.errors import InputError
 from app.settings import Settings, read
 
@@ -77,3 +79,11 @@ def test_process_with_the_environment_of_settings_has_these_settings() -> None:
         for name in Settings.defaults()
         if getattr(other, name) != getattr(settings, name) and name != "database_url"
     ] == []
+
+
+def test_bounds_of_a_question_are_those_of_the_settings() -> None:
+    assert bounds.explain_bounds(Settings()) == ExplainBounds()
+    names = [name for name in Settings.defaults() if name.startswith(("cause_", "refusal_"))]
+    assert len(names) == 7
+    turned = bounds.explain_bounds(Settings(**dict.fromkeys(names, 3)))
+    assert {name: getattr(turned, name) for name in names} == dict.fromkeys(names, 3)

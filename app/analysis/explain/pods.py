@@ -57,6 +57,13 @@ class ExplainBounds:
     names_compared_max: int = 200
     places_max: int = 20
     histories_max: int = 50
+    cause_changes_max: int = 200
+    cause_nodes_max: int = 20
+    cause_pods_events_max: int = 100
+    cause_slice_writes_max: int = 20
+    refusal_nodes_max: int = 200
+    refusal_events_max: int = 200
+    refusal_allocations_max: int = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

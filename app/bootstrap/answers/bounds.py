@@ -19,6 +19,13 @@ def explain_bounds(settings: Settings) -> ExplainBounds:
         names_compared_max=settings.explain_names_compared_max,
         places_max=settings.explain_places_max,
         histories_max=settings.explain_histories_max,
+        cause_changes_max=settings.cause_changes_max,
+        cause_nodes_max=settings.cause_nodes_max,
+        cause_pods_events_max=settings.cause_pods_events_max,
+        cause_slice_writes_max=settings.cause_slice_writes_max,
+        refusal_nodes_max=settings.refusal_nodes_max,
+        refusal_events_max=settings.refusal_events_max,
+        refusal_allocations_max=settings.refusal_allocations_max,
     )
 
 

@@ -33,9 +33,6 @@ from app.service import exporting
 from app.service.replays.trials import Ran, Runner
 from app.settings import Settings
 
-COMMAND_SECONDS = 600.0
-"""The longest time for a command to check one bundle."""
-
 SIGHTINGS_MAX = 12
 """The most sightings in the whole history that are examined."""
 
@@ -126,7 +123,7 @@ class Judge:
                 sightings = _of_differences(predicate.meant(report), report, ran)
                 histories = (ran.events,)
             case Command(words=words):
-                sightings = _commanded(ran, words)
+                sightings = _commanded(ran, words, self.settings.minimise_command_seconds)
             case predicate:
                 sightings = predicate.sightings(ran)
                 if sightings:
@@ -150,7 +147,7 @@ class Judge:
     def _sightings(self, ran: Ran) -> Sequence[Sighting]:
         match self.predicate:
             case Command(words=words):
-                return _commanded(ran, words)
+                return _commanded(ran, words, self.settings.minimise_command_seconds)
             case Unlike() as predicate:
                 report = anyio.run(partial(_decide, ran, self.settings, predicate.sought))
                 return _of_differences(predicate.meant(report), report, ran)
@@ -198,7 +195,8 @@ def _as(info: HistoryInfo, *, is_recorded: bool) -> HistoryInfo:
     return msgspec.structs.replace(info, settings=settings)
 
 
-def _commanded(ran: Ran, words: tuple[str, ...]) -> list[Sighting]:
+def _commanded(ran: Ran, words: tuple[str, ...], seconds: float) -> list[Sighting]:
+    """The sighting of a command that ends with 0 within the time."""
     with TemporaryDirectory(prefix="redra-minimise-") as folder:
         path = Path(folder) / f"{CANDIDATE}.zip"
         _write(ran, path, CANDIDATE)
@@ -209,7 +207,7 @@ def _commanded(ran: Ran, words: tuple[str, ...]) -> list[Sighting]:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                timeout=COMMAND_SECONDS,
+                timeout=seconds,
                 check=False,
             )
         except subprocess.TimeoutExpired:

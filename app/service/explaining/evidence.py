@@ -18,9 +18,6 @@ from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import moments
 
-EVENTS_MAX = 200
-"""Decisions and changes of one subject that are examined, newest first."""
-
 PAGE = 5_000
 """Events read at a time when a whole history is examined."""
 
@@ -70,14 +67,16 @@ class ExplainedMoment:
     async def observed(self, key: ObjectKey) -> list[Event]:
         """The states of an object and the observed requests about it, newest first."""
         return await self.log.read_object(
-            self.info.id, key, until=self.views.revision, limit=EVENTS_MAX
+            self.info.id, key, until=self.views.revision, limit=self.bounds.cause_changes_max
         )
 
     async def decisions(self, key: ObjectKey, *, until: Revision | None = None) -> list[Event]:
         """The decisions about an object, newest first."""
         place = DECISION._replace(namespace=key.namespace, name=key.name)
         last = self.views.revision if until is None else until
-        events = await self.log.read_object(self.info.id, place, until=last, limit=EVENTS_MAX)
+        events = await self.log.read_object(
+            self.info.id, place, until=last, limit=self.bounds.cause_changes_max
+        )
         return [
             event
             for event in events
@@ -120,7 +119,7 @@ class ExplainedMoment:
         if reason.holds is not None and reason.about is not None:
             until = Revision(revision or self.views.revision)
             events = await self.log.read_object(
-                self.info.id, reason.about, until=until, limit=EVENTS_MAX
+                self.info.id, reason.about, until=until, limit=self.bounds.cause_changes_max
             )
             states = [event for event in events if event.is_about_object]
             since = sources.since(states, reason.holds)

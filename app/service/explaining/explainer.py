@@ -25,7 +25,7 @@ from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
 from app.service import recorded_doubts
 from app.service.explaining import claims, disruption, hardware, pods
-from app.service.explaining.evidence import EVENTS_MAX, ExplainedMoment, Sight, ViewsAt, body
+from app.service.explaining.evidence import ExplainedMoment, Sight, ViewsAt, body
 
 KEYS_AT_ONCE = 50
 """Keys that are checked against the reader's rights before the loop runs other requests."""
@@ -181,7 +181,10 @@ class Explainer:
         evidence = self._evidence
         head = await evidence.log.head(evidence.info.id)
         events = await evidence.log.read_object(
-            evidence.info.id, key, until=Revision(head.revision), limit=EVENTS_MAX
+            evidence.info.id,
+            key,
+            until=Revision(head.revision),
+            limit=evidence.bounds.cause_changes_max,
         )
         for event in events:
             if event.is_about_object:

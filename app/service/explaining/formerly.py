@@ -25,12 +25,6 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 from app.service.explaining.evidence import ExplainedMoment
 
-NODES_MAX = 20
-"""Nodes whose names are searched for in the names of deleted slices."""
-
-BEFORE_MAX = 100
-"""Events before a loss on a node that are searched for deleted pods of that node."""
-
 CAPACITY = "capacity "
 COUNTER = "counter "
 """Prefixes of causes about an amount that a slice publishes."""
@@ -115,7 +109,8 @@ async def _withdrawn(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> 
     trees = [objects.get(ObjectKey(*api_resources.NODES, "", name)) for name in names]
     empty_nodes = [node_of(tree) for tree in trees if tree is not None]
     reasons: list[Reason] = []
-    for key in await _gone(evidence, api_resources.RESOURCE_SLICES, names[:NODES_MAX]):
+    names = names[: evidence.bounds.cause_nodes_max]
+    for key in await _gone(evidence, api_resources.RESOURCE_SLICES, names):
         events = await evidence.changes(key)
         if not events or events[0].type is not EventType.OBJECT_DELETED:
             continue
@@ -149,7 +144,7 @@ async def ended_before(evidence: ExplainedMoment, revision: Revision, node: str)
         return []
     return [
         sources.made(event, f"before that pod {event.key.namespace}/{event.key.name} was deleted")
-        for event in await evidence.before(revision, BEFORE_MAX)
+        for event in await evidence.before(revision, evidence.bounds.cause_pods_events_max)
         if event.type is EventType.OBJECT_DELETED
         and (event.key.group, event.key.resource) == api_resources.PODS
         and core.node_name(event.object) == node

@@ -28,15 +28,6 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.explaining.evidence import ExplainedMoment, drive
 
-LATER_MAX = 200
-"""Events after a recorded refusal that are searched for allocations that were in flight."""
-
-IN_FLIGHT_MAX = 4
-"""The number of later allocations after which the nodes are tried again, one after the other."""
-
-NODES_MAX = 200
-"""The number of nodes up to which they are tried again."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Variant:
@@ -60,7 +51,7 @@ async def told(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMess
     refused = verdict.event.revision
     then = await evidence.views_at(refused)
     nodes = then.objects.count(*api_resources.NODES)
-    if nodes > NODES_MAX:
+    if nodes > evidence.bounds.refusal_nodes_max:
         text = f"why it was refused is not known: {nodes} nodes are too many to be tried again"
         return Reason(text=text, is_kept=True)
     later = await _allocated_later(evidence, pod, then)
@@ -126,7 +117,10 @@ async def _allocated_later(
     evidence: ExplainedMoment, pod: ObjectKey, then: LiveViews
 ) -> list[Event]:
     """The allocations that were written after the refusal, up to the next change of the pod."""
-    events = await evidence.log.read(evidence.info.id, after=then.revision, limit=LATER_MAX)
+    bounds = evidence.bounds
+    events = await evidence.log.read(
+        evidence.info.id, after=then.revision, limit=bounds.refusal_events_max
+    )
     allocated: dict[ObjectKey, Event] = {}
     for event in events:
         if event.key == pod and event.is_about_object:
@@ -138,7 +132,7 @@ async def _allocated_later(
         is_new = before is not None and dra.allocation(before) is None
         if is_new and dra.allocation(event.object) is not None and evidence.sight.sees(event):
             allocated.setdefault(event.key, event)
-    return [*allocated.values()][:IN_FLIGHT_MAX]
+    return [*allocated.values()][: bounds.refusal_allocations_max]
 
 
 async def _ask(

@@ -25,9 +25,6 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining import formerly
 from app.service.explaining.evidence import ExplainedMoment
 
-WRITES_MAX = 20
-"""The number of writes of one ResourceSlice that are examined, the last ones first."""
-
 _PUBLISHED = ("attributes", "capacity")
 
 _of_class = paths.objects("spec", "selectors")
@@ -59,7 +56,8 @@ async def told(
         event = evidence.views.objects.event(key)
         if event is None:
             continue
-        lost = _loss(await evidence.changes(key), wishes, evidence.views.inventory)
+        events = (await evidence.changes(key))[: evidence.bounds.cause_slice_writes_max + 1]
+        lost = _loss(events, wishes, evidence.views.inventory)
         if lost is not None and evidence.sight.sees(lost[0]):
             reasons.append(formerly.kept(lost[0], f"slice {key.name} {lost[1]}"))
         if len(reasons) == NAMES_MAX:
@@ -98,7 +96,7 @@ def _loss(
     A device that another slice of its pool publishes now, or that a patch makes match, is none.
     """
     now = _published(events[0].object) if events else {}
-    for after, before in pairwise(events[: WRITES_MAX + 1]):
+    for after, before in pairwise(events):
         if EventType.OBJECT_DELETED in (after.type, before.type):
             return None
         old, new = _published(before.object), _published(after.object)

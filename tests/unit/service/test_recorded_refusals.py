@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 
 from app.analysis import scheduling_rules
+from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import Question
 from app.analysis.explain.verdicts import SchedulerMessage
 from app.analysis.views import LiveViews
@@ -52,6 +53,7 @@ async def told(
     revision: int,
     profile: Profile = Profile(),
     events: Sequence[Event] | None = None,
+    **bounds: int,
 ) -> str:
     """What is said of a refusal of pod b that a recording has at this revision.
 
@@ -70,6 +72,7 @@ async def told(
         views=await views_at(Revision(revision)),
         views_at=views_at,
         rules=scheduling_rules.of(info, profile, CelCompiler()),
+        bounds=ExplainBounds(**bounds),
     )
     event = recorded[revision - 1]
     return (await refusals.told(evidence, POD, SchedulerMessage(REFUSED, "there", event))).text
@@ -91,6 +94,24 @@ async def test_cause_of_a_refusal_that_nothing_explains_is_not_known() -> None:
         "why it was refused is not known: tried again as of the refusal, after each of 1 later "
         "allocation, the nodes give another answer"
     )
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        ({"refusal_nodes_max": 0}, "1 nodes are too many to be tried again"),
+        ({"refusal_events_max": 1}, "tried again as of the refusal, the nodes give another"),
+        ({"refusal_allocations_max": 0}, "tried again as of the refusal, the nodes give another"),
+    ],
+)
+async def test_bounds_of_a_search_for_the_cause_end_it(bound: dict[str, int], said: str) -> None:
+    cluster = crowded(devices=1)
+    # The first event after the refusal is not the allocation.
+    refused = before_allocation(cluster) - 1
+    assert (await told(cluster, refused)).startswith("a possible cause")
+    text = await told(cluster, refused, **bound)
+    assert text.startswith("why it was refused is not known: ")
+    assert said in text
 
 
 @pytest.mark.parametrize(

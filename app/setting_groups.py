@@ -1,0 +1,51 @@
+"""Declarations of settings, and the groups of settings that `app.settings` takes in whole.
+
+A group belongs to one kind of work and has a dataclass of bounds that is filled from it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+def setting(
+    default: object,
+    *,
+    description: str,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+) -> Any:
+    """A setting with its default and the bounds of a number: at least, above, at most."""
+    bounds = {"ge": ge, "gt": gt, "le": le}
+    return field(default=default, metadata={"description": description, **bounds})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CauseSettings:
+    """The bounds of the search for what caused the state of one object."""
+
+    cause_changes_max: int = setting(
+        200, ge=1, description="Decisions and changes of one object that are examined, newest first"
+    )
+    cause_nodes_max: int = setting(
+        20, ge=0, description="Nodes whose names are searched for in those of deleted slices"
+    )
+    cause_pods_events_max: int = setting(
+        100,
+        ge=1,
+        description="Events before the loss of a node's slice that are searched for deleted pods",
+    )
+    cause_slice_writes_max: int = setting(
+        20, ge=0, description="Writes of one ResourceSlice that are compared, newest first"
+    )
+    refusal_nodes_max: int = setting(
+        200, ge=0, description="Nodes up to which a recorded refusal of a pod is tried again"
+    )
+    refusal_events_max: int = setting(
+        200,
+        ge=1,
+        description="Events after such a refusal that are searched for allocations in flight",
+    )
+    refusal_allocations_max: int = setting(
+        4, ge=0, description="Allocations after which the nodes are tried again, one by one"
+    )
