@@ -179,3 +179,24 @@ def test_end_that_only_an_answer_tells_of_has_no_author(tmp_path):
     assert (gap.losses, gap.actor, gap.object) == ((Loss.GAP,), None, None)
     assert {Loss.SYNTHETIC_DELETE, Loss.NO_ACTOR} <= set(end.losses)
     assert end.object["status"]["phase"] == "Running"
+
+
+FIRST, SECOND = "uid-c1", "uid-2"
+ENDS = [(Op.BASELINE, SECOND), (Op.DELETED, SECOND)]
+MADE_FIRST = (Op.ADDED, FIRST)
+
+
+@pytest.mark.parametrize(
+    ("version", "course"),
+    [
+        pytest.param(20, [MADE_FIRST, (Op.DELETED, FIRST), *ENDS], id="of the next one"),
+        pytest.param(3, [*ENDS, MADE_FIRST], id="of the one before"),
+        pytest.param("", [MADE_FIRST, (Op.CONTEXT, SECOND)], id="nothing tells of which"),
+    ],
+)
+def test_deletion_of_another_object_of_the_name_ends_what_was_before_it(tmp_path, version, course):
+    """The creation of the second one, and the end of the first before it, have no line."""
+    second = tree(CLAIMS, "c1", uid=SECOND, rv=version, spec={}, status={})
+    made = of_claim("create", claim(5), 1, code=201)
+    records = audit_records(tmp_path, [made, of_claim("delete", second, 9)])
+    assert [(record.op, record.uid) for record in records] == course

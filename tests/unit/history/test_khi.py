@@ -113,6 +113,19 @@ def test_principal_that_is_not_known_is_no_user(tmp_path):
     assert Loss.NO_ACTOR in record.losses
 
 
+@pytest.mark.parametrize("grace", [None, 30])
+def test_state_without_a_time_of_deletion_is_not_what_a_deletion_left(tmp_path, grace):
+    """A server sets the time or removes the object: a body without it is the one before."""
+    file = KhiFile()
+    file.revision(pod(rv=3))
+    ending = {"deletionTimestamp": "2026-01-02T03:04:40Z", "deletionGracePeriodSeconds": grace}
+    body = pod(rv=3, metadata={} if grace is None else ending)
+    file.revision(body, verb="delete", at="2026-01-02T03:04:08Z")
+    records, lost, _ = read(tmp_path, file.content())
+    assert [record.op for record in records] == [Op.ADDED, Op.GAP if grace is None else Op.MODIFIED]
+    assert lost == []
+
+
 @pytest.mark.parametrize("subresource", ["binding", "eviction"])
 def test_binding_and_eviction_are_gaps_of_the_pod_until_its_next_state(tmp_path, subresource):
     file = KhiFile()

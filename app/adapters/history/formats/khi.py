@@ -44,7 +44,7 @@ _DELETED, _PARTIAL = 2, 3
 
 _NO_NAMESPACE = "cluster-scope"
 _NO_PRINCIPAL = "N/A"
-_CREATE = "create"
+_CREATE, _DELETE = "create", "delete"
 _UPON_PODS = ("binding", "eviction")
 """Subresources whose creation changes a pod."""
 _OF_A_CHANGE = ("at", "principal", "verb")
@@ -321,6 +321,10 @@ def _record(
     body = file.tree(revision.get("body", {}))
     json_text.check_depth(body, f"{source.name}:{position}", source.limits)
     if body.get("kind") in _ANSWERS:
+        body = {}
+    is_deletion = verb.startswith(_DELETE) and style != _DELETED
+    if is_deletion and not meta.deletion_timestamp(body):
+        # A server sets the time or removes the object: this is the state before the deletion.
         body = {}
     has_body = bool(body)
     if not has_body and (style == _PARTIAL or (verb == _CREATE and not has_user)):

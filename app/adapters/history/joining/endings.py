@@ -12,7 +12,7 @@ Parity: history-formats.md 4.5.
 
 from app.adapters.history import times
 from app.adapters.history.joining.spool import ORDER_BY_REVISION, Row, Spool
-from app.domain.log.records import Record
+from app.domain.log.records import Record, comparable_version
 from app.domain.values import api_groups
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
@@ -68,6 +68,14 @@ def is_told_absent(record: Record, known: Record) -> bool:
     kind = f"{record.resource}.{record.group}" if record.group else record.resource
     is_about_it = record.message == f'NotFound: {kind} "{record.name}" not found'
     return is_about_it and record.asked_at > known.observed_at + times.CLOCK_SKEW
+
+
+def is_of_successor(deletion: Record, known: str) -> bool:
+    """True if a deletion with another uid is of an object that took the name after the known one.
+
+    The versions of that object are all higher than `known`, a version of the known one.
+    """
+    return bool(known) and comparable_version(deletion.resource_version) > known
 
 
 def is_emptied(namespace: JsonView) -> bool:

@@ -123,7 +123,8 @@ class Resolver:
             return
         known = self._known.get(record.key)
         if known is not None and record.uid and known.uid and record.uid != known.uid:
-            if record.op is Op.DELETED or record.uid in self._gone:
+            is_late = record.op is Op.DELETED and not endings.is_of_successor(record, known.own)
+            if is_late or record.uid in self._gone:
                 yield self._late(record)
                 return
             yield self._synthetic_delete(record, known)
