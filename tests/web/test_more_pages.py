@@ -303,6 +303,18 @@ async def test_proposal_is_for_those_whose_answer_it_is(reader):
         assert shown.status_code == sent.status_code
 
 
+async def test_links_to_other_histories_work_at_a_revision_that_those_do_not_have():
+    async with serving() as server:
+        long = await server.post("/redra/v1/histories", {"name": "long"})
+        head = long["revision"]
+        assert (await server.get("/redra/v1/histories/default"))["revision"] < head
+        own = await page(server, f"/ui/h/long@{head}/compare")
+        (link,) = [link for link in own.one("ul", "relations").links if "with=default" in link]
+        assert (await page(server, link)).one("p", "verdict").text
+        # A moment that was asked for is not replaced.
+        assert (await server.raw("GET", f"{link}&withAt={head}")).status_code == 404
+
+
 async def test_comparison_page_tells_what_the_json_tells():
     async with serving() as server:
         await plant(server, 2)

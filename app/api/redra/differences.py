@@ -12,7 +12,7 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
 from app.domain.values.timestamps import SECOND
-from app.service import diffing
+from app.service import diffing, moments
 from app.service.diffing import Comparison, ComparisonAspect, Ending
 from app.service.forking import MadeFork
 from app.service.histories import Histories
@@ -67,7 +67,9 @@ class DiffApi:
         if by not in list(ComparisonAspect):
             raise BadRequest(f'by must be one of {", ".join(ComparisonAspect)}, not "{by[:64]}"')
         other = await self._histories.open(other_name)
-        other_moment = request.parameter("withAt") or moment
+        other_moment = request.parameter("withAt")
+        if not other_moment:
+            other_moment = await _no_later(other, moment)
         await check(runtime, moment)
         await check(other, other_moment)
         sides = (
@@ -80,6 +82,14 @@ class DiffApi:
                 return await diffing.compare_histories(runtime.log, *sides, comparison)
             except RevisionTooLarge as problem:
                 raise NotFound(str(problem), resource="revisions") from problem
+
+
+async def _no_later(other: HistoryRuntime, moment: str) -> str:
+    """The moment of one history for another one: its end if it has no such revision."""
+    if not moments.is_revision(moment):
+        return moment
+    last = (await other.log.head(other.info.id)).revision
+    return moment if int(moment) <= last else ""
 
 
 def _within(request: HttpRequest) -> float:

@@ -346,7 +346,11 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         "The different decisions of this history (A) and another one (B)",
         (
             ("with", "string", "The other history."),
-            ("withAt", "string", "Moment of the other history; default: that of this one."),
+            (
+                "withAt",
+                "string",
+                "Moment of the other history; default: that of this one, at most its end.",
+            ),
             ("by", "string", "decisions (default), outcomes or objects."),
             (
                 "within",
