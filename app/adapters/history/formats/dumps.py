@@ -69,7 +69,7 @@ class Survey:
     def deletions(self) -> Iterator[Record]:
         """The deletions of objects that one dump lists and the next one of their type does not."""
         earlier: dict[tuple[str, str, str], dict[ObjectKey, Uid]] = {}
-        for number in sorted(self.listed, key=lambda found: (self.newest[found], found)):
+        for number in sorted(self.listed, key=lambda index: (self.newest[index], index)):
             for place, keys in self.listed[number].items():
                 before = earlier.get(place, {})
                 gone = before.keys() - keys.keys() if before.keys() & keys.keys() else set()
