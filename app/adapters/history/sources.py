@@ -191,7 +191,7 @@ class Finder:
         if not buckets and not has_attempts:
             if html_pages.is_html(mixtures.decoded(content[: detection.HEAD_BYTES])):
                 problem = _no_text(source)
-            elif mixture.damaged and problem is not None:
+            elif mixture.damaged:
                 problem = mixture.damaged[0]
             if problem is not None:
                 raise problem

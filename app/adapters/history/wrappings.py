@@ -39,6 +39,12 @@ _BEFORE_A_MARK = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _DOCUMENT = re.compile(
     r"""\s*(?:(?:- )?(?:apiVersion|kind|metadata|items):\s|\{\s*(?:"|$)|\[\s*[{"])"""
 )
+_WOULD_BE = re.compile(r"\+\+\+ \S*/MERGED-\d")
+"""The heading of `kubectl diff` for the object that an apply would make."""
+
+HEADINGS_MAX = 4
+"""Lines above the added lines of a file that may be its headings."""
+
 _HEADINGS = ("@@", "+++", "---", "diff ", "index ", "new file ", "\\ ", "-- ")
 
 
@@ -121,6 +127,8 @@ def without_additions(lines: list[str]) -> list[str]:
 
 def _is_new_file(lines: list[str], at: int, end: int) -> bool:
     if not any(_NEW_OBJECT.match(line) for line in lines[at:end]):
+        return False
+    if any(_WOULD_BE.match(line) for line in lines[max(0, at - HEADINGS_MAX) : at]):
         return False
     before = lines[at - 1] if at else ""
     after = lines[end] if end < len(lines) else ""

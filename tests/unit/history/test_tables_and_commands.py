@@ -5,6 +5,7 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.bootstrap import rules
+from app.domain.errors import InputError
 from app.domain.objects import profile
 from tests.unit.history.test_wrapped_texts import CLAIM
 
@@ -103,6 +104,28 @@ def test_event_is_in_the_namespace_of_its_subject(tmp_path):
     assert lost == []
 
 
+def test_events_are_got_by_a_command_of_their_own(tmp_path):
+    events = (
+        "LAST SEEN           TYPE      REASON             OBJECT    MESSAGE\n"
+        "9s (x5 over 9m)     Warning   FailedScheduling   Pod/web   0/3 nodes are available\n"
+    )
+    trees, _, notes = read(tmp_path, f"$ kubectl events -n shop --for pod/web\n{events}")
+    ((kind, namespace, _),) = trees
+    assert (kind, namespace) == ("Event", "shop")
+    assert GUESS not in notes
+
+
+def test_table_that_a_narrow_terminal_wrapped_is_said(tmp_path):
+    wide = (
+        "NAME                  READY   STATUS    RESTARTS   AGE   IP    \n"
+        "       NODE   NOMINATED NODE\nweb-7d9f8c6b-abcde    1/1     Running   0     12m   10.24\n"
+        "4.1.2  n1     <none>\n"
+    )
+    trees, lost, _ = read(tmp_path, f"$ kubectl get pods -o wide\n{wide}\n{CLAIMS}")
+    assert list(trees) == [("ResourceClaim", "default", "one")]
+    assert lost == ["text.md:2: the cells of the rows below these titles cannot be told apart"]
+
+
 def test_manifest_has_what_a_table_shows_of_it(tmp_path):
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec:\n"
@@ -156,6 +179,32 @@ def test_table_of_a_custom_kind_is_no_table_of_another(tmp_path, table):
     trees, lost, _ = read(tmp_path, text)
     assert list(trees) == [("Pod", "shop", "web")]
     assert lost == []
+
+
+def test_table_below_a_command_for_another_kind_is_its_own(tmp_path):
+    trees, lost, notes = read(tmp_path, f"$ kubectl get pods -n shop\nsome lines\n{CLAIMS}")
+    assert list(trees) == [("ResourceClaim", "default", "one")]
+    assert GUESS in notes
+    assert lost == []
+
+
+def test_custom_columns_are_read_by_their_names_or_said(tmp_path):
+    command = "$ kubectl get pods -n shop -o custom-columns=%s:.metadata.name,NODE:.spec.nodeName\n"
+    trees, lost, _ = read(
+        tmp_path,
+        f"{command % 'NAME'}NAME   NODE\nweb    n1\n\n{command % 'POD'}POD   NODE\ndb    n1\n",
+    )
+    assert [(key, tree["spec"]) for key, tree in trees.items()] == [
+        (("Pod", "shop", "web"), {"nodeName": "n1"})
+    ]
+    assert lost == [
+        "text.md:6: custom columns are read where the first is NAME, or NAMESPACE before it"
+    ]
+
+
+def test_damage_is_the_reason_where_nothing_is_read(tmp_path):
+    with pytest.raises(InputError, match=r"text\.md:1: a table of kubectl get, but"):
+        read(tmp_path, "NAME   AGE\nx      9s\n")
 
 
 @pytest.mark.parametrize("titles", ["NAME    AGE", "NAME    STATE   OWNER   AGE"])

@@ -73,6 +73,19 @@ def test_file_that_a_comparison_adds_is_read_without_its_plus_signs(tmp_path):
     assert lost == []
 
 
+def test_object_that_an_apply_would_make_is_none(tmp_path):
+    """`kubectl diff` compares what is there with what a dry run on the server answers."""
+    added = "".join(f"+{line}\n" for line in CLAIM.splitlines())
+    text = (
+        "diff -u -N /x/LIVE-1/a.shop.one /x/MERGED-2/a.shop.one\n--- /x/LIVE-1/a.shop.one\tx\n"
+        f"+++ /x/MERGED-2/a.shop.one\tx\n@@ -0,0 +1,9 @@\n{added}"
+    )
+    other = CLAIM.replace("name: one", "name: two")
+    records, lost = read(tmp_path, f"{text}\n```yaml\n{other}```\n")
+    assert [record.name for record in records] == ["two"]
+    assert lost == []
+
+
 def test_changed_part_of_a_file_is_no_document(tmp_path):
     text = (
         "```diff\n@@ -1,4 +1,4 @@\n-apiVersion: resource.k8s.io/v1beta1\n"

@@ -41,7 +41,7 @@ def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
     choose_order(spool, one_counter=one_counter, notes=notes)
     if spool.order == ORDER_BY_REVISION:
         _report_skew(spool, notes)
-        _set_aside_late_lists(spool)
+        _set_aside_late_lists(spool, notes)
         clocks.settle(spool, notes)
         _set_aside_empty_writes(spool, notes)
         _place_after(spool, _answer_clocks(spool), notes)
@@ -153,7 +153,7 @@ def _report_skew(spool: Spool, notes: Notes) -> None:
             )
 
 
-def _set_aside_late_lists(spool: Spool) -> None:
+def _set_aside_late_lists(spool: Spool, notes: Notes) -> None:
     """Remove lists later than the first change of their type: they do not show the baseline.
 
     Their times decide which came first, because lines may be in any order.
@@ -177,6 +177,8 @@ def _set_aside_late_lists(spool: Spool) -> None:
         if first is not None and time > first:
             late.append((row,))
     spool.database.executemany("DELETE FROM record WHERE row = ?", late)
+    if late:
+        notes.count("objects of lists after the first change of their kind, left out", len(late))
 
 
 def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:

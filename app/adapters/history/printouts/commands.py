@@ -46,7 +46,8 @@ class PrintedCommand:
     """A command that asks for objects; `line` is its line, or that of its last table.
 
     `kinds` are those that redra knows among the asked ones. `is_open` is true when it asks for
-    kinds that redra does not know too, and `is_any` when for all of a category.
+    kinds that redra does not know too, `is_any` when for all of a category, and `has_columns` when
+    for other columns than those of the kind.
     """
 
     line: int
@@ -54,6 +55,7 @@ class PrintedCommand:
     namespace: str
     is_open: bool
     is_any: bool
+    has_columns: bool
 
     def is_of(self, kind: Kind | None) -> bool:
         """True when the command may have printed a table of this kind."""
@@ -97,12 +99,13 @@ def _is_prompt(line: str) -> bool:
 
 def _command(line: str, number: int) -> PrintedCommand | None:
     """The command in a line, alone or within a sentence; None without one that prints a table."""
-    if "get" not in line or len(line) > LINE_MAX:
+    if len(line) > LINE_MAX:
         return None
     words = line.split(maxsplit=WORDS_MAX)[:WORDS_MAX]
     begins = [at for at, word in enumerate(words) if _is_program(word)]
     arguments, options = _first_get(words, begins)
-    if options.get("-o", options.get("--output", "")).startswith(_NOT_PRINTED) or not arguments:
+    output = options.get("-o", options.get("--output", ""))
+    if not arguments or output.startswith(_NOT_PRINTED):
         return None
     names = [name.partition("/")[0] for name in arguments[1].split(",") if name]
     known = [registry.find_name(name) for name in names]
@@ -112,13 +115,19 @@ def _command(line: str, number: int) -> PrintedCommand | None:
         namespace=options.get("-n", options.get("--namespace", "")).strip(_AROUND),
         is_open=not all(known),
         is_any="all" in names,
+        has_columns=output.startswith("custom-columns"),
     )
 
 
 def _first_get(words: list[str], begins: list[int]) -> tuple[list[str], dict[str, str]]:
-    """The arguments and options of the first of these commands that gets objects."""
+    """The arguments and options of the first of these commands that gets objects.
+
+    `kubectl events` gets Events.
+    """
     for begin in begins:
         arguments, options = _arguments(words[begin + 1 :])
+        if arguments[:1] == ["events"]:
+            return ["get", *arguments], options
         if len(arguments) > 1 and arguments[0] == "get":
             return arguments, options
     return [], {}

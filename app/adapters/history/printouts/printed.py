@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.adapters.history.printouts import descriptions
-from app.adapters.history.printouts.commands import Commands
+from app.adapters.history.printouts.commands import Command, Commands
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.schema.structural import Schemas
@@ -24,6 +24,7 @@ _TITLES = re.compile(
     r"(?:NAME\s{2,}[A-Z]|LAST SEEN\s{2,}TYPE\s{2,}REASON\s{2,}OBJECT)"
 )
 _TITLE = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z0-9()-]+)*")
+_COLUMNS = re.compile(r"[A-Z][A-Z0-9_.-]*(?:\s{2,}[A-Z][A-Z0-9_.-]*)+")
 _INDENT = re.compile(r"[ \t]+(?=NAME|LAST SEEN|EVENT)")
 _RULE = re.compile(r"\s*[-=]{3}[-=\s]*")
 _ROW_NAME = re.compile(r"[a-z0-9](?:[a-z0-9:/_-]|\.(?!\.|$))*")
@@ -34,6 +35,7 @@ _WORDS = frozenset({"MESSAGE", "REASON"})
 CUT_NAME = "the name in this row was cut, so its object is not known"
 CUT_CELL = "a cell of this row was cut"
 NO_CELLS = "the cells of the rows below these titles cannot be told apart"
+COLUMNS = "custom columns are read where the first is NAME, or NAMESPACE before it"
 NO_SUBJECT = "a table of events, but the object that they are about is not shown above it"
 NO_END = "the description ends before its Events, so it may be cut here"
 NO_KIND = "a table of kubectl get, but nothing tells of which kind"
@@ -116,19 +118,21 @@ def parse(
 
 def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> str:
     """What is lost where a line begins no printout; empty for a line of text."""
-    line = lines[at].lstrip()
+    line = lines[at].strip()
     if _EVENT_TITLES.match(lines[at]):
         return NO_SUBJECT
-    if not _TITLES.match(line) or not line.rstrip().endswith("AGE"):
-        return ""
     row = lines[at + 1] if at + 1 < len(lines) else ""
-    titles = {match.group() for match in _TITLE.finditer(line)}
-    if not row.strip() or len(row.split()) < len(titles):
+    if not row.strip():
         return ""
+    newest = commands.of(number, None)
+    if not _TITLES.match(line):
+        has_columns = newest is not None and newest.has_columns and number - newest.line <= 2
+        return COLUMNS if has_columns and _COLUMNS.fullmatch(line) else ""
+    titles = {match.group() for match in _TITLE.finditer(line)}
     if _kind(titles, row, commands, number) is not None:
         return NO_CELLS
-    newest = commands.of(number, None)
-    return NO_KIND if newest is None or not newest.is_open else ""
+    is_open = newest is not None and newest.is_open
+    return NO_KIND if line.endswith("AGE") and not is_open else ""
 
 
 def _set_in(lines: Sequence[str], at: int, indent: str) -> list[str]:
@@ -212,6 +216,8 @@ def _kind(titles: set[str], row: str, commands: Commands, number: int) -> Kind |
     if plural is not None:
         return registry.find_name(plural)[0]
     newest = commands.of(number, None)
+    if newest is not None and not _may_show(newest, titles):
+        newest = None
     for needed, others, name in _LIKE_OTHERS:
         meant = registry.find_name(name)[0]
         if titles - _OF_ALL - others == needed and (newest is None or newest.is_of(meant)):
@@ -219,6 +225,14 @@ def _kind(titles: set[str], row: str, commands: Commands, number: int) -> Kind |
     if newest is not None and len(newest.kinds) == 1 and not newest.is_open:
         return newest.kinds[0]
     return None
+
+
+def _may_show(command: Command, titles: set[str]) -> bool:
+    """True unless all kinds that a command asks for have other titles than these."""
+    if command.is_open or command.is_any or command.has_columns:
+        return True
+    known = {name: needed for needed, name in _BY_TITLES}
+    return any(kind.plural not in known or known[kind.plural] & titles for kind in command.kinds)
 
 
 def _object(row: dict[str, str], kind: Kind | None, namespace: str) -> JsonObject | None:
