@@ -12,6 +12,7 @@ _AFTERWARDS = re.compile(
     r"[.,]?(?: no new claims to deallocate[.,]?| still not schedulable[.,]?)*(?: preemption: .*)?$",
     re.DOTALL,
 )
+_QUOTED = re.compile(r'"[^"]*"')
 _COUNTS = re.compile(r"(?:(?<=^)|(?<=, ))\d+ ")
 _REASON = re.compile(r"(\d+) (.+)$", re.DOTALL)
 
@@ -26,6 +27,11 @@ def first_cause(message: str) -> str:
     if is_counted:
         text = _COUNTS.sub("", text)
     return text.rstrip(". ") or message
+
+
+def without_names(cause: str) -> str:
+    """A cause with its quoted names left out; causes that differ in nothing else are of a kind."""
+    return _QUOTED.sub('"…"', cause)
 
 
 def reasons(message: str) -> Iterator[tuple[str, int]]:

@@ -1,12 +1,12 @@
 """Findings about pods, by cause: those that wait, were evicted, do not start or do not end."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import lives, sources
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
-from app.analysis.scheduler_messages import first_cause
+from app.analysis.scheduler_messages import first_cause, without_names
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources, counts
@@ -44,6 +44,12 @@ class _Group:
         self.pods[pod] = revision
         self.first, self.last = min(self.first, revision), max(self.last, revision)
 
+    def add(self, other: "_Group") -> None:
+        """Takes in the pods of a group with a cause of the same kind."""
+        together = {**self.pods, **other.pods}
+        self.pods = dict(sorted(together.items(), key=lambda one: one[1]))
+        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
+
 
 def waiting(
     chronicle: Chronicle,
@@ -75,8 +81,12 @@ def waiting(
         # It shows now: the cause may have been reported after the pod's last change.
         groups[cause].pods[pod] = until
         present[cause] = present.get(cause, 0) + 1
-    for cause, group in groups.items():
-        still = present.get(cause, 0)
+    for causes in _of_a_kind(sorted(groups, key=lambda cause: -groups[cause].last)):
+        cause, group = causes[0], groups[causes[0]]
+        for other in causes[1:]:
+            group.add(groups[other])
+            cause = f"{causes[0]}, and the like for {len(causes) - 1} more"
+        still = sum(present.get(one, 0) for one in causes)
         yield Finding(
             kind=FindingKind.WAITING_PODS,
             severity=Severity.ERROR if still else Severity.WARNING,
@@ -195,6 +205,14 @@ def _note(groups: dict[str, _Group], cause: str, pod: ObjectKey, revision: Revis
     if group is None:
         group = groups[cause] = _Group(revision, revision)
     group.note(pod, revision)
+
+
+def _of_a_kind(groups: Iterable[str]) -> Iterator[list[str]]:
+    """The causes that differ only in quoted names, such as that of a claim, together."""
+    kinds: dict[str, list[str]] = {}
+    for cause in groups:
+        kinds.setdefault(without_names(cause), []).append(cause)
+    yield from kinds.values()
 
 
 def _newest(group: _Group) -> tuple[Subject, ...]:

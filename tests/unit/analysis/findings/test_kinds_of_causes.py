@@ -1,0 +1,48 @@
+"""Pods whose causes differ only in the name of a claim are one finding."""
+
+from app.analysis.chronicle import Chronicle
+from app.analysis.findings import pods
+from app.analysis.views import LiveViews
+from app.domain.log import Revision
+from app.domain.objects.profile import Profile
+from tests.cluster import Cluster
+
+
+def findings_of(cluster, cause_of):
+    chronicle, views = Chronicle(), LiveViews(Profile())
+    chronicle.fold(cluster.line.events)
+    for event in cluster.line.events:
+        views.fold(event)
+    until = Revision(len(cluster.line.events))
+    return list(
+        pods.waiting(chronicle, views, until, lambda tree: cause_of(tree["metadata"]["name"]))
+    )
+
+
+def waiting(*names):
+    cluster = Cluster()
+    for name in names:
+        cluster.pod(name)
+    return cluster
+
+
+def test_causes_that_differ_in_a_quoted_name_are_counted_together():
+    found = findings_of(waiting("a", "b", "c"), lambda name: f'could not find claim "{name}"')
+    (one,) = found
+    assert (one.count, one.present) == (3, 3)
+    assert one.text == '3 pods wait: could not find claim "c", and the like for 2 more'
+    assert {subject.name for subject in one.objects} == {"a", "b", "c"}
+    assert one.first < one.last
+
+
+def test_other_causes_are_findings_of_their_own():
+    causes = {"a": 'could not find claim "x"', "b": 'claim "x" is being deleted', "c": "no node"}
+    found = findings_of(waiting(*causes), causes.get)
+    assert sorted(one.text for one in found) == sorted(
+        f"1 pod waits: {cause}" for cause in causes.values()
+    )
+
+
+def test_one_cause_of_several_pods_is_written_as_it_is():
+    (one,) = findings_of(waiting("a", "b"), lambda _: 'could not find claim "x"')
+    assert one.text == '2 pods wait: could not find claim "x"'
