@@ -62,6 +62,7 @@ class Frame:
     profile: str = ""
     is_recorded: bool = False
     strip: Markup = Markup("")
+    key: Markup = Markup("")
     steps: tuple[Step, ...] = ()
 
     @property

@@ -8,7 +8,7 @@ from app.analysis.device_map import MapBounds
 from app.analysis.lanes import LaneBounds
 from app.api.server.limits import ApiLimits
 from tests.api.serving import CLAIMS, claim, pod, serving
-from tests.web.planted import DRIVER, PODS, SLICES, slice_of
+from tests.web.planted import DRIVER, PODS, SLICES, plant, slice_of
 from tests.web.reading import read
 
 JSON = "/redra/v1/histories/default"
@@ -114,6 +114,33 @@ async def test_legend_of_lanes_explains_each_colour_and_each_shape():
         }
         assert all(signs[colour] == colour for colour in colours)
         assert {f"any {shape}".strip() for shape in shapes} <= signs.keys()
+
+
+async def test_legend_of_the_strip_has_each_colour_and_shape_of_it_and_no_other():
+    signs = ("quiet", "claimed", "decided", "trouble", "finding")
+    async with serving() as server:
+        await plant(server, 3)
+        for moment in ("", "@2", "@9"):
+            root = await page(server, f"/ui/h/default{moment}/")
+            drawn, explained = (
+                {
+                    each.attributes["class"]
+                    for tag in ("rect", "polygon", "line")
+                    for each in root.one(holder, name).all(tag)
+                    if each.attributes.get("class") in signs
+                }
+                for holder, name in (("div", "strip"), ("span", "key"))
+            )
+            assert "quiet" in drawn
+            assert explained == drawn
+
+
+async def test_axes_say_the_day_and_that_times_are_utc():
+    async with serving() as server:
+        await server.post(PODS, pod("p"))
+        created = (await server.get(f"{PODS}/p"))["metadata"]["creationTimestamp"]
+        picture = (await page(server, f"{UI}/lanes")).one("div", "picture")
+        assert f"{created[:10]}, UTC" in [each.text for each in picture.all("text")]
 
 
 async def test_lanes_stay_within_their_bounds_and_count_what_is_left_out():

@@ -68,6 +68,7 @@ async def frame(
     return replace(
         plain,
         strip=strip.draw(density, time, plain.here, since),
+        key=strip.key(density),
         steps=tuple(step for pair in steps for step in pair),
     )
 

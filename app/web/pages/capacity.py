@@ -72,6 +72,7 @@ def course(
     with_clock = axes.clocks_at(len(moments))
     shapes = [axes.level(str(most), 0.0, WIDTH)] if most else []
     shapes.append(axes.level("0", HEIGHT, WIDTH))
+    shapes += [axes.day(moments[0].time, HEIGHT)] if moments else []
     for number, (moment, (free, largest)) in enumerate(zip(moments, known, strict=True)):
         title = (
             f"{moment.time[:19].replace('T', ' ')}, revision {moment.revision}: the largest claim "

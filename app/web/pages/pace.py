@@ -90,6 +90,7 @@ def columns(stretches: Sequence[PaceStretch], to_moment: Callable[[object], str]
     shapes = [
         axes.level(seconds_text(most), 0.0, COLUMNS),
         axes.level("0 s", HEIGHT, COLUMNS),
+        axes.day(stretches[0].begin, HEIGHT),
     ]
     for number, one in enumerate(stretches):
         text = (

@@ -16,6 +16,13 @@ CLOCK_WIDTH = 60.0
 TICKS_MAX = 6
 
 
+def day(time: str, height: float) -> Markup:
+    """The day of the first column, and that the times of day are UTC, at the left below."""
+    return svg.element(
+        "text", f"{time[5:10]} UTC", x=LEFT - 6, y=height + 14, text_anchor="end", class_="soft"
+    )
+
+
 def level(amount: str, y: float, width: float) -> Markup:
     """A line at an amount, with its label.
 

@@ -110,7 +110,8 @@ def _patterns() -> Markup:
 
 
 def _axis(scale: _Scale, height: float) -> Markup:
-    parts = []
+    day = timestamps.micro_text(scale.begin)[:10]
+    parts = [svg.element("text", f"{day}, UTC", x=8.0, y=13.0, class_="soft")]
     for number in range(TICKS + 1):
         time = Instant(scale.begin + (scale.end - scale.begin) * number // TICKS)
         text = timestamps.micro_text(time)

@@ -74,6 +74,40 @@ def draw(density: Density, now: Instant, here: Callable[[object], str], since: R
     return svg.element("div", body, class_="strip")
 
 
+def key(density: Density) -> Markup:
+    """What the colours and shapes mean that the strip shows."""
+    shown = [one for one in density.stretches if one.entries or one.findings]
+    signs = [
+        (any(one.entries for one in shown), _square("quiet"), "events"),
+        (any(one.claims for one in shown), _square("claimed"), "of devices"),
+        (
+            any(one.decisions and not one.claims for one in shown),
+            _square("decided"),
+            "decisions",
+        ),
+        (
+            any(one.troubles for one in shown),
+            svg.element("polygon", points="5,1 9.5,9 0.5,9", class_="trouble"),
+            "trouble",
+        ),
+        (
+            any(one.findings for one in shown),
+            svg.element("line", x1=5.0, x2=5.0, y1=0.0, y2=10.0, class_="finding"),
+            "finding",
+        ),
+    ]
+    items = [
+        svg.element("span", svg.element("svg", shape, viewBox="0 0 10 10"), word)
+        for is_shown, shape, word in signs
+        if is_shown
+    ]
+    return svg.element("span", *items, class_="key", aria_hidden="true")
+
+
+def _square(kind: str) -> Markup:
+    return svg.element("rect", width=10.0, height=10.0, class_=kind)
+
+
 def _bar(left: float, width: float, height: float, kind: str) -> Markup:
     return svg.element(
         "rect",
