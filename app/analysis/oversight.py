@@ -22,10 +22,11 @@ from enum import StrEnum
 
 from app.analysis.scan.scanning import Scan
 from app.analysis.scan.sightings import IncidentSighting
+from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import Compared, Difference
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
 from app.analysis.verify.parts import Deciders, Part, PartFound, PartVerifier
-from app.analysis.verify.reallocate import WINDOW, AllocationIndex
+from app.analysis.verify.reallocate import WINDOW
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.pages import Page
 from app.domain.values.json_tree import JsonObject
@@ -131,7 +132,7 @@ class Oversight:
         for event, parts in page.splits:
             if event.type is EventType.DECISION_RECORDED:
                 self._verifier.expect(event)
-            elif event.is_about_object:
+            elif event.is_about_object or event.type is EventType.GAP_OBSERVED:
                 self._index.add(event, parts)
             self._waiting.append(event)
         self.revision = events[-1].revision

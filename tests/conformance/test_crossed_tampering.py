@@ -3,8 +3,7 @@
 `WRONG`: no control plane does it, so verification fails, decide is unexplained, and one of the
 objects is named. `BESIDE`: the same beside something missing. `LACKING`: something is missing or
 dated wrongly, which is said, and accuses nobody. `UNFIT`: lines contradict each other. `HARMLESS`:
-nothing is different. An alteration of which a recording holds nothing stands in `ABSENT`; where the
-verdict does not hold, `OPEN` says so.
+nothing is different. An alteration of which a recording holds nothing stands in `ABSENT`.
 """
 
 import random
@@ -65,12 +64,6 @@ ABSENT = {
     crossed.evict_before_the_taint: ("a-quickstart", "j-api-versions", "c-multihost-tpu"),
     crossed.draw_more_from_a_counter: ("a-quickstart", "j-api-versions"),
 }
-OPEN = {
-    ("e-taints", crossed.lose_what_one_server_kept): "all lines of the end of pod r-12 are lost, "
-    "and nothing later proves that it ended",
-}
-"""Verdicts that are wrong."""
-
 BESIDE = (
     ("e-taints", subtle.defuse_rules, tampering.drop_bodies),
     ("e-taints", crossed.evict_before_the_taint, tampering.drop_bodies),
@@ -86,16 +79,11 @@ BESIDE = (
 
 def rows(alterations):
     return [
-        pytest.param(name, alter, marks=marks(name, alter))
+        (name, alter)
         for alter in alterations
         for name in (*NAMES, *ELSEWHERE.get(alter, ()))
         if name not in ABSENT.get(alter, ())
     ]
-
-
-def marks(name, alter):
-    why = OPEN.get((name, alter), "")
-    return [pytest.mark.xfail(strict=True, reason=f"open: {why}")] if why else []
 
 
 @pytest.mark.parametrize(("name", "alter"), rows(WRONG))

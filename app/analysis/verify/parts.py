@@ -15,13 +15,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import (
     EXAMPLES_MAX,
     Compared,
     ComparisonResult,
     Difference,
 )
-from app.analysis.verify.reallocate import AllocationChecker, AllocationIndex
+from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.verify.redecide import DecisionChecker
 from app.analysis.views import LiveViews
 from app.domain.allocation import Quirks

@@ -13,23 +13,27 @@ force one by one, and agreement under such an assumption is counted apart.
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from app.analysis import meanings
+from app.analysis.verify.allocation_index import (
+    NEEDED,
+    RESTED_ON,
+    AllocationIndex,
+    Written,
+    is_placed,
+)
 from app.analysis.verify.compare import Compared, Difference, Tally, first_difference
 from app.analysis.views import LiveViews
 from app.domain.allocation import Allocation, Allocator, Failure, Quirks
 from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
-from app.domain.log.raw_parts import RawClaim, RawPod
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.timestamps import SECOND, Instant
+from app.domain.values.timestamps import SECOND
 from projections import outlines
 
 WINDOW = 15 * SECOND
@@ -38,40 +42,11 @@ WINDOW = 15 * SECOND
 ASSUMED_MAX = 64
 """How many allocations are assumed to be in flight before an answer counts as different."""
 
-_NEEDED = (
-    api_resources.NODES,
-    api_resources.DEVICE_CLASSES,
-    api_resources.DEVICE_TAINT_RULES,
-    api_resources.RESOURCE_CLAIMS,
-    api_resources.RESOURCE_SLICES,
-)
-"""Kinds that every recorder follows and on which an allocation rests."""
-
-_RESTED_ON = frozenset((*_NEEDED, api_resources.RESOURCE_SLICE_PATCHES))
-"""Kinds of which an unseen write may change an allocation."""
-
 _CHOICE_ALONE = frozenset(
     (api_resources.NODES, api_resources.DEVICE_TAINT_RULES, api_resources.RESOURCE_CLAIMS)
 )
 """Kinds that say which devices may be had; all else of an allocation comes from the claim itself,
 the classes and what publishes its devices."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """An allocation found while reading ahead: when, by whom and what."""
-
-    revision: Revision
-    time: Instant
-    key: ObjectKey
-    uid: str
-    allocation: JsonObject
-
-    @property
-    def claim(self) -> JsonObject:
-        """The claim as far as the allocated state looks at it."""
-        metadata = {"namespace": self.key.namespace, "name": self.key.name, "uid": self.uid}
-        return {"metadata": metadata}
 
 
 class _Classes(Mapping[str, JsonView]):
@@ -91,57 +66,6 @@ class _Classes(Mapping[str, JsonView]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-class AllocationIndex:
-    """What has to be known ahead: where pods ended up, and which allocations come later."""
-
-    def __init__(self) -> None:
-        self.node_of_pod: dict[str, str] = {}
-        self.written: list[Written] = []
-        self._allocated: set[ObjectKey] = set()
-
-    @classmethod
-    def of(cls, node_of_pod: dict[str, str], written: list[Written]) -> "AllocationIndex":
-        """An index that is complete: nothing is to be added."""
-        made = cls()
-        made.node_of_pod, made.written = node_of_pod, written
-        return made
-
-    def after(self, revision: Revision) -> "AllocationIndex":
-        """What is needed of it to check the events after a revision."""
-        written = [later for later in self.written if later.revision > revision]
-        return AllocationIndex.of(self.node_of_pod, written)
-
-    def add(self, event: Event, parts: Any) -> None:
-        """Read one event of the first pass, which a page has split into parts."""
-        key = event.key
-        if isinstance(parts, RawPod):
-            self._note_node(event.uid, parts.spec.node_name)
-        elif isinstance(parts, RawClaim):
-            if not outlines.is_allocated(parts):
-                self._allocated.discard(key)
-            elif key not in self._allocated:
-                self._allocated.add(key)
-                written = Written(
-                    revision=event.revision,
-                    time=event.stamp.time,
-                    key=key,
-                    uid=event.uid,
-                    allocation=outlines.allocation_of(parts),
-                )
-                self.written.append(written)
-        elif event.type is EventType.OBJECT_DELETED:
-            place = key[:2]
-            if place == api_resources.RESOURCE_CLAIMS:
-                self._allocated.discard(key)
-            elif place == api_resources.PODS:
-                # Of a recording this may be the only sight of the pod.
-                self._note_node(event.uid, outlines.pod(event.body).spec.node_name)
-
-    def _note_node(self, uid: str, node: str) -> None:
-        if uid and node:
-            self.node_of_pod[uid] = node
 
 
 class AllocationChecker:
@@ -192,7 +116,10 @@ class AllocationChecker:
         if allocation is None or allocation == held:
             return
         old = self._views.objects.get(event.key)
-        if is_ours:
+        if event.stamp.verb.startswith("delete"):
+            # A deletion allocates nothing: it shows what an unrecorded write did.
+            self._not_comparable(event, "the claim was allocated when it was first seen")
+        elif is_ours:
             self._tally.effect()
         elif old is None or meta.uid(old) != event.uid:
             self._not_comparable(event, "the claim was allocated when it was first seen")
@@ -209,8 +136,8 @@ class AllocationChecker:
         """Remember what is not known as it is: an allocation may depend on it."""
         if event.type is EventType.GAP_OBSERVED:
             if not event.key.resource:
-                self._unseen |= {ObjectKey(*kind, "", "") for kind in _NEEDED}
-            elif event.key[:2] in _RESTED_ON:
+                self._unseen |= {ObjectKey(*kind, "", "") for kind in NEEDED}
+            elif event.key[:2] in RESTED_ON:
                 self._unseen.add(event.key)
         elif self._unseen and event.is_about_object:
             self._unseen.discard(event.key)
@@ -246,6 +173,7 @@ class AllocationChecker:
             key=event.key,
             uid=event.uid,
             allocation=held,
+            is_placed=is_placed(event),
         )
         self._freed.append(freed)
         while self._freed[0].time < event.stamp.time - WINDOW:
@@ -286,7 +214,7 @@ class AllocationChecker:
                 self._tally.same()
             return
         alike = next((each for each in answers if _given(each) == _given(recorded)), None)
-        if self._is_unsure(has_same_devices=alike is not None):
+        if self._is_unsure(event, has_same_devices=alike is not None):
             self._not_comparable(event, "what it depends on was recorded without its body")
             return
         if self._lacking:
@@ -294,14 +222,15 @@ class AllocationChecker:
             return
         self._note_different(event, name, recorded, answers[0] if alike is None else alike)
 
-    def _is_unsure(self, *, has_same_devices: bool) -> bool:
+    def _is_unsure(self, event: Event, *, has_same_devices: bool) -> bool:
         """Whether what was not recorded may be why an allocation differs.
 
         Where the devices are the same it is not for what decides which of them may be had.
         """
+        unseen = self._unseen | (self._index.unseen_at(event.revision) - {event.key})
         if not has_same_devices:
-            return bool(self._unseen)
-        return any(key[:2] not in _CHOICE_ALONE for key in self._unseen)
+            return bool(unseen) or self._index.loses_claims()
+        return any(key[:2] not in _CHOICE_ALONE for key in unseen)
 
     def _note_different(
         self, event: Event, node: str, recorded: JsonObject, again: JsonObject
@@ -408,11 +337,16 @@ class AllocationChecker:
             yield other
 
     def _before(self, event: Event) -> Iterator[Written]:
-        """Allocations that were freed before the event within the window, the latest first."""
+        """Allocations that were freed before the event within the window, the latest first.
+
+        A scheduler that knows a claim knows all writes of claims before it: one watch shows both.
+        """
+        made = self._index.written[self._next - 1].made if self._next else Revision(0)
         for other in reversed(self._freed):
             if other.time < event.stamp.time - WINDOW:
                 return
-            yield other
+            if other.revision > made or not other.is_placed:
+                yield other
 
 
 def _is_about_claim(event: Event) -> bool:

@@ -24,6 +24,10 @@ class Affects(StrEnum):
     TIME = "time"
 
 
+LOST_OF_MIN = 2
+"""Unrecorded writes of so many objects of a kind show that lines were lost here and there: any
+write of the kind may be missing. One may be a single accident, as for a stretch of a log."""
+
 PARTIAL = "partial"
 """Code: objects of which only a part, or only the identity, was recorded."""
 

@@ -9,9 +9,9 @@ import msgspec
 from anyio import lowlevel
 
 from app.analysis.verify import parts as verifying_parts
+from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.invariants import InvariantWatch
 from app.analysis.verify.parts import Cut, Division, Part
-from app.analysis.verify.reallocate import AllocationIndex
 from app.analysis.verify.redecide import belongs
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, HistoryInfo, Revision
@@ -83,7 +83,7 @@ class FirstPass:
             self.observers.setdefault(observed, []).append(event)
             with suppress(msgspec.DecodeError):  # a log that was tampered with
                 self.deciders.add(_decider.decode(event.body).controller)
-        elif event.is_about_object:
+        elif event.is_about_object or event.type is EventType.GAP_OBSERVED:
             written = len(self.index.written)
             self.index.add(event, parts)
             self.cost += self.division.allocate * (len(self.index.written) - written)

@@ -52,6 +52,17 @@ def find(rows: Sequence[Row]) -> Contradiction | None:
     return None
 
 
+def of_uid(first: Record, record: Record) -> Contradiction:
+    """The contradiction that two objects have one uid."""
+    return Contradiction(
+        key=record.key,
+        version=record.resource_version,
+        first=first.place,
+        second=record.place,
+        path=f"metadata.uid, which {first.key} has, too",
+    )
+
+
 def marked(record: Record) -> Record:
     """The record, marked with the loss that another source contradicts it."""
     losses = join_losses(record.losses, (Loss.CONTRADICTED,))

@@ -58,6 +58,14 @@ def shows_unseen_change(record: Record, before: JsonView) -> bool:
     return (meta.deletion_grace_seconds(tree) or 0) > 0 or bool(meta.finalizers(tree))
 
 
+def shows_unseen_binding(spool: Spool, record: Record) -> bool:
+    """True if a write shows the node of a pod that had none, and cannot have bound the pod."""
+    if record.resource != "pods" or record.group or spool.order != ORDER_BY_REVISION:
+        return False
+    keeps_spec = record.subresource == "status" or record.verb == "delete"
+    return keeps_spec and record.effect is None and bool(core.node_name(record.object or {}))
+
+
 def is_told_absent(record: Record, known: Record) -> bool:
     """True if a request was answered that an object is not there, which was there before it came.
 

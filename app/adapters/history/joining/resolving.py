@@ -29,7 +29,7 @@ from app.domain.log.records import (
 )
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, json_tree, timestamps
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.patches import PatchError
 from app.domain.values.timestamps import Instant
@@ -60,6 +60,7 @@ class _Known:
     """The last state of a key: in the spool (`row`) or, for a derived state, in `tree`.
 
     `own` is its last known version; `is_own` is true when that is the version of this state.
+    `node` is the node of a pod.
     """
 
     uid: str
@@ -68,6 +69,7 @@ class _Known:
     record: Record
     row: int | None
     tree: JsonObject | None
+    node: str
 
 
 class Resolver:
@@ -82,8 +84,8 @@ class Resolver:
         # The existing pods and objects of devices, by namespace.
         self._gone: dict[str, str] = {}
         # The deleted uids, with the version of the deletion where it is known.
-        self._with_status: set[str] = set()
-        # The resources with recorded writes to their status subresource.
+        self._first_of: dict[str, Record] = {}
+        # The first record of each uid of a pod or object of devices, without its object.
 
     def records(self, settled: list[Instant | None]) -> Iterator[Record]:
         """The final records, in order. `settled` are the instants of the rows in log order."""
@@ -260,6 +262,12 @@ class Resolver:
         return _replace(record, **changes)
 
     def _keep(self, row: Row, record: Record) -> Record:
+        if record.uid and endings.is_judged(record):
+            bare = _replace(record, object=None)
+            first = self._first_of.setdefault(record.uid, bare)
+            if first.key != record.key:
+                self._notes.contradict(contradictions.of_uid(first, record))
+                record = contradictions.marked(record)
         derived = record.object_quality is Quality.RECONSTRUCTED
         own = row.own or (self._known[record.key].own if record.key in self._known else "")
         self._known[record.key] = _Known(
@@ -269,6 +277,7 @@ class Resolver:
             record=_replace(record, object=None),
             row=None if derived else row.row,
             tree=record.object if derived else None,
+            node=core.node_name(record.object or {}) if record.resource == "pods" else "",
         )
         if record.namespace and endings.is_judged(record):
             self._judged_in.setdefault(record.namespace, {})[record.key] = None
@@ -320,15 +329,15 @@ class Resolver:
         A request that names the version which it changes says so, if that is a later one. So does
         a state on the way to an end, see `endings`.
         A write to `status` leaves the spec alone, one to the object the status, and a deletion
-        both. A spec that no write may change is no sign of a missed one, and a log that names no
-        subresources, as exported ones, says nothing of the status. Kinds of other groups are left
-        out, because policies often omit what kubelets write.
+        both. A spec that no write may change is no sign of a missed one. An update in a log that
+        names no subresources, as exported ones, may be one of the status. Kinds of other groups are
+        left out, because policies often omit what kubelets write.
 
         Parity: history-formats.md 4.5.
         """
-        if record.subresource == "status":
-            self._with_status.add(record.resource)
-        names_status = record.resource in self._with_status
+        names_status = record.verb == "delete" or self._spool.names_subresources
+        if not known.node and endings.shows_unseen_binding(self._spool, record):
+            return True
         may_show = endings.may_show_change(self._spool, record, names_status=names_status)
         if may_show and endings.shows_unseen_change(record, self._tree(known) or {}):
             return True

@@ -100,6 +100,8 @@ class Spool:
         self._digest_key = os.urandom(_KEY_BYTES)
         self._waiting: list[tuple[object, ...]] = []
         self.count = 0
+        self.names_subresources = False
+        # Whether any record names one: exported logs do not.
         self.order = ORDER_BY_REVISION
 
     def __enter__(self) -> "Spool":
@@ -126,6 +128,7 @@ class Spool:
         bound is reached.
         """
         tree = record.object
+        self.names_subresources |= bool(record.subresource)
         body = None if tree is None else self._encode_body(tree, record)
         if record.request_id and self._is_repeated(record, body):
             return False

@@ -7,10 +7,11 @@ gaps, and the repeated decision of each allocation on the recorded state on whic
 
 from collections.abc import Iterable, Mapping
 
+from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonResult
 from app.analysis.verify.invariants import InvariantWatch, Switches
 from app.analysis.verify.parts import Deciders
-from app.analysis.verify.reallocate import AllocationChecker, AllocationIndex
+from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.views import LiveViews
 from app.domain.log import Event, ObjectKey
 from app.domain.log.pages import Page

@@ -47,7 +47,9 @@ NEEDS_PODS = "reservation-names-pod"
 PROVEN = "immutable-field-unchanged"
 """The rule that two states show, whatever was not recorded."""
 ORDERED = "bound-pod-has-claims"
-"""The rule that depends on the order of two writes of which one, a binding, has no version."""
+"""The rule that depends on the order of two writes of which one, a binding, has no version. It is
+broken by a write that is not there: the allocation or reservation of a claim."""
+LOST = "lines about objects of this kind are lost here and there"
 _TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
     "resourceclaims": claims.take,
     "resourceclaimtemplates": publishing.take_template,
@@ -68,6 +70,9 @@ _GAP, _REPORTED = EventType.GAP_OBSERVED, EventType.HISTORY_IMPORTED
 
 _UNDATED = ("gap",)
 """The losses of a gap that only the next write of the object reveals."""
+
+_FIRST_SEEN = "synthetic_create"
+"""The loss of an object that was made unseen, and may have been written unseen until it shows."""
 
 _PATCHES = frozenset(("resourceslicepatches",))
 _RULING = frozenset(("devicetaintrules", "resourceslicepatches"))
@@ -100,11 +105,16 @@ class _Open:
 
 
 class _Ended(NamedTuple):
-    """A violation that has ended; `pools` and `unless` are as in `Finding`."""
+    """A violation that has ended; `pools` and `unless` are as in `Finding`.
+
+    `absent` is the kind of which a write is missing, if one unrecorded write would be enough for
+    no rule to be broken.
+    """
 
     violation: Violation
     pools: tuple[PoolId, ...]
     unless: frozenset[str]
+    absent: str = ""
 
 
 class InvariantWatch:
@@ -118,7 +128,8 @@ class InvariantWatch:
         self._open: dict[Cell, dict[Place, _Open]] = {}
         self._cluster.open = self._open
         self._ended: list[_Ended] = []
-        self._news: list[Violation] = []
+        self._news: list[_Ended] = []
+        self._lost: dict[str, set[ObjectKey]] = {}
         self._at = Revision(0), Instant(0)
         self._time = Instant(0)
         self._is_listing = False
@@ -164,6 +175,8 @@ class InvariantWatch:
             taker = _TAKERS.get(event.key[:2])
             if taker is not None:
                 taker(self._cluster, event, parts)
+                if _FIRST_SEEN in losses_of(event):
+                    self._doubt_writes(event.key, Revision(0))
             self._is_listing = True
             self._at = event.revision, event.stamp.time
         elif event.is_about_object:
@@ -199,9 +212,12 @@ class InvariantWatch:
 
         It came after the last recorded write of the object.
         """
-        cluster, resource = self._cluster, key.resource
-        since = cluster.last_write(key)
-        place = cluster.stock.slices.get(key)
+        self._lost.setdefault(key.resource, set()).add(key)
+        self._doubt_writes(key, self._cluster.last_write(key))
+
+    def _doubt_writes(self, key: ObjectKey, since: Revision) -> None:
+        """Marks violations that writes of an object after a revision may have decided."""
+        resource, place = key.resource, self._cluster.stock.slices.get(key)
 
         def is_concerned(
             objects: Collection[ObjectKey], pools: tuple[PoolId, ...], unless: frozenset[str]
@@ -224,11 +240,11 @@ class InvariantWatch:
                 is_later = each.begin.revision > revision
                 if is_later and is_concerned(each.objects, each.pools, each.unless):
                     each.is_doubted = True
-        for number, (violation, pools, unless) in enumerate(self._ended):
+        for number, (violation, pools, unless, absent) in enumerate(self._ended):
             is_later = violation.begin.revision > revision and violation.rule != PROVEN
             if is_later and is_concerned(violation.objects, pools, unless):
                 unsure = replace(violation, kind=ViolationKind.UNSURE, doubt=INCOMPLETE)
-                self._ended[number] = _Ended(unsure, pools, unless)
+                self._ended[number] = _Ended(unsure, pools, unless, absent)
 
     def violations(self) -> list[Violation]:
         """All violations so far, ended or not, in the order of their beginning.
@@ -237,16 +253,13 @@ class InvariantWatch:
         """
         self._end_listing()
         still = [
-            violation
+            ended
             for places in self._open.values()
             for place, each in places.items()
-            if (violation := self._violation(place, each, None)) is not None
+            if (ended := self._violation(place, each, None)) is not None
         ]
         return sorted(
-            (
-                self._judged_by_pods(each)
-                for each in (*(each.violation for each in self._ended), *still)
-            ),
+            map(self._judged, (*self._ended, *still)),
             key=lambda each: (each.begin.revision, each.rule, each.objects, each.message),
         )
 
@@ -266,15 +279,15 @@ class InvariantWatch:
         for places in self._open.values():
             for place, each in places.items():
                 if not each.is_known:
-                    violation = self._violation(place, each, None)
-                    if violation is not None and (is_end or not self._is_vain(violation)):
+                    ended = self._violation(place, each, None)
+                    if ended is not None and (is_end or not self._is_vain(ended.violation)):
                         each.is_known = True
-                        new.append(violation)
+                        new.append(ended)
         if not is_end:
-            self._news = [each for each in new if self._is_vain(each)]
-            new = [each for each in new if not self._is_vain(each)]
+            self._news = [each for each in new if self._is_vain(each.violation)]
+            new = [each for each in new if not self._is_vain(each.violation)]
         return sorted(
-            (self._judged_by_pods(each) for each in new),
+            map(self._judged, new),
             key=lambda each: (each.begin.revision, each.rule, each.objects, each.message),
         )
 
@@ -340,11 +353,11 @@ class InvariantWatch:
                 each.is_doubted |= place[0] == ORDERED and _may_have_come_later(
                     each.by, self._event
                 )
-                violation = self._violation(place, each, self._now())
-                if violation is not None:
-                    self._ended.append(_Ended(violation, each.pools, each.unless))
+                ended = self._violation(place, each, self._now())
+                if ended is not None:
+                    self._ended.append(ended)
                     if not each.is_known:
-                        self._news.append(violation)
+                        self._news.append(ended)
         if now:
             self._open[cell] = now
         else:
@@ -354,10 +367,17 @@ class InvariantWatch:
         revision, time = self._at
         return Moment(revision=revision, time=time)
 
-    def _judged_by_pods(self, violation: Violation) -> Violation:
-        """The violation, made UNSURE if it misses a pod while no pods were recorded."""
+    def _judged(self, ended: _Ended) -> Violation:
+        """The violation, made UNSURE if what would end it may not have been recorded.
+
+        That is a pod where no pods were recorded, and a write where lines of its kind are lost.
+        """
+        violation = ended.violation
         if self._is_vain(violation):
             return replace(violation, kind=ViolationKind.UNSURE, doubt=NO_PODS)
+        is_lossy = len(self._lost.get(ended.absent, ())) >= doubts.LOST_OF_MIN
+        if is_lossy and violation.kind.is_failure:
+            return replace(violation, kind=ViolationKind.UNSURE, doubt=LOST)
         return violation
 
     def _is_vain(self, violation: Violation) -> bool:
@@ -365,12 +385,26 @@ class InvariantWatch:
         is_about_pods = violation.rule == NEEDS_PODS and violation.kind.is_failure
         return is_about_pods and "pods" not in self._cluster.latest
 
-    def _violation(self, place: Place, each: _Open, end: Moment | None) -> Violation | None:
+    def _violation(self, place: Place, each: _Open, end: Moment | None) -> _Ended | None:
         """The violation; None if a controller restored the state in time."""
         until = self._time if end is None else end.time
         if each.kind is ViolationKind.LATE and until - each.begin.time < LATE_AFTER:
             return None
-        return self._made(place, each, end)
+        absent = self._absent(each) if place[0] == ORDERED else ""
+        return _Ended(self._made(place, each, end), each.pools, each.unless, absent)
+
+    def _absent(self, each: _Open) -> str:
+        """The kind of claims, if none of those concerned was written since the violation began.
+
+        A write that shows the claim as it was proves that nothing is missing.
+        """
+        claims = self._cluster.claims
+        there = (claims[key] for key in each.objects if key in claims and claims[key].is_there)
+        now = self._at[0]
+        is_unseen = all(
+            claim.written <= each.begin.revision or claim.written == now for claim in there
+        )
+        return "resourceclaims" if is_unseen else ""
 
     def _made(self, place: Place, each: _Open, end: Moment | None) -> Violation:
         kind, doubt = each.kind, UNDECIDED if each.kind is ViolationKind.UNSURE else ""

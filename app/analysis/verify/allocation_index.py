@@ -1,0 +1,144 @@
+"""What the check of recorded allocations has to know ahead of the event that it judges."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
+from app.domain.log.raw_parts import RawClaim, RawPod
+from app.domain.log.records import Loss
+from app.domain.values import api_resources
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from projections import outlines
+
+_LISTED = "baseline"
+"""The verb of an object that a recording found there."""
+
+NEEDED = (
+    api_resources.NODES,
+    api_resources.DEVICE_CLASSES,
+    api_resources.DEVICE_TAINT_RULES,
+    api_resources.RESOURCE_CLAIMS,
+    api_resources.RESOURCE_SLICES,
+)
+"""Kinds that every recorder follows and on which an allocation rests."""
+
+RESTED_ON = frozenset((*NEEDED, api_resources.RESOURCE_SLICE_PATCHES))
+"""Kinds of which an unseen write may change an allocation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """An allocation found while reading ahead: when, by whom and what."""
+
+    revision: Revision
+    time: Instant
+    key: ObjectKey
+    uid: str
+    allocation: JsonObject
+    made: Revision = Revision(0)
+    """When the claim was made, if its allocation can only have been chosen after that; else 0."""
+    is_placed: bool = True
+    """Whether the revision is known, and not a guess from a time."""
+
+    @property
+    def claim(self) -> JsonObject:
+        """The claim as far as the allocated state looks at it."""
+        metadata = {"namespace": self.key.namespace, "name": self.key.name, "uid": self.uid}
+        return {"metadata": metadata}
+
+
+class Unrecorded(NamedTuple):
+    """A write that only a later one reveals: it came between two revisions."""
+
+    key: ObjectKey
+    after: Revision
+    before: Revision
+
+
+class AllocationIndex:
+    """What has to be known ahead: where pods ended up, which allocations come later, and which
+    writes were not recorded."""
+
+    def __init__(self) -> None:
+        self.node_of_pod: dict[str, str] = {}
+        self.written: list[Written] = []
+        self.unrecorded: list[Unrecorded] = []
+        self._allocated: set[ObjectKey] = set()
+        self._seen: dict[ObjectKey, Revision] = {}
+        self._makers: dict[str, tuple[Revision, str]] = {}
+
+    def after(self, revision: Revision) -> "AllocationIndex":
+        """What is needed of it to check the events after a revision; nothing is added to it."""
+        index = AllocationIndex()
+        index.node_of_pod = self.node_of_pod
+        index.written = [later for later in self.written if later.revision > revision]
+        index.unrecorded = self.unrecorded
+        return index
+
+    def add(self, event: Event, parts: Any) -> None:
+        """Read one event of the first pass, which a page has split into parts."""
+        key = event.key
+        if isinstance(parts, RawPod):
+            self._note_node(event.uid, parts.spec.node_name)
+            return
+        if key[:2] in RESTED_ON:
+            if event.type is EventType.GAP_OBSERVED:
+                after = self._seen.get(key, Revision(0))
+                self.unrecorded.append(Unrecorded(key, after, event.revision))
+            self._seen[key] = event.revision
+        if isinstance(parts, RawClaim):
+            if event.type is EventType.OBJECT_CREATED:
+                self._note_maker(event)
+            if not outlines.is_allocated(parts):
+                self._allocated.discard(key)
+            elif key not in self._allocated:
+                self._allocated.add(key)
+                written = Written(
+                    revision=event.revision,
+                    time=event.stamp.time,
+                    key=key,
+                    uid=event.uid,
+                    allocation=outlines.allocation_of(parts),
+                    made=self._made(event),
+                )
+                self.written.append(written)
+        elif event.type is EventType.OBJECT_DELETED:
+            place = key[:2]
+            if place == api_resources.RESOURCE_CLAIMS:
+                self._allocated.discard(key)
+            elif place == api_resources.PODS:
+                # Of a recording this may be the only sight of the pod.
+                self._note_node(event.uid, outlines.pod(event.body).spec.node_name)
+
+    def unseen_at(self, revision: Revision) -> set[ObjectKey]:
+        """The objects that may have been written unseen before a revision, as later lines show."""
+        return {gap.key for gap in self.unrecorded if gap.after < revision < gap.before}
+
+    def loses_claims(self) -> bool:
+        """Whether lines about claims were lost here and there, so that any of them may be."""
+        lost = {gap.key for gap in self.unrecorded if gap.key[:2] == api_resources.RESOURCE_CLAIMS}
+        return len(lost - {ObjectKey(*api_resources.RESOURCE_CLAIMS, "", "")}) >= doubts.LOST_OF_MIN
+
+    def _note_node(self, uid: str, node: str) -> None:
+        if uid and node:
+            self.node_of_pod[uid] = node
+
+    def _note_maker(self, event: Event) -> None:
+        """Remember who made a claim and when, where that is known."""
+        if event.stamp.verb != _LISTED and is_placed(event):
+            self._makers[event.uid] = event.revision, event.stamp.actor.user
+
+    def _made(self, event: Event) -> Revision:
+        """When a claim was made that the event allocates; 0 if the choice may have come before.
+
+        A scheduler makes the claims for extended resources itself, after its choice.
+        """
+        made, maker = self._makers.get(event.uid, (Revision(0), ""))
+        return made if maker != event.stamp.actor.user else Revision(0)
+
+
+def is_placed(event: Event) -> bool:
+    """Whether the place of an event in the order of writes is no guess."""
+    origin = event.stamp.origin
+    return origin is None or Loss.NO_RV not in origin.losses

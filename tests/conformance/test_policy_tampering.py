@@ -1,0 +1,71 @@
+"""Recordings altered a sixth time, and the verdicts of verify and decide, fixed before any run.
+
+`WRONG`: no control plane does it, so verification fails and decide is unexplained. `LACKING`: a
+policy leaves lines out, or lines are lost; nobody is accused. `UNFIT`: lines contradict each other.
+`UNDECIDED` are judged by verify alone.
+"""
+
+import random
+
+import pytest
+
+from app.analysis.replay.report import Agreement
+from app.bootstrap import replays
+from app.service.replays.verifying import VerifyOutcome
+from tests.conformance import crossed_tampering as crossed
+from tests.conformance import further_tampering as further
+from tests.conformance import policy_tampering as policy
+from tests.conformance import test_subtle_tampering as subtly
+from tests.conformance.verdicts import judged, judged_lines, names_one
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+SHORT = ("a-quickstart", "j-api-versions")
+
+WRONG = [(name, policy.choose_a_later_device) for name in ("a-quickstart", "e-taints")]
+LACKING = [
+    *((name, policy.lose_bindings) for name in (*SHORT, "c-multihost-tpu")),
+    *((name, policy.lose_every_third_write_of_claims) for name in SHORT),
+    ("j-api-versions", policy.lose_subresources),
+]
+UNFIT = [(name, policy.give_two_claims_one_uid) for name in SHORT]
+UNDECIDED = [
+    ("c-multihost-tpu", policy.lose_statuses_of_pods),
+    ("e-taints", policy.lose_statuses_of_pods),
+    ("e-taints", policy.lose_every_third_write_of_claims),
+    ("b-mig-partitions", crossed.drop_every_second_line_of_claims),
+    ("b-mig-partitions", further.cut_the_middle),
+]
+
+
+@pytest.mark.parametrize(("name", "alter"), WRONG)
+async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.FAILED, told
+    assert decided.agreement is Agreement.UNEXPLAINED, told
+    assert names_one(verified, told)
+    assert names_one(decided, told)
+
+
+@pytest.mark.parametrize(("name", "alter"), LACKING)
+async def test_what_is_missing_accuses_nobody(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.PARTLY, told
+    assert decided.agreement is Agreement.PARTLY, told
+
+
+@pytest.mark.parametrize(("name", "alter"), UNFIT)
+async def test_lines_that_do_not_fit_together_are_never_verified(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is not VerifyOutcome.VERIFIED, told
+    assert decided.agreement in (Agreement.PARTLY, Agreement.UNEXPLAINED), told
+    assert names_one(verified, told)
+
+
+@pytest.mark.parametrize(("name", "alter"), UNDECIDED)
+async def test_verification_of_what_is_missing_accuses_nobody(name, alter, tmp_path):
+    lines = subtly.read(name)
+    told = alter(lines, random.Random(f"{name} 0"))
+    (verified,) = await judged_lines(name, lines, tmp_path, (replays.verify,))
+    assert verified.outcome is VerifyOutcome.PARTLY, told
