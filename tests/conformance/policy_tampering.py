@@ -88,6 +88,38 @@ def lose_every_third_write_of_claims(lines: Lines, draw: random.Random) -> Told:
     return Told((), f"{len(lost)} writes to claims are lost")
 
 
+# What changes nothing.
+
+
+def show_fields_of_a_newer_release(lines: Lines, draw: random.Random) -> Told:
+    """Stored objects have fields that this release does not know, at their root and in statuses."""
+    for line in lines:
+        for tree in bodies(line):
+            if "metadata" in tree:
+                tree["newerField"] = {"a": 1}
+                if isinstance(tree.get("status"), dict):
+                    tree["status"]["newerField"] = "b"
+    return Told((), "objects have fields that are not known")
+
+
+def write_null_for_every_absent_field(lines: Lines, draw: random.Random) -> Told:
+    """Pods and claims have null or empty metadata and statuses, as some exporters write them."""
+    for resource in ("pods", "resourceclaims"):
+        for line in of(lines, resource):
+            for tree in bodies(line):
+                if "metadata" in tree:
+                    for field, value in (
+                        ("finalizers", None),
+                        ("labels", {}),
+                        ("annotations", None),
+                    ):
+                        tree["metadata"].setdefault(field, value)
+                if resource == "resourceclaims" and isinstance(tree.get("status"), dict):
+                    tree["status"].setdefault("reservedFor", None)
+                    tree["status"].setdefault("allocation", None)
+    return Told((), "absent fields are null or empty")
+
+
 # What the lines say.
 
 

@@ -2,7 +2,7 @@
 
 `WRONG`: no control plane does it, so verification fails and decide is unexplained. `LACKING`: a
 policy leaves lines out, or lines are lost; nobody is accused. `UNFIT`: lines contradict each other.
-`UNDECIDED` are judged by verify alone.
+`HARMLESS`: nothing is different. `UNDECIDED` are judged by verify alone.
 """
 
 import random
@@ -37,6 +37,11 @@ UNDECIDED = [
     ("b-mig-partitions", crossed.drop_every_second_line_of_claims),
     ("b-mig-partitions", further.cut_the_middle),
 ]
+HARMLESS = [
+    (name, alter)
+    for name in SHORT
+    for alter in (policy.show_fields_of_a_newer_release, policy.write_null_for_every_absent_field)
+]
 
 
 @pytest.mark.parametrize(("name", "alter"), WRONG)
@@ -69,3 +74,10 @@ async def test_verification_of_what_is_missing_accuses_nobody(name, alter, tmp_p
     told = alter(lines, random.Random(f"{name} 0"))
     (verified,) = await judged_lines(name, lines, tmp_path, (replays.verify,))
     assert verified.outcome is VerifyOutcome.PARTLY, told
+
+
+@pytest.mark.parametrize(("name", "alter"), HARMLESS)
+async def test_what_changes_nothing_is_verified_and_agrees(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.VERIFIED, told
+    assert decided.agreement in (Agreement.AGREES, Agreement.PROVED), told

@@ -279,13 +279,20 @@ def facts_of(
 ) -> Iterator[Fact]:
     """The facts of a write; none for the first half of a pod's removal.
 
-    With schemas, the content of a created object is normalized to its meaning.
+    With schemas, the content of a created object is normalized to its meaning, and changes of
+    fields that its kind does not declare are left out.
     """
+    node = None if schemas is None else meanings.node_of(schemas, event.key)
+    for fact in _facts_of(event, before, node):
+        if not isinstance(fact, FieldChanged) or meanings.is_declared(node, fact.path.split(".")):
+            yield fact
+
+
+def _facts_of(event: Event, before: JsonObject | None, node: SchemaNode | None) -> Iterator[Fact]:
     if event.type is EventType.OBJECT_DELETED:
         yield Removed()
         return
     if before is None:
-        node = None if schemas is None else meanings.node_of(schemas, event.key)
         yield Created(content_of(event.object, node))
         return
     if is_announcement(event, before):

@@ -86,6 +86,29 @@ def test_lists_with_keys_and_instants_have_one_order_and_one_notation():
     assert meanings.of(one, POD) != meanings.of(moved, POD)
 
 
+def test_fields_that_a_kind_does_not_declare_are_left_out():
+    known = {"metadata": {"labels": {"a": "b"}}, "spec": {"nodeName": "n"}}
+    newer = {**known, "newer": 1, "spec": {**known["spec"], "newer": {"x": []}}, "status": {}}
+    assert meanings.of(newer, POD) == meanings.of(known, POD)
+    labelled = {**known, "metadata": {"labels": {"a": "b", "newer": "c"}}}
+    assert meanings.of(labelled, POD) != meanings.of(known, POD)
+
+
+@pytest.mark.parametrize(
+    ("path", "declared"),
+    [
+        ("spec.nodeName", True),
+        ("metadata.labels.example.com/any", True),
+        ("status.conditions.any", True),
+        ("status.newer", False),
+        ("newer.nodeName", False),
+    ],
+)
+def test_fields_are_declared_by_the_kind(path, declared):
+    assert meanings.is_declared(POD, path.split(".")) is declared
+    assert meanings.is_declared(None, path.split("."))
+
+
 def test_what_is_no_quantity_or_no_instant_means_what_is_written():
     assert meanings.of_allocation(allocation(consumedCapacity={"m": "many"}), SCHEMAS) == (
         allocation(consumedCapacity={"m": "many"})

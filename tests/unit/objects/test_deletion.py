@@ -40,6 +40,21 @@ def test_an_object_without_finalizers_goes_at_once() -> None:
     assert made.get(CLAIM) is None
 
 
+@pytest.mark.parametrize("propagation", [None, *Propagation])
+def test_recorded_object_with_null_metadata_goes_as_one_without(
+    propagation: Propagation | None,
+) -> None:
+    """Imports store what a recording shows, also nulls."""
+    made = with_claim()
+    stored = made.get(CLAIM)
+    assert stored is not None
+    stored["metadata"] |= {"finalizers": None, "labels": None, "ownerReferences": None}
+    made.delete(CLAIM, propagation=propagation)
+    left = made.get(CLAIM)
+    kept = [] if left is None else left["metadata"]["finalizers"]
+    assert len(kept) == (propagation in (Propagation.ORPHAN, Propagation.FOREGROUND))
+
+
 def test_an_object_with_finalizers_terminates() -> None:
     made = with_claim("a/b")
     answer = made.delete(CLAIM)

@@ -224,7 +224,7 @@ def _kept_or_orphan(old: JsonObject) -> Propagation | None:
 
 def _finalizers(before: JsonObject, propagation: Propagation | None) -> list[str]:
     """The finalizers after a delete with this propagation; None leaves them unchanged."""
-    present = list(before.get("finalizers", ()))
+    present = json_tree.texts(before, "finalizers")
     if propagation is None:
         return present
     kept = [item for item in present if item not in (ORPHAN, FOREGROUND)]

@@ -107,7 +107,7 @@ def check_change(metadata: JsonView, old: JsonView) -> list[FieldError]:
     """Returns an error if a change adds finalizers to an object that is being deleted."""
     if "deletionTimestamp" not in old:
         return []
-    before = old.get("finalizers", ())
+    before = json_tree.texts(old, "finalizers")
     added = [item for item in metadata.get("finalizers", ()) if item not in before]
     if not added:
         return []

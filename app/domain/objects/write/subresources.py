@@ -69,7 +69,7 @@ def merged(kind: Kind, old: JsonObject, tree: JsonObject, subresource: str) -> J
         return result
     if subresource == "approval":
         result = dict(old)
-        result["status"] = dict(old.get("status", {}))
+        result["status"] = dict(old.get("status") or {})
         _take(result["status"], "conditions", tree.get("status", {}))
         return result
     if subresource == "finalize":
@@ -78,7 +78,7 @@ def merged(kind: Kind, old: JsonObject, tree: JsonObject, subresource: str) -> J
         return result
     if subresource in _SPEC_FIELDS:
         result = dict(old)
-        spec = dict(old.get("spec", {}))
+        spec = dict(old.get("spec") or {})
         for name in _SPEC_FIELDS[subresource]:
             _take(spec, name, tree.get("spec", {}))
         result["spec"] = spec
