@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.adapters.history.printouts import descriptions
-from app.adapters.history.printouts.commands import Command, Commands
+from app.adapters.history.printouts.commands import Commands, PrintedCommand
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.schema.structural import Schemas
@@ -227,7 +227,7 @@ def _kind(titles: set[str], row: str, commands: Commands, number: int) -> Kind |
     return None
 
 
-def _may_show(command: Command, titles: set[str]) -> bool:
+def _may_show(command: PrintedCommand, titles: set[str]) -> bool:
     """True unless all kinds that a command asks for have other titles than these."""
     if command.is_open or command.is_any or command.has_columns:
         return True
