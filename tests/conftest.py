@@ -30,7 +30,7 @@ settings.load_profile("tests")
 
 _TOKEN = secrets.token_hex(4)
 
-_COLLECT_EVERY = 50_000
+_COLLECT_EVERY = 200_000
 """New objects between two garbage collections; with 700, Python collects all the time."""
 
 _NOTHING_LASTS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
@@ -48,7 +48,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(_COLLECT_EVERY, 10, 10)
+        gc.set_threshold(_COLLECT_EVERY, 20, 100)
         gc.enable()
 
 
