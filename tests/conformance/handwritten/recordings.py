@@ -19,6 +19,7 @@ DRIVER = "system:serviceaccount:dra-driver:dra-driver"
 SCHEDULER = "system:kube-scheduler"
 CLAIMS = "system:serviceaccount:kube-system:resource-claim-controller"
 COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
+EVICTION = "system:serviceaccount:kube-system:device-taint-eviction-controller"
 NODES = "system:serviceaccount:kube-system:node-controller"
 FINALIZER = "resource.kubernetes.io/delete-protection"
 SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
@@ -31,8 +32,11 @@ GROUPS = {
     "ResourceSlice": ("resource.k8s.io", "resourceslices"),
     "ResourceClaim": ("resource.k8s.io", "resourceclaims"),
     "ResourceClaimTemplate": ("resource.k8s.io", "resourceclaimtemplates"),
+    "DeviceTaintRule": ("resource.k8s.io", "devicetaintrules"),
 }
-CLUSTER_WIDE = frozenset(("Node", "Namespace", "DeviceClass", "ResourceSlice"))
+CLUSTER_WIDE = frozenset(("Node", "Namespace", "DeviceClass", "ResourceSlice", "DeviceTaintRule"))
+ALPHA_OR_BETA = {"DeviceTaintRule": "v1beta2"}
+"""The versions of kinds of `resource.k8s.io` that are not in v1."""
 NAMESPACE = "work"
 
 
@@ -73,7 +77,9 @@ class Recorder:
     def create(self, user: str, kind: str, name: str = "", **tree: object) -> str:
         """A create; without a name, `generateName` in the metadata gets a random ending."""
         group = GROUPS[kind][0]
-        version = "resource.k8s.io/v1" if group == "resource.k8s.io" else "v1"
+        version = "v1"
+        if group == "resource.k8s.io":
+            version = f"{group}/{ALPHA_OR_BETA.get(kind, 'v1')}"
         metadata = {**tree.pop("metadata", {})}
         if not name:
             ending = "".join(self._chance.choice(SUFFIX) for _ in range(5))
