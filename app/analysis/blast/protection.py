@@ -58,7 +58,7 @@ def with_deletions(
 
 def _release(world: World, key: ObjectKey, old: JsonView) -> None:
     """Does the claim controller's work for a terminating claim."""
-    result = claim_sync.release(world.objects, key.namespace, key.name)
+    result = claim_sync.needed_writes(world.objects, key.namespace, key.name)
     for command in () if result is None else result.commands:
         world.apply(command, "update")
     tree = world.objects.get(key)

@@ -8,7 +8,7 @@ import pytest
 from app.adapters.uids import DerivedUids
 from app.bootstrap.rules import rules_for
 from app.domain.controllers.claims import ClaimsReconciler, claim_sync
-from app.domain.controllers.claims.claim_sync import ClaimWrites
+from app.domain.controllers.claims.claim_sync import ClaimAct
 from app.domain.log import ObjectKey
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import CreateObject, ImportObject
@@ -329,12 +329,12 @@ def test_claim_that_was_never_allocated_is_released(row):
 
 def test_release_of_a_claim_that_was_never_allocated_is_no_deallocation():
     line = told(Row(name="", objects=(claim(users=("pod",), protected=True),), writes=FREE))
-    first = claim_sync.next_act(line.views.objects, "default", "c", ClaimWrites.FIRST)
-    together = claim_sync.release(line.views.objects, "default", "c")
+    first = claim_sync.next_write(line.views.objects, "default", "c", ClaimAct.FIRST)
+    together = claim_sync.needed_writes(line.views.objects, "default", "c")
     assert first is not None
     assert together is not None
     assert (first.outcome, together.outcome) == ("Released", "Released")
-    assert first.follows == (ClaimWrites.FINALIZER,)
+    assert first.follows == (ClaimAct.FINALIZER,)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

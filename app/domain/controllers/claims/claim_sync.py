@@ -4,7 +4,7 @@ Upstream makes three writes, one after the other, from the state of its cache at
 are normally one append; with bindings that take time each is a separate act:
 
     act            write                       after it
-    first          reservations, allocation    somebody else's write ends the look: a conflict
+    first          reservations, allocation    another client's write ends the sync: a conflict
     finalizer      protection goes             the collector may come first: nothing is left to do
     deletion       DELETE
 
@@ -30,8 +30,8 @@ from app.domain.values.json_tree import JsonObject, JsonView
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
 
 
-class ClaimWrites(StrEnum):
-    """The writes of a look, when each write is made separately."""
+class ClaimAct(StrEnum):
+    """The writes of one sync, when each is a separate act."""
 
     FIRST = "first"
     FINALIZER = "finalizer"
@@ -39,19 +39,19 @@ class ClaimWrites(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class NeededWrites:
     """The writes that a claim needs, and the reason; `follows` are acts that may come next."""
 
     commands: tuple[Command, ...]
     outcome: str
     removed: tuple[JsonObject, ...] = ()
     kept: int = 0
-    follows: tuple[ClaimWrites, ...] = ()
+    follows: tuple[ClaimAct, ...] = ()
 
 
-def release(
+def needed_writes(
     objects: ObjectsReader, namespace: str, name: str, gone: Collection[str] = ()
-) -> Release | None:
+) -> NeededWrites | None:
     """The writes that the claim needs; None when it needs none.
 
     `gone` are uids of deleted pods that the emulated cache still has as finished.
@@ -76,7 +76,7 @@ def release(
         commands.append(DeleteObject(key=key, version="v1", options=MANAGER))
     if not commands:
         return None
-    return Release(
+    return NeededWrites(
         commands=tuple(commands),
         outcome=_outcome(commands, clears=clears, ends=is_deleting and unfinalizes),
         removed=tuple(removed),
@@ -94,30 +94,30 @@ _TOUCHED = frozenset({"deletionTimestamp", "finalizers", "ownerReferences"})
 """The metadata fields without which a claim that has no status needs no write."""
 
 
-def next_act(
-    objects: ObjectsReader, namespace: str, name: str, act: ClaimWrites, gone: Collection[str] = ()
-) -> Release | None:
+def next_write(
+    objects: ObjectsReader, namespace: str, name: str, act: ClaimAct, gone: Collection[str] = ()
+) -> NeededWrites | None:
     """The single write of this act; None when there is nothing to do or nothing left to do."""
     claim = objects.get(claim_key(namespace, name))
     if claim is None:
         return None
     match act:
-        case ClaimWrites.FIRST:
-            return _first_of(claim, release(objects, namespace, name, gone))
-        case ClaimWrites.FINALIZER:
+        case ClaimAct.FIRST:
+            return _first_of(claim, needed_writes(objects, namespace, name, gone))
+        case ClaimAct.FINALIZER:
             if well_known.CLAIM_PROTECTION not in meta.finalizers(claim):
                 return None
             command = _finalizer_update(claim, is_first=True)
-            return Release(commands=(command,), outcome="Unprotected")
-        case ClaimWrites.DELETION:
+            return NeededWrites(commands=(command,), outcome="Unprotected")
+        case ClaimAct.DELETION:
             if meta.is_deleting(claim):
                 return None
             delete = DeleteObject(key=_key_of(claim), version="v1", options=MANAGER)
-            return Release(commands=(delete,), outcome="Deleted")
+            return NeededWrites(commands=(delete,), outcome="Deleted")
 
 
-def _first_of(claim: JsonObject, writes: Release | None) -> Release | None:
-    """The first write of a look, with the acts that follow."""
+def _first_of(claim: JsonObject, writes: NeededWrites | None) -> NeededWrites | None:
+    """The first write of a sync, with the acts that follow."""
     if writes is None:
         return None
     first, *more = writes.commands
@@ -126,7 +126,7 @@ def _first_of(claim: JsonObject, writes: Release | None) -> Release | None:
         clears = "allocation" not in meta.status(first.tree)
         outcome = "Deallocated" if clears and pods.is_allocated(claim) else "Released"
     follows = tuple(
-        ClaimWrites.DELETION if isinstance(command, DeleteObject) else ClaimWrites.FINALIZER
+        ClaimAct.DELETION if isinstance(command, DeleteObject) else ClaimAct.FINALIZER
         for command in more
     )
     return replace(writes, commands=(first,), outcome=outcome, follows=follows)
@@ -135,6 +135,7 @@ def _first_of(claim: JsonObject, writes: Release | None) -> Release | None:
 def _sort_out(
     objects: ObjectsReader, namespace: str, claim: JsonView
 ) -> tuple[list[JsonObject], list[JsonObject]]:
+    """The reservations that stay, as stored, and those that go, with the reason."""
     remaining: list[JsonObject] = []
     removed: list[JsonObject] = []
     for consumer, tree in zip(dra.consumers(claim), dra.reserved_for(claim), strict=True):
@@ -147,6 +148,7 @@ def _sort_out(
 
 
 def _why_dropped(objects: ObjectsReader, namespace: str, consumer: Consumer) -> str:
+    """The reason why a claim loses a reservation; empty when it keeps it."""
     if consumer.api_group or consumer.resource != "pods":
         return ""  # consumers of other kinds are never removed
     tree = objects.get(pod_key(namespace, consumer.name))

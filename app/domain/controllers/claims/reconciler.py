@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from app.domain.controllers import pods
 from app.domain.controllers.batching import Batcher
 from app.domain.controllers.claims import claim_sync, pod_sync
-from app.domain.controllers.claims.claim_sync import ClaimWrites
+from app.domain.controllers.claims.claim_sync import ClaimAct
 from app.domain.controllers.claims.users import ClaimUsers
 from app.domain.controllers.event_objects import Reporter, reference
 from app.domain.controllers.gates import EverythingOn, Gates
@@ -54,7 +54,7 @@ _Place = tuple[str, str]
 class _Going:
     """The remaining acts of a look; `own` is the revision of its last write."""
 
-    acts: tuple[ClaimWrites, ...]
+    acts: tuple[ClaimAct, ...]
     due: Instant
     own: int
 
@@ -194,7 +194,7 @@ class ClaimsReconciler:
         """Makes the plan of a recorded decision again; only releases are recorded."""
         recorded = decision_body.read(decision.object)
         now = Instant(recorded.inputs.now or decision.stamp.time)
-        acts = tuple(ClaimWrites(act) for act in recorded.inputs.acts)
+        acts = tuple(ClaimAct(act) for act in recorded.inputs.acts)
         return self._plan_release(views, recorded.place, now, Revision(recorded.cause), acts)
 
     def _fold_decision(self, event: Event) -> None:
@@ -203,8 +203,8 @@ class ClaimsReconciler:
         decision = decision_body.read(event.object)
         place = decision.place
         self._going.pop(place, None)
-        known = {act.value for act in ClaimWrites}
-        acts = tuple(ClaimWrites(act) for act in decision.inputs.follows if act in known)
+        known = {act.value for act in ClaimAct}
+        acts = tuple(ClaimAct(act) for act in decision.inputs.follows if act in known)
         if not acts:
             return
         now = decision.inputs.now or event.stamp.time
@@ -249,7 +249,7 @@ class ClaimsReconciler:
         if (
             going is not None
             and event.revision != going.own
-            and going.acts[0] is ClaimWrites.FINALIZER
+            and going.acts[0] is ClaimAct.FINALIZER
         ):
             # Another client wrote it: upstream's update meets a conflict, and it syncs again.
             del self._going[place]
@@ -276,7 +276,7 @@ class ClaimsReconciler:
 
     def _plan_claim(self, views: Views, place: _Place, now: Instant, cause: Revision) -> Plan:
         """The plan of the next act about a claim; without time between writes, of all acts."""
-        acts = () if self._apart is None else (ClaimWrites.FIRST,)
+        acts = () if self._apart is None else (ClaimAct.FIRST,)
         going = self._going.get(place)
         if going is not None:
             if going.due > now:
@@ -297,7 +297,7 @@ class ClaimsReconciler:
         place: _Place,
         now: Instant,
         cause: Revision,
-        acts: tuple[ClaimWrites, ...],
+        acts: tuple[ClaimAct, ...],
     ) -> Plan:
         """The plan of the first of these acts; without acts, of all writes together."""
         namespace, name = place
@@ -305,31 +305,31 @@ class ClaimsReconciler:
         inputs: JsonObject = {"now": now}
         if acts:
             gone = self._lately_gone(now)
-            next_act = claim_sync.next_act(views.objects, namespace, name, acts[0], gone)
+            writes = claim_sync.next_write(views.objects, namespace, name, acts[0], gone)
             inputs["acts"] = [act.value for act in acts]
         else:
-            next_act = claim_sync.release(views.objects, namespace, name)
-        if next_act is None:
+            writes = claim_sync.needed_writes(views.objects, namespace, name)
+        if writes is None:
             return Plan(controller=NAME, key=key)
-        if follows := (*next_act.follows, *acts[1:]):
+        if follows := (*writes.follows, *acts[1:]):
             inputs["follows"] = [act.value for act in follows]
         decision = Decision(
             controller=NAME,
             resource="resourceclaims",
             namespace=namespace,
             name=name,
-            outcome=next_act.outcome,
+            outcome=writes.outcome,
             inputs=inputs,
             summary={
-                "removed": list(next_act.removed[:REMOVED_MAX]),
-                "removedCount": len(next_act.removed),
-                "kept": next_act.kept,
+                "removed": list(writes.removed[:REMOVED_MAX]),
+                "removedCount": len(writes.removed),
+                "kept": writes.kept,
             },
         )
         return Plan(
             controller=NAME,
             key=key,
-            commands=next_act.commands,
+            commands=writes.commands,
             decision=decision,
             cause=cause,
             observed=views.objects.revision,

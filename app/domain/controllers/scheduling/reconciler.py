@@ -23,7 +23,11 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_clai
 from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceIndex
 from app.domain.controllers.scheduling.queue import hints
 from app.domain.controllers.scheduling.queue.hints import Waker, claim_names
-from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue, Where
+from app.domain.controllers.scheduling.queue.waiting_pods import (
+    QueuedPod,
+    QueuePart,
+    SchedulingQueue,
+)
 from app.domain.controllers.scheduling.repeated_attempts import RepeatedAttempt
 from app.domain.controllers.scheduling.reports import events, messages
 from app.domain.controllers.scheduling.scheduling_cycle.assuming import Assumptions, bound_as
@@ -276,7 +280,7 @@ class SchedulingReconciler:
         known.spec = pod_spec.read_again(event, before)
         if known.spec.facts.generated != before.facts.generated:
             self._waker.note_pod(known)
-        if known.where is Where.GATED:
+        if known.where is QueuePart.GATED:
             self._admit(known, objects, event.stamp.time)
         elif hint := hints.own_hint(place, before, known.spec):
             self._waker.wake_itself(known, hint, objects, event.stamp.time, event.revision)
@@ -434,7 +438,7 @@ class SchedulingReconciler:
         place = (decision.namespace, decision.name)
         pod = self.queue.get(place)
         is_act = delayed_binding.WRITES_CLAIMS in decision.inputs
-        if pod is None or pod.where is not (Where.BINDING if is_act else Where.IN_FLIGHT):
+        if pod is None or pod.where is not (QueuePart.BINDING if is_act else QueuePart.IN_FLIGHT):
             return
         if is_act and delayed_binding.refuse(self._bindings, place, decision.summary, problem, now):
             return
@@ -449,7 +453,7 @@ class SchedulingReconciler:
     def _put_back(self, plan: Plan) -> None:
         for place in repeated_attempts.places_of(plan):
             pod = self.queue.get(place)
-            if pod is not None and pod.where is Where.IN_FLIGHT:
+            if pod is not None and pod.where is QueuePart.IN_FLIGHT:
                 self.queue.activate(pod, pod.ready_at, pod.cause)
 
     def _admit(self, pod: QueuedPod, objects: ObjectsReader, now: Instant) -> None:

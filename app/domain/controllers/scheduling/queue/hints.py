@@ -21,7 +21,11 @@ from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.inter_pod_affinity import NAME as NEIGHBOURS
 from app.domain.controllers.scheduling.plugins.pod_topology_spread import NAME as SPREADING
-from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue, Where
+from app.domain.controllers.scheduling.queue.waiting_pods import (
+    QueuedPod,
+    QueuePart,
+    SchedulingQueue,
+)
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import DEVICES
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.chain import canonical_json
@@ -194,7 +198,7 @@ class Waker:
         if hint.claim is not None:
             for place in tuple(self._users.get(hint.claim, ())):
                 pod = self._queue.get(place)
-                if pod is not None and pod.where is Where.GATED:
+                if pod is not None and pod.where is QueuePart.GATED:
                     self._admit(pod, objects, now)
                 elif pod is not None:
                     self.wake_one(pod, hint, objects, now, cause)
@@ -224,7 +228,7 @@ class Waker:
         self, pod: QueuedPod, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision
     ) -> None:
         """Activates one pod if one of the plug-ins that rejected it accepts the hint."""
-        if pod.where is not Where.UNSCHEDULABLE or not pod.plugins & hint.plugins:
+        if pod.where is not QueuePart.UNSCHEDULABLE or not pod.plugins & hint.plugins:
             return
         if hint.up_to is not None and pod.spec.priority > hint.up_to:
             return

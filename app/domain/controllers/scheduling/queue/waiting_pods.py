@@ -34,7 +34,7 @@ QUEUE = "scheduling"
 PodPlace = tuple[str, str]
 
 
-class Where(StrEnum):
+class QueuePart(StrEnum):
     """The part of the queue that a pod is in."""
 
     GATED = "gated"
@@ -47,15 +47,15 @@ class Where(StrEnum):
     BINDING = "binding"
 
 
-_WAITING = frozenset((Where.BACKOFF, Where.ERROR_BACKOFF, Where.UNSCHEDULABLE))
+_WAITING = frozenset((QueuePart.BACKOFF, QueuePart.ERROR_BACKOFF, QueuePart.UNSCHEDULABLE))
 
 _COUNTED_AS = {
-    Where.ACTIVE: "active",
-    Where.HELD: "active",
-    Where.BACKOFF: "backoff",
-    Where.ERROR_BACKOFF: "backoff",
-    Where.UNSCHEDULABLE: "unschedulable",
-    Where.GATED: "gated",
+    QueuePart.ACTIVE: "active",
+    QueuePart.HELD: "active",
+    QueuePart.BACKOFF: "backoff",
+    QueuePart.ERROR_BACKOFF: "backoff",
+    QueuePart.UNSCHEDULABLE: "unschedulable",
+    QueuePart.GATED: "gated",
 }
 
 
@@ -70,7 +70,7 @@ class QueuedPod:
     spec: PodSpec
     order: Revision
     since: Instant
-    where: Where = Where.GATED
+    where: QueuePart = QueuePart.GATED
     plugins: frozenset[str] = frozenset()
     unfit: int = 0
     errors: int = 0
@@ -141,7 +141,7 @@ class SchedulingQueue:
     def gate(self, pod: QueuedPod) -> None:
         """Gates a pod that PreEnqueue rejects."""
         self._leave(pod)
-        pod.where = Where.GATED
+        pod.where = QueuePart.GATED
 
     def activate(self, pod: QueuedPod, now: Instant, cause: Revision) -> None:
         """Moves a pod to the active part, or to back-off until its back-off ends."""
@@ -168,7 +168,7 @@ class SchedulingQueue:
         pod.unfit += 1
         pod.errors = 0
         pod.ready_at = backoff_end(now, pod.unfit)
-        pod.where = Where.UNSCHEDULABLE
+        pod.where = QueuePart.UNSCHEDULABLE
         for plugin in plugins:
             self.rejected_by.setdefault(plugin, {})[pod.place] = None
         heapq.heappush(self._heaps.flush, (flush_end(now), (pod.order,), pod.ticket, pod.place))
@@ -180,7 +180,7 @@ class SchedulingQueue:
         pod.since = now
         pod.errors += 1
         pod.ready_at = backoff_end(now, pod.errors)
-        pod.where = Where.ERROR_BACKOFF
+        pod.where = QueuePart.ERROR_BACKOFF
         heapq.heappush(self._heaps.backoff, _backoff_entry(pod))
 
     def settle_failure(
@@ -195,7 +195,7 @@ class SchedulingQueue:
     def hold(self, pod: QueuedPod) -> None:
         """Moves a pod that has its devices to the part that waits for binding conditions."""
         self._leave(pod)
-        pod.where = Where.BINDING
+        pod.where = QueuePart.BINDING
 
     def pop(self, now: Instant) -> QueuedPod | None:
         """Takes the next pod to try, which is then in flight; None when there is none."""
@@ -252,17 +252,17 @@ class SchedulingQueue:
 
     def _hold(self, pod: QueuedPod, until: Instant) -> None:
         self._leave(pod)
-        pod.where = Where.HELD
+        pod.where = QueuePart.HELD
         heapq.heappush(self._heaps.held, (until, (pod.order,), pod.ticket, pod.place))
 
     def _fly(self, pod: QueuedPod) -> QueuedPod:
         self._leave(pod)
-        pod.where = Where.IN_FLIGHT
+        pod.where = QueuePart.IN_FLIGHT
         return pod
 
     def _leave(self, pod: QueuedPod) -> None:
         pod.ticket += 1
-        if pod.where is Where.UNSCHEDULABLE:
+        if pod.where is QueuePart.UNSCHEDULABLE:
             for plugin in pod.plugins:
                 held = self.rejected_by.get(plugin)
                 if held is not None:
@@ -271,12 +271,12 @@ class SchedulingQueue:
                         del self.rejected_by[plugin]
 
     def _enter_active(self, pod: QueuedPod) -> None:
-        pod.where = Where.ACTIVE
+        pod.where = QueuePart.ACTIVE
         entry = (-pod.spec.priority, pod.since, pod.order, pod.ticket, pod.place)
         heapq.heappush(self._heaps.active, entry)
 
     def _enter_backoff(self, pod: QueuedPod) -> None:
-        pod.where = Where.BACKOFF
+        pod.where = QueuePart.BACKOFF
         entry = _backoff_entry(pod)
         heapq.heappush(self._heaps.backoff, entry)
         if self._pops_early:
