@@ -452,7 +452,7 @@ def _nowhere(one: Slice, known: Sequence[Node], names: set[str]) -> str:
         if any(choice.matches(node) for node in known):
             return ""
     except NodeSelectionError as problem:
-        return f"nodes that cannot be told: {problem}"
+        return f"nodes that cannot be determined: {problem}"
     tree = choice.tree or {}
     terms = [waits.term_text(term) for term in tree.get("nodeSelectorTerms") or ()]
     return f"nodes with {' or '.join(terms)}, and there is none" if terms else "no node"

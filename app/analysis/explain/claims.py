@@ -191,7 +191,7 @@ def _consumer(
     if pod is None:
         state = "which is gone"
     elif meta.uid(pod) != uid:
-        state = "of which another one with the same name is there now"
+        state = "which was replaced by another pod of the same name"
     elif core.is_finished(pod):
         state = f"which has ended ({meta.phase(pod)})"
     elif meta.is_deleting(pod):

@@ -111,7 +111,7 @@ def _is_held(claim: PodClaim, uid: Uid) -> bool:
 
 def _lacking(claim: PodClaim, now: Instant, timeout: int) -> Iterator[Reason]:
     """The unmet conditions of a claim, result by result."""
-    assert claim.allocation is not None, "asked of claims that are held"
+    assert claim.allocation is not None, "only an allocated claim lacks conditions"
     look = binding_conditions.look(claim.tree, claim.allocation, now, timeout)
     if look.readiness is BindingReadiness.READY:
         return
@@ -123,7 +123,9 @@ def _lacking(claim: PodClaim, now: Instant, timeout: int) -> Iterator[Reason]:
                 lines.append(Reason(text=f"{result.text}: {_told(said[kind])}, a failure"))
         for kind in result.binding_conditions:
             if kind not in said:
-                lines.append(Reason(text=f"{result.text}: the driver has not said {kind} yet"))
+                lines.append(
+                    Reason(text=f"{result.text}: the driver has not reported condition {kind} yet")
+                )
             elif said[kind].status != "True":
                 lines.append(Reason(text=f"{result.text}: {_told(said[kind])}"))
     yield Reason(

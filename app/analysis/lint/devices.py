@@ -184,7 +184,7 @@ def _identities(pool: PublishedPool) -> Iterator[LintFinding]:
         other = owners.get(text)
         if other is None or other[0] is device or _share_counters(device, other[0]):
             continue
-        message = f"{device.id[2]} is of the hardware of {other[0].id[2]}: {text}"
+        message = f"{device.id[2]} is part of the same hardware as {other[0].id[2]}: {text}"
         yield ONE_TWICE.at(place, message, [other[1]])
 
 

@@ -16,8 +16,8 @@ INCOMPLETE = LintRule(
     id="pool-incomplete",
     severity=LintSeverity.ERROR,
     reads="ResourceSlice",
-    means="Fewer slices of the newest generation are there than each of them announces: requests "
-    "for all devices fail, and no device is allocated on nodes that see only a part.",
+    means="The newest generation has fewer slices than each of them announces: requests for all "
+    "devices fail, and no device is allocated on nodes that see only a part.",
     cure="Publish the missing slices, or set spec.pool.resourceSliceCount to their number.",
     reference="docs/parity/allocator.md 2.4",
 )
@@ -25,8 +25,8 @@ OVERFULL = LintRule(
     id="pool-overfull",
     severity=LintSeverity.ERROR,
     reads="ResourceSlice",
-    means="More slices of the newest generation are there than each of them announces: the pool "
-    "counts as incomplete.",
+    means="The newest generation has more slices than each of them announces: the pool counts as "
+    "incomplete.",
     cure="Set spec.pool.resourceSliceCount in all slices to their number, with a new generation.",
     reference="docs/parity/allocator.md 2.4",
 )
@@ -112,8 +112,8 @@ def _count(pool: PublishedPool) -> Iterator[LintFinding]:
         rule = INCOMPLETE if there < announced else OVERFULL
         yield rule.at(
             first.subject.at(path),
-            f"{there} of {announced} slices of generation {first.slice.generation} of pool "
-            f"{pool.text} are there",
+            f"generation {first.slice.generation} of pool {pool.text} has {there} of {announced} "
+            "slices",
             [each.subject.at() for each in others[:RELATED_MAX]],
         )
 

@@ -68,7 +68,7 @@ def _sum(claim: LintedClaim) -> Iterator[LintFinding]:
     total = sum(smallest.values())
     if total > DEVICES_MAX:
         place = claim.subject.at(f"{claim.path}.requests")
-        yield TOO_MANY.at(place, f"{total} devices are asked for, {DEVICES_MAX} is the most")
+        yield TOO_MANY.at(place, f"the requests ask for {total} devices, {DEVICES_MAX} is the most")
 
 
 def _count(ask: LintedRequest, devices: Sequence[Device]) -> Iterator[LintFinding]:
@@ -76,9 +76,7 @@ def _count(ask: LintedRequest, devices: Sequence[Device]) -> Iterator[LintFindin
         return
     place = ask.owner.at(f"{ask.path}.count")
     wanted = counts.of(ask.wanted, "device")
-    yield of_ask(ask, EXCEEDS).at(
-        place, f"{wanted} {counts.plural(ask.wanted, 'is')} asked for and {len(devices)} match"
-    )
+    yield of_ask(ask, EXCEEDS).at(place, f"the request asks for {wanted}, and {len(devices)} match")
 
 
 def _capacity(ask: LintedRequest, devices: Sequence[Device]) -> Iterator[LintFinding]:
@@ -96,7 +94,7 @@ def _capacity(ask: LintedRequest, devices: Sequence[Device]) -> Iterator[LintFin
         elif all(amount.nanos < wanted for amount in there):
             most = max(there, key=lambda amount: amount.nanos)
             yield of_ask(ask, CAPACITY).at(
-                place, f"{value} of {name} is asked for, {most} is the most"
+                place, f"the request asks for {value} of {name}, {most} is the most"
             )
 
 

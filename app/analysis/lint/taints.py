@@ -114,7 +114,7 @@ def _untolerated(subjects: Subjects, tolerations: list[Toleration]) -> Iterator[
     for key, place in first.items():
         text = Taint(key=key[0], value=key[1], effect=key[2]).text
         had = f"{counts.of(tainted[key], 'device')} {counts.plural(tainted[key], 'has')}"
-        yield UNTOLERATED.at(place, f"nobody tolerates {text}, which {had}")
+        yield UNTOLERATED.at(place, f"no request tolerates {text}, which {had}")
 
 
 def _is_blocking(taint: Taint, tolerations: list[Toleration]) -> bool:

@@ -106,14 +106,14 @@ class Biography:
 
     def _holder_reasons(self, now: Instant) -> Iterator[Reason]:
         if not self.holders:
-            yield Reason(text="no claim ever had it")
+            yield Reason(text="no claim has ever held it")
             return
         count = len(self.holders)
         held = [span for span in self.holders if span.end is None]
         state = "free now"
         if held:
             state = f"held by {listed([span.text for span in held], len(held))} now"
-        text = f"{'1 claim' if count == 1 else f'{count} claims'} had it; {state}"
+        text = f"{'1 claim' if count == 1 else f'{count} claims'} held it so far; {state}"
         spans = [_span(span, now) for span in self.holders[-HOLDERS_MAX:]]
         if count > HOLDERS_MAX:
             spans.insert(0, Reason(text=f"{count - HOLDERS_MAX} earlier ones"))

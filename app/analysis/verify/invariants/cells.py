@@ -61,8 +61,8 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
         if not holders:
             continue
         message = (
-            f"of {capacity} of device {path} {amounts.text(amount)} is consumed, and there is "
-            f"{amounts.text(limit)}"
+            f"{amounts.text(amount)} of {capacity} of device {path} is consumed, and the device "
+            f"has {amounts.text(limit)}"
         )
         place = ("consumed-within-capacity", device, capacity)
         if is_certain:
@@ -90,8 +90,8 @@ def _pool(pool: Pool) -> Broken:
         if not holders:
             continue
         message = (
-            f"of counter {counter[1]} of set {counter[0]} in pool {'/'.join(pool.id)} "
-            f"{amounts.text(amount)} is drawn, and there is {amounts.text(limit)}"
+            f"{amounts.text(amount)} of counter {counter[1]} of set {counter[0]} in pool "
+            f"{'/'.join(pool.id)} is drawn, and the set has {amounts.text(limit)}"
         )
         finding = _blamed(holders, message, (pool.id,))
         yield ("counters-not-overdrawn", pool.id, *counter), finding
@@ -143,8 +143,8 @@ def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broke
         kind, is_open = ViolationKind.LATE, claim.strangers.get((name, uid))
         if is_open is not None:
             kind = ViolationKind.BROKEN
-            message = f"the claim was reserved for pod {name} ({uid}), which was not there or whose"
-            message += " claims it is not of"
+            message = f"the claim was reserved for pod {name} ({uid}), which did not exist or does"
+            message += " not use the claim"
         if "pods" in cluster.lacking:
             kind = ViolationKind.UNSURE
         finding = Finding(

@@ -150,11 +150,11 @@ def _shortage(received: Mapping[str, Sequence[Result]], wanted: Mapping[str, Wan
     ((name, results),) = received.items()
     request = wanted.get(name)
     if request is None:
-        return f"got devices for {name}, which is not asked for"
+        return f"got devices for {name}, which the claim does not request"
     if request.mode in ("", "ExactCount") and len(results) != (request.count or 1):
         return f"got {len(results)} devices of {request.count or 1}"
     if any(result.admin_access is not request.is_admin for result in results):
-        return "got another access than it asks for"
+        return "got results whose adminAccess differs from its own"
     return ""
 
 
@@ -229,7 +229,7 @@ def _result(
     if device is None:
         return
     if result.share_id and not device.allow_multiple_allocations:
-        message = f"device {name} is given in shares and does not allow multiple allocations"
+        message = f"device {name} is allocated in shares and does not allow multiple allocations"
         yield "share-of-shared-device", written.by_devices, (), message, False
     is_tainted = device.taints or (switches.rules and stock.rules)
     if is_tainted and switches.taints and not result.admin_access:

@@ -69,7 +69,7 @@ RULES: Mapping[str, str] = {
     "immutable-field-unchanged": "A field that nobody may change has the value it had.",
     "request-satisfied": "Each request gets as many devices, with the access, as it asks for.",
     "constraint-holds": "Devices agree or differ in the attribute that a constraint names.",
-    "share-of-shared-device": "Only a device that allows multiple allocations is given in shares.",
+    "share-of-shared-device": "A device that is allocated in shares allows multiple allocations.",
     "tolerations-copied": "A result has the tolerations of its request.",
     "placement-respects-taints": "A device is not allocated against a taint.",
     "eviction-has-taint": "A pod that is evicted for a taint has a device with one.",

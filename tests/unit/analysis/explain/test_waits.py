@@ -45,7 +45,7 @@ async def why(cluster):
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ((), f"{PLACE}: the driver has not said ready yet"),
+        ((), f"{PLACE}: the driver has not reported condition ready yet"),
         (("ready", "False"), f"{PLACE}: ready is False (Busy: soon)"),
         (("failed", "True"), f"{PLACE}: failed is True (Busy: soon), a failure"),
     ],

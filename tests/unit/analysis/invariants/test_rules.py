@@ -1720,15 +1720,16 @@ MESSAGES = [
     (driver_stops_sharing_a_device_in_use, TWICE),
     (
         counters_overdrawn_by_an_allocation,
-        "of counter units of set set in pool gpu.example.com/p 12 is drawn, and there is 10",
+        "12 of counter units of set set in pool gpu.example.com/p is drawn, and the set has 10",
     ),
     (
         capacity_consumed_twice,
-        "of memory of device gpu.example.com/p/a 10737418241 is consumed, and there is 10737418240",
+        "10737418241 of memory of device gpu.example.com/p/a is consumed, and the device has "
+        "10737418240",
     ),
     (
         a_patch_takes_capacity_away,
-        "of memory of device gpu.example.com/p/a 6 is consumed, and there is 5",
+        "6 of memory of device gpu.example.com/p/a is consumed, and the device has 5",
     ),
     (
         a_new_generation_has_its_own_counters,
@@ -1757,8 +1758,7 @@ MESSAGES = [
     ),
     (
         reserved_for_a_pod_that_never_was,
-        "the claim was reserved for pod ghost (g), which was not there or whose claims it is not "
-        "of",
+        "the claim was reserved for pod ghost (g), which did not exist or does not use the claim",
     ),
     (
         a_terminating_claim_is_allocated,
@@ -1788,7 +1788,10 @@ MESSAGES = [
         two_alternatives_at_once,
         "request r got devices for several of its alternatives: r/big, r/small",
     ),
-    (admin_access_that_nobody_asked_for, "request r got another access than it asks for"),
+    (
+        admin_access_that_nobody_asked_for,
+        "request r got results whose adminAccess differs from its own",
+    ),
     (
         devices_that_do_not_match,
         "the devices of constraint 0 do not agree in gpu.example.com/numa",
@@ -1799,7 +1802,7 @@ MESSAGES = [
     ),
     (
         a_share_of_a_device_for_one,
-        "device gpu.example.com/p/a is given in shares and does not allow multiple allocations",
+        "device gpu.example.com/p/a is allocated in shares and does not allow multiple allocations",
     ),
     (tolerations_left_out, "result 0 has not the tolerations of request r"),
     (
