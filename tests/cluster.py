@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.adapters.uids import DerivedUids
-from app.analysis.verify.compare import Compared
+from app.analysis.verify.compare import ComparisonCounts
 from app.analysis.verify.redecide import DecisionChecker
 from app.analysis.views import LiveViews, features_of
 from app.bootstrap.rules import rules_for
@@ -315,7 +315,7 @@ def claim_spec(class_name: str = "gpu", count: int = 1, **more: object) -> JsonO
     return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
 
 
-def check_decisions(cluster: Cluster) -> tuple[Compared, Compared]:
+def check_decisions(cluster: Cluster) -> tuple[ComparisonCounts, ComparisonCounts]:
     """Folds the log of a cluster again, and makes every decision and its effects again."""
     views = LiveViews(cluster.profile)
     checker = DecisionChecker(cluster.fresh_controllers(), views, cluster.line.rules)

@@ -23,9 +23,9 @@ from enum import StrEnum
 from app.analysis.scan.scanning import Scan
 from app.analysis.scan.sightings import IncidentSighting
 from app.analysis.verify.allocation_index import AllocationIndex
-from app.analysis.verify.compare import Compared, Difference
+from app.analysis.verify.compare import ComparisonCounts, Difference
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
-from app.analysis.verify.parts import Deciders, Part, PartFound, PartVerifier
+from app.analysis.verify.parts import Deciders, PartFound, PartVerifier, VerifiedPart
 from app.analysis.verify.reallocate import WINDOW
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.pages import Page
@@ -101,7 +101,7 @@ class Oversight:
         self._invariants = InvariantWatch(invariants, lacking)
         self._scan = Scan(scan)
         self._index = AllocationIndex()
-        part = Part(
+        part = VerifiedPart(
             after=begin,
             until=LAST,
             is_last=True,
@@ -156,7 +156,7 @@ class Oversight:
         violations = self._invariants.news(is_end=True)
         return settled + self._new(violations, self._scan.found())
 
-    def compared(self) -> tuple[Compared, Compared, Compared]:
+    def compared(self) -> tuple[ComparisonCounts, ComparisonCounts, ComparisonCounts]:
         """The comparisons of decisions, effects and allocations; only after the end."""
         assert self._found is not None, "asked after the end"
         return self._found.decisions, self._found.effects, self._found.allocations

@@ -13,7 +13,7 @@ from anyio.from_thread import BlockingPortal
 
 from app.adapters import packed_events
 from app.adapters.packed_events import PackedEvents
-from app.analysis.verify.parts import Part, PartFound, PartVerifier
+from app.analysis.verify.parts import PartFound, PartVerifier, VerifiedPart
 from app.bootstrap import executors, garbage_collection
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.executors import Executor, Task
@@ -26,7 +26,7 @@ OPTION = "--processes"
 WORKERS_MAX = 64
 """The most parts into which a history is divided."""
 
-_Data: TypeAlias = tuple[int, HistoryInfo, Part]
+_Data: TypeAlias = tuple[int, HistoryInfo, VerifiedPart]
 """The place of a part, its history, and the part."""
 
 
@@ -113,7 +113,7 @@ class PartWorkers:
             self._executor = await to_thread.run_sync(self._open.enter_context, opened)
 
     async def verify(
-        self, parts: Sequence[Part], reached: Callable[[int, Revision], None]
+        self, parts: Sequence[VerifiedPart], reached: Callable[[int, Revision], None]
     ) -> list[PartFound]:
         """Verify parts, each on one worker.
 
@@ -132,7 +132,7 @@ class PartWorkers:
         return list(answers)
 
     def _run(
-        self, parts: Sequence[Part], executor: Executor, heard: executors.Heard
+        self, parts: Sequence[VerifiedPart], executor: Executor, heard: executors.Heard
     ) -> list[PartFound]:
         content = self._events.content()
         bundle = hashlib.sha256(content).hexdigest()
@@ -157,7 +157,7 @@ class PartWorkers:
             by_place[place] = done.result
         return [by_place[place] for place in range(len(parts))]
 
-    def _digest(self, bundle: str, part: Part) -> str:
+    def _digest(self, bundle: str, part: VerifiedPart) -> str:
         settings = msgspec.json.encode(self._history.settings, order="sorted")
         words = [PROGRAM, bundle, part.after, part.until, part.ends]
         return hashlib.sha256(repr(words).encode() + settings).hexdigest()

@@ -30,7 +30,7 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class BoundSheet:
     """A sheet within the file: its anchor, its title and its content."""
 
     anchor: str
@@ -71,7 +71,7 @@ class _Places:
         return self.shown.get((there.part, there.subject), "")
 
 
-def bind(sheets: Sequence[Sheet]) -> list[Bound]:
+def bind(sheets: Sequence[Sheet]) -> list[BoundSheet]:
     """The bound sheets in order.
 
     Rows of the timeline are anchors too, named `r` and the revision.
@@ -89,7 +89,7 @@ def bind(sheets: Sequence[Sheet]) -> list[Bound]:
         reader = _Reader(sheet, places, names)
         reader.feed(sheet.html)
         reader.close()
-        bound.append(Bound(anchor=f"s{number}", title=sheet.title, content=reader.content))
+        bound.append(BoundSheet(anchor=f"s{number}", title=sheet.title, content=reader.content))
     return bound
 
 

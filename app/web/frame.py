@@ -36,7 +36,7 @@ UNFOLLOWED = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class MomentLink:
     """A link to another moment: name, text, key, and URL (empty without a target)."""
 
     label: str
@@ -63,7 +63,7 @@ class Frame:
     is_recorded: bool = False
     strip: Markup = Markup("")
     key: Markup = Markup("")
-    steps: tuple[Step, ...] = ()
+    steps: tuple[MomentLink, ...] = ()
 
     @property
     def is_past(self) -> bool:

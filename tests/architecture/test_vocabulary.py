@@ -56,7 +56,7 @@ OTHER_TONGUES = (
 )
 """Judges have nouns of their own, and the models of an API are named as its documents name them."""
 
-CLASS_NAMES_TWICE_MAX = 7
+CLASS_NAMES_TWICE_MAX = 3
 """How many public class names stand for two things or more. A name that a second class needs gets
 the word that tells the two apart; then this becomes less."""
 

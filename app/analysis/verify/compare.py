@@ -60,7 +60,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class ComparisonCounts:
     """The number of comparisons per result, and examples of differences.
 
     `reasons` counts, by reason and author, why something was not comparable. `authors` counts the
@@ -132,9 +132,9 @@ class Tally:
         self.counts[ComparisonResult.NOT_COMPARABLE] += 1
         self.reasons.setdefault(reason, Counter())[author] += 1
 
-    def result(self) -> Compared:
+    def result(self) -> ComparisonCounts:
         """The counts so far."""
-        return Compared(
+        return ComparisonCounts(
             counts=dict(self.counts),
             differences=tuple(self.differences),
             reasons={reason: dict(authors) for reason, authors in self.reasons.items()},

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import (
     EXAMPLES_MAX,
-    Compared,
+    ComparisonCounts,
     ComparisonResult,
     Difference,
 )
@@ -73,7 +73,7 @@ START = Cut(revision=Revision(0), events=0, cost=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class VerifiedPart:
     """A range of a history, and the information needed in advance to verify it.
 
     Events up to `after` are folded, those up to `until` verified. `observers` are decisions by the
@@ -106,9 +106,9 @@ class PartFound:
 
     revision: Revision
     events: int
-    decisions: Compared
-    effects: Compared
-    allocations: Compared
+    decisions: ComparisonCounts
+    effects: ComparisonCounts
+    allocations: ComparisonCounts
     unfoldable: str = ""
 
 
@@ -187,7 +187,7 @@ class PartVerifier:
     Controllers that have decided nothing need not follow the log.
     """
 
-    def __init__(self, part: Part, deciders: Deciders) -> None:
+    def __init__(self, part: VerifiedPart, deciders: Deciders) -> None:
         rules = deciders.rules
         self._part = part
         self._observers = dict(part.observers)
@@ -284,7 +284,7 @@ class PartVerifier:
         self._events += 1
 
 
-def joined(parts: Sequence[Compared]) -> Compared:
+def joined(parts: Sequence[ComparisonCounts]) -> ComparisonCounts:
     """Merges the comparisons of consecutive parts."""
     counts: Counter[ComparisonResult] = Counter()
     reasons: dict[str, Counter[str]] = {}
@@ -295,7 +295,7 @@ def joined(parts: Sequence[Compared]) -> Compared:
         for reason, authors in part.reasons.items():
             reasons.setdefault(reason, Counter()).update(authors)
     differences = [difference for part in parts for difference in part.differences]
-    return Compared(
+    return ComparisonCounts(
         counts=dict(counts),
         differences=tuple(differences[:EXAMPLES_MAX]),
         reasons=reasons,

@@ -22,7 +22,7 @@ from app.analysis.verify.allocation_index import (
     Written,
     is_placed,
 )
-from app.analysis.verify.compare import Compared, Difference, Tally, first_difference
+from app.analysis.verify.compare import ComparisonCounts, Difference, Tally, first_difference
 from app.analysis.views import LiveViews
 from app.domain.allocation import Allocation, Allocator, Failure, Quirks
 from app.domain.controllers import pods
@@ -128,7 +128,7 @@ class AllocationChecker:
         elif self._meaning(held) != self._meaning(allocation):
             self._not_comparable(event, "it took the place of another allocation")
 
-    def result(self) -> Compared:
+    def result(self) -> ComparisonCounts:
         """What was compared so far."""
         return self._tally.result()
 

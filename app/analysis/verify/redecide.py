@@ -14,7 +14,7 @@ from itertools import groupby
 
 import msgspec
 
-from app.analysis.verify.compare import Compared, Difference, Tally, first_difference
+from app.analysis.verify.compare import ComparisonCounts, Difference, Tally, first_difference
 from app.analysis.views import LiveViews
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Plan, Readers, Reconciler, StepReconciler
@@ -128,7 +128,7 @@ class DecisionChecker:
         for controller in self._readers.of(event):
             controller.fold(event, self._views)
 
-    def result(self, *, is_whole: bool) -> tuple[Compared, Compared]:
+    def result(self, *, is_whole: bool) -> tuple[ComparisonCounts, ComparisonCounts]:
         """The comparisons of decisions and effects so far.
 
         `is_whole` tells that the log was read to its end: then effects that are still expected are

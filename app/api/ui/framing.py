@@ -9,7 +9,7 @@ from app.api.redra.answers import Answers, Inquiry
 from app.api.server.messages import HttpRequest
 from app.domain.log import ObjectKey, Revision
 from app.service.moments import time_of
-from app.web.frame import Frame, Step
+from app.web.frame import Frame, MomentLink
 from app.web.links import Links
 from app.web.pictures import strip
 
@@ -73,17 +73,19 @@ async def frame(
     )
 
 
-def _step(page: Frame, name: str, keys: str, there: tuple[Revision, Revision]) -> tuple[Step, Step]:
+def _step(
+    page: Frame, name: str, keys: str, there: tuple[Revision, Revision]
+) -> tuple[MomentLink, MomentLink]:
     """The steps to the moments before and after."""
     before, after = there
     return (
-        Step(
+        MomentLink(
             label=f"previous {name}",
             text=f"\N{LEFTWARDS ARROW} {name}",
             key=keys[0],
             url=page.here(before) if before else "",
         ),
-        Step(
+        MomentLink(
             label=f"next {name}",
             text=f"{name} \N{RIGHTWARDS ARROW}",
             key=keys[1],

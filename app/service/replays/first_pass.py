@@ -11,7 +11,7 @@ from anyio import lowlevel
 from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.invariants import InvariantWatch
-from app.analysis.verify.parts import Cut, Division, Part
+from app.analysis.verify.parts import Cut, Division, VerifiedPart
 from app.analysis.verify.redecide import belongs
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, HistoryInfo, Revision
@@ -123,7 +123,7 @@ class FirstPass:
     def _here(self) -> Cut:
         return Cut(revision=self.revision, events=self.events, cost=self.cost)
 
-    def parts(self, count: int, *, ends: bool) -> list[Part]:
+    def parts(self, count: int, *, ends: bool) -> list[VerifiedPart]:
         """The history in up to `count` parts; `ends` means that it was read to its end."""
         cuts = verifying_parts.divide(self.cuts, self._here(), count, self.division)
         begins = [cut.revision for cut in cuts]
@@ -132,7 +132,7 @@ class FirstPass:
             for after, until in zip([self.begin, *begins], [*begins, self.revision], strict=True)
         ]
 
-    def _part(self, after: Revision, until: Revision, *, is_last: bool, ends: bool) -> Part:
+    def _part(self, after: Revision, until: Revision, *, is_last: bool, ends: bool) -> VerifiedPart:
         observers = {
             observed: decisions
             for observed, decisions in self.observers.items()
@@ -140,7 +140,7 @@ class FirstPass:
             # A decision that observed a revision before this part, and is in it with its effects.
             or (observed < after and any(after < each.revision <= until for each in decisions))
         }
-        return Part(
+        return VerifiedPart(
             after=after,
             until=until,
             is_last=is_last,

@@ -20,9 +20,9 @@ from anyio import create_task_group, lowlevel
 
 from app.analysis.recordings import uncertainty
 from app.analysis.verify import parts as verifying_parts
-from app.analysis.verify.compare import Compared
+from app.analysis.verify.compare import ComparisonCounts
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation, ViolationKind
-from app.analysis.verify.parts import Deciders, Division, Part, PartFound, PartVerifier
+from app.analysis.verify.parts import Deciders, Division, PartFound, PartVerifier, VerifiedPart
 from app.analysis.views import features_of
 from app.domain.allocation import Quirks
 from app.domain.log import Event, HistoryInfo, Revision, doubts
@@ -74,7 +74,7 @@ class Workers(Protocol):
         ...
 
     async def verify(
-        self, parts: Sequence[Part], reached: Callable[[int, Revision], None]
+        self, parts: Sequence[VerifiedPart], reached: Callable[[int, Revision], None]
     ) -> Sequence[PartFound]:
         """Verify each part; `reached` gets a part's place and revision. Raises InputError."""
         ...
@@ -112,9 +112,9 @@ class VerifyReport:
     chain: Integrity
     violations_counts: Mapping[ViolationKind, int]
     violations: tuple[Violation, ...]
-    decisions: Compared
-    effects: Compared
-    allocations: Compared
+    decisions: ComparisonCounts
+    effects: ComparisonCounts
+    allocations: ComparisonCounts
     doubts: tuple[Doubt, ...] = ()
     is_recorded: bool = False
     judged_after: Revision = Revision(0)
@@ -149,7 +149,7 @@ class VerifyReport:
         )
 
     @property
-    def _compared(self) -> tuple[Compared, ...]:
+    def _compared(self) -> tuple[ComparisonCounts, ...]:
         return self.decisions, self.effects, self.allocations
 
     def to_json(self) -> JsonObject:
@@ -245,7 +245,7 @@ async def verify(
 
 
 async def _divided(
-    parts: Sequence[Part],
+    parts: Sequence[VerifiedPart],
     verify_here: Callable[[], Awaitable[PartFound]],
     workers: Workers,
     telling: "_Telling",
@@ -299,7 +299,7 @@ def switches_of(profile: Profile, quirks: Quirks) -> Switches:
 class _Telling:
     """The progress of all parts together, reported as if they were verified in a row."""
 
-    def __init__(self, parts: Sequence[Part], until: Revision, progress: Progress) -> None:
+    def __init__(self, parts: Sequence[VerifiedPart], until: Revision, progress: Progress) -> None:
         self._begins = [part.after for part in parts]
         self._done = [0] * len(parts)
         self._until = until

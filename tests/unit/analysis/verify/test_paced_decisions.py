@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from app.analysis.verify.compare import Compared
+from app.analysis.verify.compare import ComparisonCounts
 from app.analysis.verify.redecide import PACED, DecisionChecker
 from app.analysis.views import LiveViews
 from app.domain.allocation import Features
@@ -50,7 +50,7 @@ def place_of(events: list[Event], controller: str) -> int:
     )
 
 
-def checked(world: Cluster, events: list[Event], until: Revision) -> Compared:
+def checked(world: Cluster, events: list[Event], until: Revision) -> ComparisonCounts:
     """The decisions, made again where recorded inputs went on up to a revision."""
     views = LiveViews(world.profile)
     checker = DecisionChecker(world.fresh_controllers(), views, world.line.rules, paced_until=until)

@@ -11,7 +11,7 @@ from app.adapters.memory import MemoryLog
 from app.adapters.packed_events import PackedEvents
 from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.invariants import InvariantWatch
-from app.analysis.verify.parts import START, Cut, Division, Part, PartFound
+from app.analysis.verify.parts import START, Cut, Division, PartFound, VerifiedPart
 from app.bootstrap import verifying_workers
 from app.bootstrap.deciders import deciders_of
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
@@ -37,7 +37,7 @@ class InThisProcess:
 
     def __init__(self, history: HistoryInfo, count: int) -> None:
         self.count = count
-        self.parts: list[Part] = []
+        self.parts: list[VerifiedPart] = []
         self.started = 0
         self._history = history
         self._events = PackedEvents()
@@ -49,7 +49,7 @@ class InThisProcess:
         self.started = workers
 
     async def verify(
-        self, parts: Sequence[Part], reached: Callable[[int, Revision], None]
+        self, parts: Sequence[VerifiedPart], reached: Callable[[int, Revision], None]
     ) -> list[PartFound]:
         self.parts += parts
         found: list[PartFound] = []
@@ -63,7 +63,7 @@ class InThisProcess:
 
 async def verify(
     log: MemoryLog, info: HistoryInfo, *, parts: int = 1, until: int | None = None
-) -> tuple[VerifyReport, list[Part]]:
+) -> tuple[VerifyReport, list[VerifiedPart]]:
     """The report of verifying in so many parts, and the parts but for the first."""
     head = (await log.head(info.id)).revision
     workers = InThisProcess(info, parts)
@@ -142,7 +142,7 @@ async def test_every_place_at_which_it_may_be_divided_is_sound(told: Cluster) ->
 
 async def verify_at(
     log: MemoryLog, info: HistoryInfo, seam: Revision
-) -> tuple[VerifyReport, list[Part]]:
+) -> tuple[VerifyReport, list[VerifiedPart]]:
     """Verify in two parts with the seam there."""
     with pytest.MonkeyPatch.context() as patch:
         cut = Cut(revision=seam, events=seam, cost=seam)
