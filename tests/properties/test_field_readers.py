@@ -171,3 +171,29 @@ def test_readers_of_kinds_read_their_paths() -> None:
     assert (read.id, read.request, read.share_id) == (("d", "p", "0"), "r", "s")
     assert dra.results_of(dra.allocation(claim)) == [read]
     assert dra.consumers(claim) == [dra.Consumer()]
+
+
+OWNERS = st.lists(
+    st.fixed_dictionaries({"controller": LEAVES}, optional={"uid": LEAVES, "name": LEAVES})
+    | LEAVES,
+    max_size=4,
+)
+METADATA = st.dictionaries(st.sampled_from(KEYS), LEAVES, max_size=3) | LEAVES
+
+
+@given(METADATA, st.none() | OWNERS, st.booleans())
+def test_controller_is_the_first_owner_that_says_so(metadata: Any, owners: Any, is_view: bool):
+    if owners is not None and isinstance(metadata, dict):
+        metadata = {**metadata, "ownerReferences": owners}
+    tree = {"metadata": metadata}
+    given_owners = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
+    expected = [
+        owner
+        for owner in (given_owners if isinstance(given_owners, list) else ())
+        if isinstance(owner, dict) and owner.get("controller") is True
+    ]
+    found = meta.controller(types.MappingProxyType(tree) if is_view else tree)
+    assert (found is not None) == bool(expected)
+    if found is not None:
+        uid = expected[0].get("uid")
+        assert found.uid == (uid if isinstance(uid, str) else "")

@@ -49,9 +49,10 @@ class Reporter:
         """Records the component's own Event objects."""
         if not is_of(event.key, api_resources.EVENTS):
             return
-        said = core.event_object(event.object)
-        if said.source.component != self.component:
-            return
+        tree = event.object
+        if json_tree.text(tree, "source", "component") != self.component:
+            return  # most Event objects are of other components
+        said = core.event_object(tree)
         subject = said.involved_object
         fact: _Fact = (subject.uid, subject.name, said.type, said.reason, said.message)
         if event.type is EventType.OBJECT_DELETED:

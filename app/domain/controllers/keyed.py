@@ -22,6 +22,12 @@ from app.domain.values.timestamps import Instant
 
 Key = TypeVar("Key", bound=tuple[str, ...])
 
+_CREATED, _UPDATED, _DELETED = (
+    EventType.OBJECT_CREATED,
+    EventType.OBJECT_UPDATED,
+    EventType.OBJECT_DELETED,
+)
+
 
 class Work(NamedTuple):
     """The work for a key: commands, and the decision that explains them.
@@ -89,12 +95,14 @@ class KeyedController(ABC, Generic[Key, ViewsT]):
 
     def fold(self, event: Event, views: ViewsT) -> None:
         """Queues the keys of an event; drops the key of a decision of this controller."""
-        if event.is_about_object:
+        kind = event.type
+        # As `is_about_object`, without a call: a dozen controllers fold each event.
+        if kind is _UPDATED or kind is _CREATED or kind is _DELETED:
             for key in self.keys_of(event, views):
                 self.queue.add(key, event.revision)
         elif (
             self._reads_decisions
-            and event.type is EventType.DECISION_RECORDED
+            and kind is EventType.DECISION_RECORDED
             and event.key.resource == DECISION.resource
         ):
             self.fold_decision(event)

@@ -39,6 +39,29 @@ def test_long_set_of_fields_is_written_as_it_was_read():
     assert managed_fields.dump(managed_fields.load(given)) == given["managedFields"]
 
 
+LEAF = {"f:a": {}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_valid"),
+    [
+        ({}, True),
+        ({".": {}, "f:spec": {".": {}, "f:a": LEAF}}, True),
+        ({'k:{"name":"a"}': LEAF, "v:1": {}, 'v:"a"': {}}, True),
+        ({"spec": {}}, False),
+        ({"f:spec": {"a": {}}}, False),
+        ({"k:1": {}}, False),
+        ({"k:{": {}}, False),
+        ({"v:": {}}, False),
+        *(({"f:spec": {"f:a": below}}, False) for below in (None, [], "", 0, False, 1, "a", [{}])),
+        *((fields, False) for fields in (None, [], "", 0, False, "f:a", [LEAF])),
+    ],
+)
+def test_entries_of_clients_count_if_their_fields_are_path_elements(fields, is_valid):
+    entry = {"operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}
+    assert managed_fields.are_readable([{**entry, "fieldsV1": fields}]) is is_valid
+
+
 NEW_OBJECTS = [
     ("", "v1", "configmaps", {"data": {"a": "", "b": "1"}, "binaryData": {}}),
     ("", "v1", "configmaps", {"metadata": {"name": "n"}}),

@@ -17,6 +17,7 @@ from app.domain.controllers import conditions
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.keyed import KeyedController, Work
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
+from app.domain.controllers.pods import facts_of
 from app.domain.controllers.resources import is_of, pod_key
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
@@ -150,17 +151,17 @@ class PodGcReconciler(KeyedController[_Key, Views]):
                 self._schedule(OUT_OF_SERVICE, pod_id, event)
 
     def _fold_pod(self, event: Event) -> None:
-        pod = event.object
         pod_id = (event.key.namespace, event.key.name, event.uid)
-        node = core.node_name(pod)
         if event.type is EventType.OBJECT_DELETED:
             self._finished.pop(pod_id, None)
             if held := self._by_node.get(self._node_of.pop(pod_id, "")):
                 held.pop(pod_id, None)
             return
-        if core.is_finished(pod):
-            self._fold_finished(pod_id, pod, event)
-        if meta.is_deleting(pod):
+        facts = facts_of(event)
+        node = facts.node
+        if facts.phase in core.FINISHED:
+            self._fold_finished(pod_id, event.object, event)
+        if facts.is_deleting:
             if not node:
                 self._schedule(UNSCHEDULED, pod_id, event)
             elif node in self._out_of_service:

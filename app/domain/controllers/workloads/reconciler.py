@@ -44,16 +44,17 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
         """The workload that the event is about, or the one that controls its object."""
         key = event.key
         workload = self._workload
-        if is_of(key, workload.place):
+        place = (key.group, key.resource)
+        if place == workload.place:
             if event.type is EventType.OBJECT_DELETED:
                 self._problems.pop(key, None)
                 self._careful.discard(key)
                 self.queue.forget(key)
                 return ()
             return (key,)
-        if (key.group, key.resource) in workload.dependents:
+        if place in workload.dependents:
             return self._keys_of_dependent(event, views.objects)
-        if workload.watches_nodes and is_of(key, api_resources.NODES):
+        if workload.watches_nodes and place == api_resources.NODES:
             return views.objects.keys(*workload.place)
         self._reporter.fold(event)
         return ()

@@ -43,10 +43,13 @@ def is_written(fields: object) -> bool:
     """Whether a value is a `fieldsV1`: nested objects whose keys are path elements."""
     if not isinstance(fields, dict):
         return False
-    return all(
-        (element == MEMBER or _is_element(element)) and is_written(below)
-        for element, below in fields.items()
-    )
+    for element, below in fields.items():
+        if element[:2] != "f:" and element != MEMBER and not _is_element(element):
+            return False
+        # Most elements are leaves, which are empty objects.
+        if (below or below.__class__ is not dict) and not is_written(below):
+            return False
+    return True
 
 
 def _is_element(element: str) -> bool:

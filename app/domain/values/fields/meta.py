@@ -91,6 +91,9 @@ def place(tree: JsonView) -> tuple[str, str]:
 
 def controller(tree: JsonView) -> Owner | None:
     """The first owner reference with `controller: true`, or None."""
+    held = tree.get("metadata")
+    if held.__class__ is dict and "ownerReferences" not in held:
+        return None  # asked for every event of a pod; many pods have no owner
     return next((owner for owner in owners(tree) if owner.controller), None)
 
 
