@@ -54,7 +54,7 @@ class PrintedObjects:
         left_out = 0
         for key, record in self._records.items():
             if key in shown:
-                left_out += not self._is_added(key, record)
+                left_out += not self._is_added(shown[key], record)
                 continue
             # Fields that the last place shows as absent are taken away.
             tree = patches.apply_merge({}, record.object or {})
@@ -64,15 +64,16 @@ class PrintedObjects:
         if left_out:
             self._notes.count("printed objects that another source shows whole, left out", left_out)
 
-    def _is_added(self, key: ObjectKey, record: Record) -> bool:
+    def _is_added(self, rows: list[tuple[int, str]], record: Record) -> bool:
         """Add what is printed to the last manifest of an object; False when it is shown whole.
 
         What the manifest itself says takes precedence.
         """
-        rows = self._spool.rows_of(key)
-        if not all(row.record.op is Op.ADDED and Loss.NO_UID in row.record.losses for row in rows):
+        if any(op != Op.ADDED for _, op in rows):
             return False
-        last = rows[-1]
+        last = self._spool.row(rows[-1][0])
+        if Loss.NO_UID not in last.record.losses:
+            return False
         manifest = msgspec.structs.replace(last.record, object=last.tree())
         joined = _joined(record, manifest)
         losses = join_losses(joined.losses, (Loss.NO_UID,))

@@ -195,16 +195,19 @@ class Spool:
             self.database.execute("COMMIT")
             self._waiting.clear()
 
-    def shown(self, keys: Collection[ObjectKey]) -> set[ObjectKey]:
-        """The given keys for which a stored record has an object."""
+    def shown(self, keys: Collection[ObjectKey]) -> dict[ObjectKey, list[tuple[int, str]]]:
+        """The row and operation of each record with an object, by key, for the given keys."""
         self.flush()
         texts = {"\0".join(key): key for key in keys}
         self.database.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY)")
         self.database.executemany("INSERT INTO wanted VALUES (?)", ((text,) for text in texts))
         rows = self.database.execute(
-            "SELECT DISTINCT key FROM record NATURAL JOIN wanted WHERE body IS NOT NULL"
+            "SELECT key, row, op FROM record NATURAL JOIN wanted WHERE body IS NOT NULL "
+            "ORDER BY row"
         )
-        shown = {texts[text] for (text,) in rows}
+        shown: dict[ObjectKey, list[tuple[int, str]]] = {}
+        for text, row, op in rows:
+            shown.setdefault(texts[text], []).append((row, op))
         self.database.execute("DROP TABLE wanted")
         return shown
 
@@ -213,12 +216,6 @@ class Spool:
         self.flush()
         rows = self.database.execute("SELECT DISTINCT key FROM record WHERE body IS NOT NULL")
         yield from (key_of(text) for (text,) in rows)
-
-    def rows_of(self, key: ObjectKey) -> list[Row]:
-        """The stored records of one object, as they were added."""
-        self.flush()
-        cursor = self.database.execute(f"{_SELECT}WHERE key = ? ORDER BY row", ("\0".join(key),))
-        return [self._row(columns) for columns in cursor.fetchall()]
 
     def replace(self, row: Row, record: Record) -> None:
         """Store another record of the same object in the place of one."""
