@@ -200,3 +200,23 @@ def test_deletion_of_another_object_of_the_name_ends_what_was_before_it(tmp_path
     made = of_claim("create", claim(5), 1, code=201)
     records = audit_records(tmp_path, [made, of_claim("delete", second, 9)])
     assert [(record.op, record.uid) for record in records] == course
+
+
+@pytest.mark.parametrize("again", [[], [of_claim("delete", claim(7), 10)]])
+def test_deletion_that_is_answered_with_the_version_before_is_one(tmp_path, again):
+    """As servers did that gave a deletion no version of its own."""
+    lines = [
+        of_claim("create", claim(5), 1, code=201),
+        of_claim("update", claim(7), 2),
+        of_claim("delete", claim(7), 9),
+        *again,
+    ]
+    records = list(audit_records(tmp_path, lines))
+    assert [record.op for record in records if record.op is not Op.CONTEXT] == [
+        Op.ADDED,
+        Op.MODIFIED,
+        Op.DELETED,
+    ]
+    (end,) = [record for record in records if record.op is Op.DELETED]
+    assert Loss.NO_RV in end.losses
+    assert end.object["metadata"]["name"] == "c1"

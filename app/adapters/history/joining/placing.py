@@ -27,6 +27,7 @@ from app.domain.log.records import (
     Op,
     Record,
     TerminatingEffect,
+    join_losses,
 )
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
@@ -182,7 +183,11 @@ def _set_aside_late_lists(spool: Spool, notes: Notes) -> None:
 
 
 def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
-    """Mark writes that changed nothing: all but the first with the same version of a key."""
+    """Mark writes that changed nothing: all but the first with the same version of a key.
+
+    A deletion always changes something. Older servers answer it with the version before it, so it
+    has none of its own then.
+    """
     cursor = spool.database.execute(
         "SELECT row, epoch, key, own, head FROM record "
         "WHERE actor AND own <> '' AND op IN ('ADDED', 'MODIFIED', 'DELETED') "
@@ -190,15 +195,24 @@ def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
     )
     known: tuple[object, ...] = ()
     first = 0
+    has_ended = False
     moved = []
+    ends = []
     doubted: list[tuple[bytes, int]] = []
     for row, epoch, key, own, head in cursor:
+        record = spool.record_in(head)
+        is_end = record.op is Op.DELETED
         if (epoch, key, own) != known:
             known = (epoch, key, own)
-            first = row
+            first, has_ended = row, is_end
+            continue
+        if is_end and not has_ended:
+            has_ended = True
+            losses = join_losses(record.losses, (Loss.NO_RV,))
+            unversioned = msgspec.structs.replace(record, losses=losses, resource_version="")
+            ends.append((spool.column_of(unversioned), row))
             continue
         contradiction = contradictions.find([spool.row(first), spool.row(row)])
-        record = spool.record_in(head)
         if contradiction is not None:
             notes.contradict(contradiction)
             doubted.append((spool.column_of(contradictions.marked(spool.row(first).record)), first))
@@ -210,6 +224,7 @@ def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
         moved,
     )
     spool.database.executemany("UPDATE record SET head = ? WHERE row = ?", doubted)
+    spool.database.executemany("UPDATE record SET sub = 1, own = '', head = ? WHERE row = ?", ends)
     spool.database.execute("COMMIT")
     if moved:
         notes.count("writes that changed nothing", len(moved))
