@@ -16,6 +16,7 @@ from app.adapters.history import (
     json_text,
     kinds,
     mixtures,
+    runtime_lines,
     unpacking,
     wrappings,
 )
@@ -182,6 +183,7 @@ class Finder:
         content = source.whole()
         if wrappings.utf16(content):
             content = mixtures.decoded(content).encode()
+        content = runtime_lines.joined_content(content, source.limits.line_bytes_max)
         mixture = mixtures.take_apart(content, source.name, source.limits, schemas)
         buckets = self._buckets(mixture, source, schemas, is_named=is_named)
         has_attempts = scheduler_log.begins_in(content)

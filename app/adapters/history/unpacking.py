@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from app.adapters.history import compression
+from app.adapters.history import compression, runtime_lines
 from app.adapters.history.compression import CHUNK
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.errors import InputError
@@ -104,7 +104,13 @@ class ByteSource:
         return b"".join(parts)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """The number and content of each line, without line ends; blank lines are skipped."""
+        """The number and content of each line, without line ends; blank lines are skipped.
+
+        The parts of a line that a container runtime split are one line.
+        """
+        yield from runtime_lines.joined(self._lines(), self.limits.line_bytes_max)
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
         limit = self.limits.line_bytes_max
         rest = b""
         number = 0

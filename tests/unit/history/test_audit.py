@@ -571,3 +571,28 @@ def test_time_of_another_zone_without_its_letter_is_refused(tmp_path):
     event["stageTimestamp"] = "2026-01-01 00:00:05 CET"
     with pytest.raises(InputError, match=r"stageTimestamp is .*, which is not a time"):
         audit_records(tmp_path, event)
+
+
+PLAIN = "2026-01-02T03:04:05.1Z stderr F I0102 03:04:05.000002       1 get.go:260] a line of klog\n"
+
+
+@pytest.mark.parametrize("size", [40, 200, 10_000])
+@pytest.mark.parametrize("beside", ["", PLAIN])
+def test_lines_that_a_container_runtime_split_are_whole(tmp_path, size, beside):
+    """An API server that writes its audit log to its output; another stream comes between."""
+    stored = tree(name="c1", rv=5, spec={"note": "x" * 300})
+    events = [audit("create", stored, second=1, code=201), audit("delete", stored, second=2)]
+    text = beside
+    for event in events:
+        line = json.dumps(event)
+        pieces = [line[at : at + size] for at in range(0, len(line), size)]
+        for piece in pieces[:-1]:
+            text += f"2026-01-02T03:04:05.1Z stdout P {piece}\n{beside}"
+        text += f"2026-01-02T03:04:05.2Z stdout F {pieces[-1]}\n"
+    path = tmp_path / "0.log"
+    path.write_text(text)
+    with open_history([path], ReadOptions()) as history:
+        records = list(history.records())
+        assert history.refusals == ()
+    assert [record.op for record in records] == [Op.ADDED, Op.DELETED]
+    assert records[0].object["spec"] == {"note": "x" * 300}

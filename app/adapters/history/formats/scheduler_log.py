@@ -51,9 +51,6 @@ _BEGINS = re.compile(
     rb"(?<![^\s\"'`:;(|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+\.go:\d+\] "
 )
 _STAMPED_IN = ("time", "timestamp", "@timestamp", "date")
-_OF_A_RUNTIME = re.compile(
-    rb"(?P<head>\S{20,40} (?P<stream>stdout|stderr) (?P<tag>[PF]) )(?P<rest>[^\r\n]*)"
-)
 _DOCUMENT = re.compile(rb"\s*(?:[\[{]|---\s|(?:insertId|textPayload|jsonPayload|labels|logName):)")
 DEPTH_MAX = 16
 """Levels of a document that are searched for lines of a log."""
@@ -125,7 +122,7 @@ def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, li
     """The position and the attempts of each log entry: a line, or an entry of a document."""
     trees = _documents(source)
     if trees is None:
-        for line_number, line in _joined(source):
+        for line_number, line in source.lines():
             text = line.decode("utf-8", "replace").strip()
             yield str(line_number), list(_in_text(text, "", year, 0))
         return
@@ -135,26 +132,6 @@ def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, li
                 yield f"{position}[{index}]", list(_in_tree(item, "", year, 0))
         else:
             yield position, list(_in_tree(value, "", year, 0))
-
-
-def _joined(source: ByteSource) -> Iterator[tuple[int, bytes]]:
-    """The lines.
-
-    A line that a container runtime split (`P`) is joined and keeps the number of its first part.
-    """
-    open_lines: dict[bytes, tuple[int, bytes]] = {}
-    for number, line in source.lines():
-        match = _OF_A_RUNTIME.match(line)
-        if match is None:
-            yield number, line
-            continue
-        begin, text = open_lines.pop(match["stream"], (number, match["head"]))
-        text += match["rest"]
-        if match["tag"] == b"P" and len(text) < source.limits.line_bytes_max:
-            open_lines[match["stream"]] = begin, text
-        else:
-            yield begin, text
-    yield from open_lines.values()
 
 
 def _documents(source: ByteSource) -> list[tuple[str, Any]] | None:
