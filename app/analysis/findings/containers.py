@@ -23,7 +23,9 @@ def of_pods(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
     unhealthy: list[_Found] = []
     for key in views.objects.keys(*api_resources.PODS, namespace or None):
         event = views.objects.event(key)
-        if event is None or not core.node_name(event.object) or core.is_finished(event.object):
+        if event is None or not containers.concerns(event.object):
+            continue
+        if not core.node_name(event.object) or core.is_finished(event.object):
             continue
         unhealthy += [(event, text) for text in containers.unhealthy(event.object)][:1]
         for one in containers.unreached(views, event.object):

@@ -13,13 +13,47 @@ from app.analysis.views import LiveViews
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.log import ObjectKey
-from app.domain.values.fields import core, dra, paths
+from app.domain.values.fields import core, dra, records
+from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonView
 
-_name = paths.text("name")
-_request = paths.text("request")
-
 _HEALTHY = frozenset(("", "Healthy"))
+
+
+class _Use(Record, frozen=True):
+    """The entry of its pod's claims that a container names, and the request of it or nothing."""
+
+    name: str = ""
+    request: str = ""
+
+
+class _Resources(Record, frozen=True):
+    claims: tuple[_Use, ...] = ()
+
+
+class _Container(Record, frozen=True):
+    name: str = ""
+    resources: _Resources = _Resources()
+
+
+class _Spec(Record, frozen=True):
+    resource_claims: tuple[_Use, ...] = ()
+    containers: tuple[_Container, ...] = ()
+    init_containers: tuple[_Container, ...] = ()
+
+
+class _Status(Record, frozen=True):
+    container_statuses: tuple[core.DeviceStatuses, ...] = ()
+
+
+class _Pod(Record, frozen=True):
+    """What of a pod says which containers get devices, and how these are: read at once."""
+
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+_pod = records.of_tree(_Pod)
 
 
 class Unreached(NamedTuple):
@@ -33,12 +67,28 @@ class Unreached(NamedTuple):
     is_mistake: bool
 
 
+def concerns(pod: JsonView) -> bool:
+    """Whether `unreached` or `unhealthy` may have something to say of a pod; quick for most."""
+    read = _pod(pod)
+    spec = read.spec
+    for reported in read.status.container_statuses:
+        if reported.allocated_resources_status:
+            return True
+    if not spec.resource_claims:
+        return False
+    named = set()
+    for container in (*spec.containers, *spec.init_containers):
+        for use in container.resources.claims:
+            if use.request:
+                return True
+            named.add(use.name)
+    return any(entry.name not in named for entry in spec.resource_claims)
+
+
 def unreached(views: LiveViews, pod: JsonView) -> Iterator[Unreached]:
     """The claims of a pod whose devices do not reach the containers."""
-    if not core.resource_claims(pod):
-        return
+    named = [*_named(_pod(pod).spec)]
     facts = pods.facts(pod)
-    named = [*_named(pod)]
     for entry in facts.entries:
         claim = pods.entry_claim(facts, entry)
         if claim.problem or claim.name is None:
@@ -59,16 +109,19 @@ def unreached(views: LiveViews, pod: JsonView) -> Iterator[Unreached]:
                 yield Unreached(key, text, is_mistake=True)
 
 
-def _named(pod: JsonView) -> Iterator[tuple[str, str, str]]:
+def _named(spec: _Spec) -> Iterator[tuple[str, str, str]]:
     """The containers with the entries that they name, and the request of each or nothing."""
-    for container in (*core.init_containers(pod), *core.containers(pod)):
-        for each in core.container_claims(container):
-            yield _name(container), _name(each), _request(each)
+    for container in (*spec.init_containers, *spec.containers):
+        for use in container.resources.claims:
+            yield container.name, use.name, use.request
 
 
 def unhealthy(pod: JsonView) -> Iterator[str]:
-    """The devices of containers that the kubelet reports as not healthy, as sentences."""
-    for container in (*core.init_container_statuses(pod), *core.container_statuses(pod)):
+    """The devices of containers that the kubelet reports as not healthy, as sentences.
+
+    The kubelet reports them of containers, not of init containers.
+    """
+    for container in _pod(pod).status.container_statuses:
         for resource in container.allocated_resources_status:
             for each in resource.resources:
                 if each.health in _HEALTHY:
@@ -82,7 +135,7 @@ def unhealthy(pod: JsonView) -> Iterator[str]:
 
 def told(views: LiveViews, pod: JsonView) -> list[Reason]:
     """The reasons about the devices of a pod that does not wait for a node."""
-    if core.is_finished(pod):
+    if core.is_finished(pod) or not concerns(pod):
         return []
     made = [Reason(text=f"{text}; that alone ends no pod", is_kept=True) for text in unhealthy(pod)]
     made += [Reason(text=one.text, about=one.claim, is_kept=True) for one in unreached(views, pod)]

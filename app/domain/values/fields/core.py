@@ -20,9 +20,6 @@ init_containers = paths.objects("spec", "initContainers")
 volumes = paths.objects("spec", "volumes")
 resource_claims = paths.objects("spec", "resourceClaims")
 scheduling_gates = paths.objects("spec", "schedulingGates")
-container_claims = paths.objects("resources", "claims")
-"""The entries of its pod's claims that a container names, each with a request or none."""
-
 resource_claim_statuses = paths.objects("status", "resourceClaimStatuses")
 status_reason = paths.text("status", "reason")
 status_message = paths.text("status", "message")
@@ -99,6 +96,13 @@ class ResourceStatus(FieldRecord, frozen=True):
     resources: tuple[ResourceHealth, ...] = ()
 
 
+class DeviceStatuses(FieldRecord, frozen=True):
+    """The devices of one container, by resource."""
+
+    name: str = ""
+    allocated_resources_status: tuple[ResourceStatus, ...] = ()
+
+
 class ContainerStatus(FieldRecord, frozen=True):
     """The status of one container of a pod."""
 
@@ -108,7 +112,6 @@ class ContainerStatus(FieldRecord, frozen=True):
     restart_count: int = 0
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
-    allocated_resources_status: tuple[ResourceStatus, ...] = ()
 
 
 container_statuses = records.of_list(ContainerStatus, paths.get("status", "containerStatuses"))
