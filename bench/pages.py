@@ -3,11 +3,14 @@
 The history is the one of `bench.folding`: pods with a claim each run through their life on 500
 nodes. It is read first, in as many questions as that takes; then each page is asked for several
 times over HTTP in this process. Printed are the first part of the reading, the median time of each
-page and its size before compression.
+page, its function calls when it was asked for before, and its size before compression. Calls do not
+depend on what else the machine does: compare those of histories of different lengths.
 """
 
 import argparse
+import cProfile
 import gc
+import pstats
 import statistics
 import sys
 import time
@@ -19,7 +22,7 @@ import httpx
 from bench import figures, folding
 from bench.recorded import recorded_history
 
-TURNS = 7
+TURNS = 5
 NAME = "long"
 PARTS = (
     "",
@@ -90,9 +93,20 @@ async def _ask(client: httpx.AsyncClient, revision: int) -> None:
             times[address] = statistics.median(seconds)
             print(
                 f"{times[address] * 1000:7.1f} ms (first {seconds[0] * 1000:8.1f}) "
-                f"{len(page.content) / 1000:6.1f} kB  {address}"
+                f"{await _calls(client, address):9,} calls {len(page.content) / 1000:6.1f} kB  "
+                f"{address}"
             )
     figures.note("pages.slowest", max(times.values()) * 1000)
+
+
+async def _calls(client: httpx.AsyncClient, address: str) -> int:
+    """The function calls for one answer, of client and server."""
+    profile = cProfile.Profile()
+    profile.enable()
+    await client.get(address)
+    profile.disable()
+    calls: int = pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+    return calls
 
 
 if __name__ == "__main__":

@@ -247,8 +247,13 @@ def _meant(
     A pod also matches when one of its claims or devices does.
     """
     folded = chronicle.spans
-    is_open = not wanted.namespace and not wanted.name
+    is_open = not wanted.namespace
     is_timed = wanted.since is not None or wanted.until is not None
+    if wanted.name:
+        for key in _named(chronicle, until, wanted):
+            if not is_timed or _is_within(chronicle, key, until, window):
+                yield key
+        return
     for place in _PLACES:
         keys = folded.began.get(place, ())
         for number in range(folded.count_begun(place, until) - 1, -1, -1):
@@ -263,6 +268,28 @@ def _meant(
                 or any(wanted.takes(other) for other, _ in _group(chronicle, until, key))
             ):
                 yield key
+
+
+def _named(chronicle: Chronicle, until: Revision, wanted: LanesRequest) -> list[ObjectKey]:
+    """The objects that match by a name, of their own or of a claim or device, in their order."""
+    folded = chronicle.spans
+    meant: dict[ObjectKey, None] = {}
+    for place in (*_PLACES, spans.DEVICES):
+        for key in filter(wanted.takes, folded.named(place, wanted.name)):
+            if not _has_begun(chronicle, key, until):
+                continue
+            holders = folded.holders_of(key) if place == spans.DEVICES else (key,)
+            for each in holders:
+                if _has_begun(chronicle, each, until):
+                    meant.update(folded.claimed.get(each, {each: None}))
+    ordered = [key for key in meant if _has_begun(chronicle, key, until)]
+    ordered.sort(key=lambda key: (_PLACES.index(key[:2]), -folded.lanes[key][0].begin[0]))
+    return ordered
+
+
+def _has_begun(chronicle: Chronicle, key: ObjectKey, until: Revision) -> bool:
+    states = chronicle.spans.lanes.get(key)
+    return states is not None and states[0].begin[0] <= until
 
 
 _PLACES = (api_resources.PODS, api_resources.RESOURCE_CLAIMS, api_resources.NODES)

@@ -3,8 +3,10 @@
 The lane of a device is not that of an object: its states are the claims that hold the device.
 """
 
+from array import array
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import TypeAlias
 
 import msgspec
@@ -17,6 +19,9 @@ from projections import outlines
 
 DEVICES = ("redra", "devices")
 """The group and resource that stand for devices, which are not API objects."""
+
+NAMES_IN_TEXT_MIN = 4_096
+"""The number of names from which on a text of names is not written anew."""
 
 WAITING, BOUND, RUNNING, FINISHED, ENDING = "waiting", "bound", "running", "finished", "ending"
 ALLOCATED, RESERVED, HELD = "allocated", "reserved", "held"
@@ -41,11 +46,47 @@ class Gap(msgspec.Struct, frozen=True, gc=False):
     end: Moment
 
 
+class _Names:
+    """The names of a growing list of keys, in texts in which a part of a name is found fast.
+
+    Looking at each key takes as long as the history is; a text of all names is searched at once.
+    """
+
+    def __init__(self, keys: Sequence[ObjectKey]) -> None:
+        self._keys = keys
+        self._texts: list[tuple[int, str, Sequence[int]]] = []
+
+    def holding(self, part: str) -> Iterator[ObjectKey]:
+        """The keys with this part in their names, in the order of the list."""
+        self._extend()
+        for first, text, offsets in self._texts:
+            at = text.find(part)
+            while at >= 0:
+                number = bisect_right(offsets, at) - 1
+                key = self._keys[first + number]
+                # A part that was found may reach from one name into the next.
+                if part in key.name:
+                    yield key
+                if number + 1 == len(offsets):
+                    break
+                at = text.find(part, offsets[number + 1])
+
+    def _extend(self) -> None:
+        """Adds a text for the keys that are new; a short last text is written anew with them."""
+        if self._texts and len(self._texts[-1][2]) < NAMES_IN_TEXT_MIN:
+            self._texts.pop()
+        first = self._texts[-1][0] + len(self._texts[-1][2]) if self._texts else 0
+        names = [key.name for key in self._keys[first:]]
+        if names:
+            offsets = array("L", accumulate((len(name) + 1 for name in names[:-1]), initial=0))
+            self._texts.append((first, "\n".join(names), offsets))
+
+
 class Spans:
     """Folds every event; the state of a lane as of a revision is a prefix of the lane.
 
     `began` has the keys of lanes by group and resource in the order in which they began, `claimed`
-    the claims that belong to a pod.
+    the claims that belong to a pod, with their pods.
 
     Example: claim `c` gets device d at 7 and gives it back at 12: lane `c` is waiting until 7, then
     allocated, then waiting; lane d is held by `c` from 7 to 12.
@@ -54,12 +95,14 @@ class Spans:
     def __init__(self) -> None:
         self.lanes: dict[ObjectKey, list[Span]] = {}
         self.began: dict[tuple[str, str], list[ObjectKey]] = {}
-        self.claimed: set[ObjectKey] = set()
+        self.claimed: dict[ObjectKey, dict[ObjectKey, None]] = {}
         self.gaps: list[Gap] = []
         self._claimed_begins: list[Revision] = []
         self._pods: dict[str, ObjectKey] = {}
         self._claims: dict[ObjectKey, dict[ObjectKey, None]] = {}
         self._devices: dict[ObjectKey, dict[ObjectKey, None]] = {}
+        self._holders: dict[ObjectKey, dict[ObjectKey, None]] = {}
+        self._names: dict[tuple[str, str], _Names] = {}
         self._holding: dict[ObjectKey, tuple[ObjectKey, ...]] = {}
         self._last: Moment = (Revision(0), Instant(0))
 
@@ -70,6 +113,16 @@ class Spans:
     def devices_of(self, claim: ObjectKey) -> Sequence[ObjectKey]:
         """The devices that a claim of that name ever held."""
         return tuple(self._devices.get(claim, ()))
+
+    def holders_of(self, device: ObjectKey) -> Sequence[ObjectKey]:
+        """The claims that ever held a device, by their names."""
+        return tuple(self._holders.get(device, ()))
+
+    def named(self, place: tuple[str, str], part: str) -> Iterator[ObjectKey]:
+        """The keys of lanes of a group and resource with this part in their names."""
+        if place in self.began:
+            names = self._names.setdefault(place, _Names(self.began[place]))
+            yield from names.holding(part)
 
     def count_begun(self, place: tuple[str, str], until: Revision) -> int:
         """The number of lanes of a group and resource that had begun up to a revision."""
@@ -130,8 +183,10 @@ class Spans:
         owners = [self._pods[uid] for uid in outlines.owner_uids(event.body) if uid in self._pods]
         for pod in (*owners, *users):
             self._claims.setdefault(pod, {})[key] = None
-            if key not in self.claimed:
-                self.claimed.add(key)
+            if key in self.claimed:
+                self.claimed[key][pod] = None
+            else:
+                self.claimed[key] = {pod: None}
                 lane = self.lanes.get(key)
                 insort(self._claimed_begins, lane[0].begin[0] if lane else now[0])
         allocation = claim.status.allocation
@@ -175,6 +230,7 @@ class Spans:
                 self._release(device, label, now)
         for device in devices:
             self._devices.setdefault(claim, {})[device] = None
+            self._holders.setdefault(device, {})[claim] = None
             if device not in before:
                 self._lane(device).append(Span(HELD, label, now))
         if devices:

@@ -6,10 +6,10 @@ from itertools import groupby
 
 import pytest
 
-from app.analysis import lanes
+from app.analysis import lanes, spans
 from app.analysis.chronicle import Chronicle
 from app.analysis.lanes import LaneBounds, LanesRequest
-from app.analysis.spans import DEVICES
+from app.analysis.spans import DEVICES, Spans
 from app.domain.log import Revision
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
@@ -168,3 +168,53 @@ def test_lane_has_its_newest_marks_and_counts_the_others():
     assert len(whole.lanes[0].marks) > 4
     assert few.lanes[0].marks == whole.lanes[0].marks[-4:]
     assert few.lanes[0].earlier == len(whole.lanes[0].marks) - 4
+
+
+def walked(log, until, part):
+    """The objects that a name means, found by looking at every lane, newest first."""
+    chronicle = Chronicle()
+    chronicle.fold(log.events)
+    folded = chronicle.spans
+    begun = {key: states[0].begin[0] for key, states in folded.lanes.items()}
+    there = [key for key in sorted(begun, key=begun.get, reverse=True) if begun[key] <= until]
+    groups = {}
+    for key in there:
+        if key[:2] == DEVICES or key in folded.claimed:
+            continue
+        claims = [key] if key.resource == "resourceclaims" else folded.claims_of(key)
+        claims = [claim for claim in claims if claim in there]
+        devices = [each for claim in claims for each in folded.devices_of(claim) if each in there]
+        groups[key] = [key, *claims, *devices]
+    meant = [key for key, group in groups.items() if any(part in each.name for each in group)]
+    return sorted(meant, key=lambda key: key.resource != "pods")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_name_means_what_a_look_at_every_lane_finds(seed):
+    log, _ = random_log(seed)
+    until = random.Random(seed).randint(5, len(log.events))
+    for part in ("pod-1", "claim", "claim-2", "gpu-0", "gpu", "-", "0\nclaim", "nothing"):
+        shown = [lane.key for lane in asked(log, revision=until, name=part).lanes if not lane.depth]
+        assert shown == walked(log, until, part)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_names_are_found_while_a_history_grows(seed, monkeypatch):
+    monkeypatch.setattr(spans, "NAMES_IN_TEXT_MIN", 3)
+    log, _ = random_log(seed)
+    folded = Spans()
+    for event in log.events:
+        folded.fold(event)
+        for place, keys in folded.began.items():
+            for part in ("1", "gpu", "pod-0"):
+                assert [*folded.named(place, part)] == [key for key in keys if part in key.name]
+
+
+def test_name_with_a_line_break_is_found_and_none_is_made_of_two_names():
+    folded = Spans()
+    log = LogOf(folded)
+    for name in ("a\nb", "a", "b", "xx\nx"):
+        log.put("pod", f"default/{name}", **pod())
+    (place,) = folded.began
+    for part, names in (("a\nb", ["a\nb"]), ("a", ["a\nb", "a"]), ("x\n", ["xx\nx"])):
+        assert [key.name for key in folded.named(place, part)] == names
