@@ -17,7 +17,7 @@ from app.adapters.running import notice
 from app.adapters.telemetry import Telemetry
 from app.analysis.oversight import Oversight
 from app.api.application import Application, create_app
-from app.api.redra.routes import Beside
+from app.api.redra.routes import Beside, Holders
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.bootstrap import garbage_collection, heads, kubeconfigs
 from app.bootstrap.access import Door, open_door
@@ -205,7 +205,8 @@ async def serve(
         with suppress(HistoryBroken):
             await default_history(histories, settings)
         await _open_all(histories, store, frozenset(watched) - frozenset(companions.names))
-        application = _application(histories, settings, door, telemetry, companions)
+        holders = store.leases.holders
+        application = _application(histories, settings, door, telemetry, companions, holders)
         server = _Server(_server_config(application, door, settings))
         take_connections(listener)
         url = _url(door, listener)
@@ -240,6 +241,7 @@ def _application(
     door: Door,
     telemetry: Telemetry,
     companions: Companions,
+    holders: Holders,
 ) -> Application:
     return create_app(
         histories,
@@ -252,6 +254,7 @@ def _application(
         beside=Beside(
             players=companions.players,
             incident=exhibits.incident,
+            holders=holders,
             sign=lambda name, head: heads.own_key(settings).sign(name, head),
         ),
     )
@@ -324,7 +327,7 @@ async def serve_in_memory(
                 limits=api_limits(settings),
                 credentials=door.credentials,
                 authorization=door.authorization,
-                beside=Beside(incident=exhibits.incident),
+                beside=Beside(incident=exhibits.incident, holders=store.leases.holders),
             )
             server = _Server(_server_config(application, door, settings))
             take_connections(listener)

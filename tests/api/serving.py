@@ -160,6 +160,7 @@ async def running_app(
     webhooks="",
     clock=None,
     players=None,
+    leases=None,
 ):
     """The application over a default history with the namespace `default`, and its histories.
 
@@ -206,6 +207,7 @@ async def running_app(
                 players={} if players is None else players,
                 sign=HeadKey(bytes(32)).sign,
                 incident=exhibits.incident,
+                **({} if leases is None else {"holders": leases.holders}),
             ),
         )
         yield app, histories

@@ -5,6 +5,9 @@ import json
 import anyio
 import pytest
 
+from app.adapters.clock import VirtualClock
+from app.adapters.memory import MemoryLeases, MemoryStore
+from app.domain.values.timestamps import SECOND, Instant
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, serving
 
 HISTORY = "/redra/v1/histories/default"
@@ -123,6 +126,21 @@ async def test_controllers_of_a_history_are_told_with_what_switched_them():
             "scheduling",
         ]
         assert states["eviction"] == "on"
+
+
+async def test_controllers_are_told_with_the_process_that_runs_each():
+    clock, store = VirtualClock(), MemoryStore()
+    leases = MemoryLeases(store, clock)
+    async with serving(store=store, leases=leases) as server:
+        history = (await server.histories.info("default")).id
+        await leases.acquire(history, "scheduling", "host-7", seconds=10)
+        await leases.acquire(history, "claims", "host-8", seconds=3)
+        for seconds, wanted in ((0, {"scheduling": "host-7", "claims": "host-8"}),
+                                (5, {"scheduling": "host-7"}), (11, {})):  # fmt: skip
+            clock.advance_to(Instant(seconds * SECOND))
+            items = (await server.get(f"{HISTORY}/controllers"))["items"]
+            assert {each["name"]: each["run_by"] for each in items if each["run_by"]} == wanted
+        assert {each["name"] for each in items} >= {"scheduling", "claims", "eviction"}
 
 
 async def test_decisions_can_be_read():

@@ -107,7 +107,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/controllers",
         "get",
-        "The controllers and whether they run",
+        "The controllers, whether they are on, and which process runs each",
         (),
         None,
         models.ControllerList,

@@ -145,6 +145,10 @@ class Controller(Model):
 
     name: str
     state: str = Field(description="on, off, off (settings), off (release) or recorded")
+    run_by: str = Field(
+        description="The process that runs it now, by its host and a random identifier; "
+        "empty for none"
+    )
 
 
 class ControllerList(Model):

@@ -29,7 +29,7 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response, Stream
 from app.domain.controllers import switching
 from app.domain.errors import BadRequest, Forbidden, InputError, NotFound, RevisionTooLarge
-from app.domain.log import Actor, Head, HistoryInfo, Revision
+from app.domain.log import Actor, Head, HistoryId, HistoryInfo, Revision
 from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
 from app.domain.objects.access.rules import split_service_account
@@ -47,17 +47,27 @@ Sign = Callable[[str, Head], SignedHead]
 """Signs the head of the history with a name."""
 
 
+Holders = Callable[[HistoryId], Awaitable[Mapping[str, str]]]
+"""The processes that run the controllers of a history, by controller."""
+
+
+async def _nobody(_: HistoryId) -> Mapping[str, str]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
     """The parts of a server beside its histories.
 
     `players` play paced replays, by the names of their histories; `sign` signs heads if the server
     has a key. `incident` reads an incident of the gallery by its name; None if there is none.
+    `holders` gives the processes that run the controllers of a history, by controller.
     """
 
     players: Mapping[str, Player] = field(default_factory=dict)
     sign: Sign | None = None
     incident: Callable[[str], Incident | None] = lambda _: None
+    holders: Holders = _nobody
 
 
 class RedraApi:
@@ -74,6 +84,7 @@ class RedraApi:
         self._histories = histories
         self._sign = beside.sign
         self.incident = beside.incident
+        self._holders = beside.holders
         self._gate = gate
         self._authorizer = authorizer
         self._limits = limits
@@ -317,7 +328,11 @@ class RedraApi:
         """The state of each controller, for users who may read the object that switches them."""
         inquiry.reader().check(switching.PLACE)
         states = switching.states(inquiry.runtime.info, inquiry.runtime.views.objects)
-        items = [models.Controller(name=name, state=state) for name, state in states]
+        holders = await self._holders(inquiry.runtime.info.id)
+        items = [
+            models.Controller(name=name, state=state, run_by=holders.get(name, ""))
+            for name, state in states
+        ]
         return _answer(models.ControllerList(items=items))
 
     async def _replay(self, inquiry: Inquiry) -> Response:
