@@ -7,12 +7,11 @@ of an unknown key is preceded by a baseline. Parity: history-formats.md 3.3, 3.4
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 
 import msgspec
 
 from app.adapters.history import times
-from app.adapters.history.joining import contradictions, effects, endings, normalising
+from app.adapters.history.joining import contradictions, effects, endings, merging, normalising
 from app.adapters.history.joining.spool import Row, Spool
 from app.adapters.history.reading import Notes
 from app.domain.errors import InputError
@@ -35,10 +34,6 @@ from app.domain.values.patches import PatchError
 from app.domain.values.timestamps import Instant
 
 _replace = msgspec.structs.replace
-_FILLED = frozenset({Loss.NO_ACTOR, Loss.COLLAPSED, Loss.NO_MANAGED_FIELDS, Loss.NO_TIME})
-"""Losses that another source can compensate: the actor and time, intermediate steps, the whole
-object."""
-
 _LEFT_ALONE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("update", ""): ("status",),
     ("patch", ""): ("status",),
@@ -50,9 +45,6 @@ _LEFT_ALONE: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 _FIXED_SPECS = frozenset({"resourceclaims"})
 """Resources whose spec is immutable. Parity: objects.md 5.1."""
-
-_QUALITIES = tuple(Quality)
-_TIMES = tuple(TimeQuality)
 
 
 @dataclass(slots=True)
@@ -91,19 +83,18 @@ class Resolver:
         """The final records, in order. `settled` are the instants of the rows in log order."""
         index = 0
         epoch = 0
-        for _, rows in groupby(self._spool.rows(), key=_together):
-            for group in _by_key(list(rows)):
-                moment = settled[index]
-                index += len(group)
-                if group[0].epoch != epoch:
-                    epoch = group[0].epoch
-                    self._forget_versions()
-                for record in self._resolve(self._joined(group)):
-                    yield _timed(record, moment)
+        for group in merging.groups(self._spool.rows()):
+            moment = settled[index]
+            index += len(group)
+            if group[0].epoch != epoch:
+                epoch = group[0].epoch
+                self._forget_versions()
+            for record in self._resolve(self._joined(group)):
+                yield _timed(record, moment)
 
     def _joined(self, rows: list[Row]) -> Row:
         """The row of one change, marked when its sources contradict each other."""
-        joined = _merge(rows)
+        joined = merging.merged(rows)
         contradiction = contradictions.find(rows) if len(rows) > 1 else None
         if contradiction is not None:
             self._notes.contradict(contradiction)
@@ -418,84 +409,3 @@ def _contradicts(record: Record, settled: Instant | None) -> bool:
     # An object records the second of its creation.
     latest = created + timestamps.SECOND + times.CLOCK_SKEW
     return record.op is Op.ADDED and requested is not None and requested > latest
-
-
-def _together(row: Row) -> object:
-    """The group of a row: rows of one version may belong to one change, all others are separate."""
-    if row.sub == 0 and row.own and row.op not in ("GAP", "CONTEXT"):
-        return row.epoch, row.own
-    return row.row
-
-
-def _by_key(rows: list[Row]) -> list[list[Row]]:
-    if len(rows) == 1:
-        return [rows]
-    by_key: dict[tuple[ObjectKey, str], list[Row]] = {}
-    named: dict[ObjectKey, str] = {}
-    for row in rows:
-        if row.record.uid:
-            named.setdefault(row.record.key, row.record.uid)
-    for row in rows:
-        # A request may omit the uid; it concerns the object of that version.
-        uid = row.record.uid or named.get(row.record.key, "")
-        by_key.setdefault((row.record.key, uid), []).append(row)
-    return list(by_key.values())
-
-
-def _merge(rows: list[Row]) -> Row:
-    """The joined row of one change: the best object, the best time, and the actor if known."""
-    if len(rows) == 1:
-        return rows[0]
-    best = min(rows, key=_object_rank)
-    with_actor = next((row for row in rows if row.has_actor), None)
-    timed = min((row.record for row in rows), key=lambda item: _TIMES.index(item.time_quality))
-    record = _replace(
-        best.record,
-        op=_joined_op(rows),
-        resource_version=max(row.record.resource_version for row in rows),
-        observed_at=timed.observed_at,
-        time_quality=timed.time_quality,
-    )
-    if with_actor is not None:
-        losses = tuple(loss for loss in record.losses if loss not in _FILLED)
-        record = _replace(
-            record,
-            actor=with_actor.record.actor,
-            verb=with_actor.record.verb,
-            request_id=with_actor.record.request_id,
-            subresource=with_actor.record.subresource,
-            losses=losses,
-        )
-    return Row(
-        best.row,
-        best.epoch,
-        best.version,
-        best.sub,
-        best.own,
-        record.op.value,
-        with_actor is not None,
-        record,
-        best.body,
-    )
-
-
-def _object_rank(row: Row) -> tuple[bool, bool, int, int]:
-    record = row.record
-    return (
-        row.body is None or record.effect is not None,
-        Loss.NO_MANAGED_FIELDS in record.losses,
-        _QUALITIES.index(record.object_quality),
-        _TIMES.index(record.time_quality),
-    )
-
-
-def _joined_op(rows: list[Row]) -> Op:
-    ops = {row.record.op for row in rows}
-    if Op.DELETED in ops:
-        return Op.DELETED
-    if any(row.has_actor and row.record.op is Op.ADDED for row in rows):
-        return Op.ADDED
-    for op in (Op.MODIFIED, Op.ADDED):
-        if op in ops:
-            return op
-    return Op.BASELINE
