@@ -14,39 +14,39 @@ from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.log import ObjectKey
 from app.domain.values.fields import core, dra, records
-from app.domain.values.fields.records import Record
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonView
 
 _HEALTHY = frozenset(("", "Healthy"))
 
 
-class _Use(Record, frozen=True):
+class _Use(FieldRecord, frozen=True):
     """The entry of its pod's claims that a container names, and the request of it or nothing."""
 
     name: str = ""
     request: str = ""
 
 
-class _Resources(Record, frozen=True):
+class _Resources(FieldRecord, frozen=True):
     claims: tuple[_Use, ...] = ()
 
 
-class _Container(Record, frozen=True):
+class _Container(FieldRecord, frozen=True):
     name: str = ""
     resources: _Resources = _Resources()
 
 
-class _Spec(Record, frozen=True):
+class _Spec(FieldRecord, frozen=True):
     resource_claims: tuple[_Use, ...] = ()
     containers: tuple[_Container, ...] = ()
     init_containers: tuple[_Container, ...] = ()
 
 
-class _Status(Record, frozen=True):
+class _Status(FieldRecord, frozen=True):
     container_statuses: tuple[core.DeviceStatuses, ...] = ()
 
 
-class _Pod(Record, frozen=True):
+class _Pod(FieldRecord, frozen=True):
     """What of a pod says which containers get devices, and how these are: read at once."""
 
     spec: _Spec = _Spec()
