@@ -64,7 +64,7 @@ class ServiceTokens:
         end = Instant(now + seconds * SECOND)
         private: JsonObject = {
             "namespace": account.namespace,
-            "serviceaccount": {"name": account.name, "uid": _uid(account_tree)},
+            "serviceaccount": {"name": account.name, "uid": meta.uid(account_tree)},
         }
         reference = json_tree.mapping(spec, "boundObjectRef")
         if reference:
@@ -203,26 +203,26 @@ def _bound(reader: ObjectsReader, namespace: str, reference: Reference) -> JsonO
     if bound is None:
         raise _absent(resource, name)
     wanted = reference.uid
-    if wanted and wanted != _uid(bound):
+    if wanted and wanted != meta.uid(bound):
         detail = (
             f"the UID in the bound object reference ({wanted}) does not match the UID in record. "
             "The object might have been deleted and then recreated"
         )
         text = f'Operation cannot be fulfilled on {resource} "{name}": {detail}'
         raise Conflict(text, resource=resource, name=name)
-    claims: JsonObject = {kind.lower(): {"name": name, "uid": _uid(bound)}}
+    claims: JsonObject = {kind.lower(): {"name": name, "uid": meta.uid(bound)}}
     node = core.node_name(bound) if kind == "Pod" else ""
     if node:
         claims["node"] = {"name": node}
         of_node = reader.get(_key("nodes", "", node))
         if of_node is not None:
-            claims["node"]["uid"] = _uid(of_node)
+            claims["node"]["uid"] = meta.uid(of_node)
     return claims
 
 
 def _is_there(reader: ObjectsReader, resource: str, namespace: str, claimed: Reference) -> bool:
     tree = reader.get(_key(resource, namespace, claimed.name))
-    return tree is not None and _uid(tree) == claimed.uid
+    return tree is not None and meta.uid(tree) == claimed.uid
 
 
 def _key(resource: str, namespace: str, name: str) -> ObjectKey:
@@ -231,10 +231,6 @@ def _key(resource: str, namespace: str, name: str) -> ObjectKey:
 
 def _absent(resource: str, name: str) -> NotFound:
     return NotFound(f'{resource} "{name}" not found', resource=resource, name=name)
-
-
-def _uid(tree: JsonView) -> str:
-    return meta.uid(tree)
 
 
 def _text(raw: bytes) -> str:

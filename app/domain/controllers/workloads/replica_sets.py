@@ -111,7 +111,7 @@ def _status(
     status: JsonObject = pods_of.without_zeros(
         {
             "replicas": counts.all,
-            "fullyLabeledReplicas": sum(1 for pod in active if labels <= _labels(pod).items()),
+            "fullyLabeledReplicas": sum(1 for pod in active if labels <= meta.labels(pod).items()),
             "readyReplicas": counts.ready,
             "availableReplicas": counts.available,
             "terminatingReplicas": leaving,
@@ -139,7 +139,3 @@ def _failure(tree: JsonView, problem: str, now: Instant) -> JsonObject:
         "reason": "FailedCreate",
         "message": problem,
     }
-
-
-def _labels(pod: JsonView) -> dict[str, str]:
-    return meta.labels(pod)
