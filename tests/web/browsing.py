@@ -68,7 +68,7 @@ class Browsing:
             self.complaints.append(f"console {message.type}: {message.text}")
 
     def _watch(self, request):
-        if not request.url.startswith(self.url):
+        if not request.url.removeprefix("blob:").startswith(self.url):
             self.complaints.append(f"foreign request: {request.url}")
 
 

@@ -183,6 +183,33 @@ def check_accessible(page, story, address):
     assert report.violations_count == 0, (address, report.generate_report())
 
 
+@pytest.mark.parametrize("part", ["lanes", "map"])
+def test_pictures_are_saved_as_png_with_the_colours_of_the_page(story, part):
+    with story.page(accept_downloads=True) as page:
+        page.goto(f"{story.url}/ui/h/default/{part}")
+        box = page.locator(".picture svg, .strip-picture svg").first.get_attribute("viewBox")
+        with page.expect_download() as saving:
+            page.locator("button.save", has_text="Save as PNG").first.click()
+        assert saving.value.suggested_filename.endswith(".png")
+        body = saving.value.path().read_bytes()
+        width, height, colours = page.evaluate(COLOURS, list(body))
+    assert body.startswith(b"\x89PNG\r\n")
+    assert [width, height] == [round(2 * float(size)) for size in box.split()[2:]]
+    # Paper, ink and more: a canvas on which nothing was drawn has one colour.
+    assert colours > 10
+
+
+COLOURS = """async (body) => {
+  const image = await createImageBitmap(new Blob([new Uint8Array(body)], { type: "image/png" }));
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const pixels = new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer);
+  return [image.width, image.height, new Set(pixels).size];
+}"""
+"""Reads a PNG as a browser does: its width, height and number of colours."""
+
+
 def test_pictures_are_saved_as_files_that_stand_alone(story, tmp_path):
     with story.page() as page:
         for part, label in (("lanes", "pod default/waits-0"), ("map", "gpu-0")):

@@ -72,13 +72,16 @@ HTML = b"text/html; charset=utf-8"
 HEADERS: tuple[Header, ...] = (
     (
         b"content-security-policy",
-        b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-        b"object-src 'none'",
+        b"default-src 'self'; img-src 'self' blob:; base-uri 'none'; form-action 'self'; "
+        b"frame-ancestors 'none'; object-src 'none'",
     ),
     (b"referrer-policy", b"same-origin"),
     (b"cache-control", b"no-cache, private"),
 )
-"""Security headers: only our own scripts and styles, no frames, no content of other sites."""
+"""Security headers: only our own scripts and styles, no frames, no content of other sites.
+
+Images may be blobs, which only a script of the page can make: a picture is drawn as PNG from one.
+"""
 
 LIVE = "live"
 

@@ -1,4 +1,8 @@
-// Pictures are taken away as SVG files of their own: what the style sheet says is written into them.
+// Pictures are taken away as files of their own: what the style sheet says is written into them.
+// A PNG is drawn by the browser from that SVG, so that no library has to know fonts and patterns.
+const PIXELS_A_UNIT = 2;
+const PIXELS_MAX = 16_000;
+
 const SAID = [
   "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "paint-order",
   "font-family", "font-size", "font-weight", "text-anchor", "clip-path",
@@ -30,11 +34,33 @@ function alone(picture) {
   return new XMLSerializer().serializeToString(copy);
 }
 
-function save(picture) {
-  const url = URL.createObjectURL(new Blob([alone(picture)], { type: "image/svg+xml" }));
+function asSvg(picture) {
+  return new Blob([alone(picture)], { type: "image/svg+xml" });
+}
+
+async function asPng(picture) {
+  const url = URL.createObjectURL(asSvg(picture));
+  try {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const { width, height } = picture.viewBox.baseVal;
+    const scale = Math.min(PIXELS_A_UNIT, PIXELS_MAX / Math.max(width, height));
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await new Promise((done) => canvas.toBlob(done, "image/png"));
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+function save(picture, blob, kind) {
+  const url = URL.createObjectURL(blob);
   const link = document.createElement("a");
   const title = (picture.getAttribute("aria-label") || "picture").toLowerCase();
-  link.download = `${title.replace(/[^a-z0-9.]+/g, "-").slice(0, 60)}.svg`;
+  link.download = `${title.replace(/[^a-z0-9.]+/g, "-").slice(0, 60)}.${kind}`;
   link.href = url;
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
@@ -44,12 +70,15 @@ export function offer() {
   for (const place of document.querySelectorAll(".picture, .strip-picture")) {
     const picture = place.querySelector("svg");
     if (!picture || place.nextElementSibling?.matches("button.save")) continue;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "save";
-    button.textContent = "Save as SVG";
-    button.addEventListener("click", () => save(picture));
-    place.after(button);
+    const buttons = [["svg", asSvg], ["png", asPng]].map(([kind, made]) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "save";
+      button.textContent = `Save as ${kind.toUpperCase()}`;
+      button.addEventListener("click", async () => save(picture, await made(picture), kind));
+      return button;
+    });
+    place.after(...buttons);
   }
 }
 
