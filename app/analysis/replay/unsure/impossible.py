@@ -68,9 +68,14 @@ class Impossible:
 
     def found(self) -> Mapping[ObjectKey, str]:
         """The pods and claims about which an impossible fact was recorded, with the fact."""
-        for violation in self._watch.violations():
-            if violation.kind.is_failure:
-                for key in violation.objects:
-                    if key.resource in _DECIDED:
-                        self._found.setdefault(key, f"{violation.rule}: {violation.message}")
-        return self._found
+        return {**self.broken(), **self._found}
+
+    def broken(self) -> Mapping[ObjectKey, str]:
+        """Those whose recorded states break an invariant."""
+        return {
+            key: f"{violation.rule}: {violation.message}"
+            for violation in reversed(self._watch.violations())
+            if violation.kind.is_failure
+            for key in violation.objects
+            if key.resource in _DECIDED
+        }

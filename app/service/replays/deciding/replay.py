@@ -228,10 +228,15 @@ async def decide(
     recorded = recording.trace
     compare = partial(differences.compare, schemas=rules.schemas)
     compared = compare(recorded, run.trace)
-    impossible: Mapping[ObjectKey, str] = {}
-    if compared.different and recording.lacks.is_any and proofs.deciders is not None:
-        impossible = await _impossible(log, history, until, proofs.deciders(), bounds, runs.doubts)
-    prover = prover_of(runs, compare, proofs, variant, impossible)
+    facts = None
+    if (
+        recording.lacks.is_any
+        and proofs.deciders is not None
+        and (compared.different or not sought)
+    ):
+        # A gap may hide what differs: states that none allows count without a difference, too.
+        facts = await _judged(log, history, until, proofs.deciders(), bounds, runs.doubts)
+    prover = prover_of(runs, compare, proofs, variant, facts.found() if facts else {})
     await prover.judge(run.trace, compared.different, sought)
     progress("deciding again", until, until)
     judged = prover.judgements
@@ -244,9 +249,7 @@ async def decide(
         differences=report.listed(compared.different, judged, recorded, run.trace, recording.users),
         not_comparable=dict(recording.not_comparable),
         not_done=dict(run.not_done),
-        violations={
-            str(recorded.keys.get(uid, uid)): problem for uid, problem in recording.overused.items()
-        },
+        violations=_violations(recording, facts),
         written_by=recording.written_by,
         ties=ties_taken,
         doubts=runs.doubts,
@@ -374,15 +377,25 @@ async def recording_of(
     return _sorted_out(events, until, Writers(running), rules, lacks, beginning)
 
 
-async def _impossible(
+def _violations(recording: Recording, facts: Impossible | None) -> Mapping[str, str]:
+    """The recorded states of claims and pods that none allows, by the name of the object."""
+    broken = {} if facts is None else facts.broken()
+    keys = recording.trace.keys
+    return {
+        **{str(key): problem for key, problem in broken.items()},
+        **{str(keys.get(uid, uid)): problem for uid, problem in recording.overused.items()},
+    }
+
+
+async def _judged(
     log: EventLog,
     history: HistoryInfo,
     until: Revision,
     deciders: Deciders,
     bounds: ReplayBounds,
     recorded: Sequence[Doubt],
-) -> Mapping[ObjectKey, str]:
-    """The recorded facts up to `until` that are impossible, by key of the pod or claim."""
+) -> Impossible:
+    """The judge of the recorded facts up to `until`."""
     judge = Impossible(
         deciders,
         switches_of(deciders.rules.profile, deciders.quirks),
@@ -395,7 +408,7 @@ async def _impossible(
                 look(event)
                 event.forget_tree()
             await lowlevel.checkpoint()
-    return judge.found()
+    return judge
 
 
 def prover_of(
