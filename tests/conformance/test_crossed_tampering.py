@@ -15,6 +15,7 @@ from app.bootstrap import replays
 from app.service.replays.verifying import VerifyOutcome
 from tests.conformance import crossed_tampering as crossed
 from tests.conformance import further_tampering as further
+from tests.conformance import invented_tampering as invented
 from tests.conformance import subtle_tampering as subtle
 from tests.conformance import tampering
 from tests.conformance import test_subtle_tampering as subtly
@@ -73,6 +74,16 @@ BESIDE = (
     ("c-multihost-tpu", crossed.draw_more_from_a_counter, crossed.lose_what_one_server_kept),
     ("c-multihost-tpu", tampering.change_a_spec, crossed.drop_every_second_line_of_claims),
     ("e-taints", further.bind_to_another_node, further.cut_the_middle),
+    (
+        "c-multihost-tpu",
+        invented.let_a_class_select_nothing,
+        crossed.drop_every_second_line_of_claims,
+    ),
+    (
+        "c-multihost-tpu",
+        invented.allocate_from_an_incomplete_pool,
+        crossed.lose_what_one_server_kept,
+    ),
 )
 """What no control plane does, beside something missing that it does not rest on."""
 

@@ -214,7 +214,8 @@ class AllocationChecker:
                 self._tally.same()
             return
         alike = next((each for each in answers if _given(each) == _given(recorded)), None)
-        if self._is_unsure(event, has_same_devices=alike is not None):
+        given = None if "refused" not in answers[0] else recorded
+        if self._is_unsure(event, given, has_same_devices=alike is not None):
             self._not_comparable(event, "what it depends on was recorded without its body")
             return
         if self._lacking:
@@ -222,15 +223,31 @@ class AllocationChecker:
             return
         self._note_different(event, name, recorded, answers[0] if alike is None else alike)
 
-    def _is_unsure(self, event: Event, *, has_same_devices: bool) -> bool:
+    def _is_unsure(self, event: Event, given: JsonObject | None, *, has_same_devices: bool) -> bool:
         """Whether what was not recorded may be why an allocation differs.
 
-        Where the devices are the same it is not for what decides which of them may be had.
+        Where the devices are the same it is not for what decides which of them may be had. `given`
+        is the recorded allocation where nothing fits here: of the claims that only later lines show
+        to have been written unseen, just one that holds such a device may be why.
         """
-        unseen = self._unseen | (self._index.unseen_at(event.revision) - {event.key})
+        revealed = self._index.unseen_at(event.revision) - {event.key}
+        if given is not None:
+            wanted = _devices(given)
+            revealed = {
+                key
+                for key in revealed
+                if key[:2] != api_resources.RESOURCE_CLAIMS or wanted & self._devices_of(key)
+            }
+        unseen = self._unseen | revealed
         if not has_same_devices:
-            return bool(unseen) or self._index.loses_claims()
+            return bool(unseen) or (given is None and self._index.loses_claims())
         return any(key[:2] not in _CHOICE_ALONE for key in unseen)
+
+    def _devices_of(self, key: ObjectKey) -> set[DeviceId]:
+        """The devices that a claim holds."""
+        claim = self._views.objects.get(key)
+        allocation = None if claim is None else dra.allocation(claim)
+        return _devices(allocation) if isinstance(allocation, dict) else set()
 
     def _note_different(
         self, event: Event, node: str, recorded: JsonObject, again: JsonObject
