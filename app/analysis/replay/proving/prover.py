@@ -251,7 +251,12 @@ class Prover:
         await self._impose({(NODES, sides.uid) for sides in left})
 
     async def _impose(self, writes: Set[tuple[str, str]]) -> None:
-        """Takes writes as recorded: differences that vanish then follow from the one about them."""
+        """Takes writes as recorded: differences that vanish then follow from the one about them.
+
+        Makes no run when all differences are judged, because none can follow.
+        """
+        if not self._open:
+            return
         variant = replace(self._variant, imposed=self._variant.imposed | writes)
         again, left = await self._differences(variant)
         self._settled |= left.keys() - self._open.keys()

@@ -304,6 +304,18 @@ def test_what_vanishes_with_an_unexplained_placement_follows_from_it() -> None:
     }
 
 
+@pytest.mark.parametrize("others", [(), (P2,)])
+def test_writes_are_taken_as_recorded_only_while_a_difference_may_follow_from_them(
+    others: tuple[tuple[Aspect, str], ...],
+) -> None:
+    recorded = dict.fromkeys((P1, *others), "a")
+    never = dict.fromkeys(("p1", "p2"), False)
+    proof = Proof(recorded, lambda _: differing(recorded, never))
+    assert set(proof.reasons.values()) == {"unexplained"}
+    # The last one of several is judged when none is left.
+    assert len({each.imposed for each in proof.variants} - {frozenset()}) == len(others)
+
+
 def test_eviction_that_is_unexplained_is_taken_from_its_own_controller() -> None:
     evicted = (Aspect.EVICTIONS, "p1")
     recorded = {evicted: "a", P2: "a"}
