@@ -243,20 +243,15 @@ class Prover:
 
     async def _give_up_nodes(self) -> None:
         left = [sides for sides in self._open.values() if self._is_node(sides.uid)]
-        if not left:
-            return
         for sides in left:
             self._settle(sides.key, self._undecided(sides, self._unproved()))
             self._settled.add(sides.key)
         await self._impose({(NODES, sides.uid) for sides in left})
 
     async def _impose(self, writes: Set[tuple[str, str]]) -> None:
-        """Takes writes as recorded: differences that vanish then follow from the one about them.
-
-        Makes no run when all differences are judged, because none can follow.
-        """
-        if not self._open:
-            return
+        """Takes writes as recorded: differences that vanish then follow from the one about them."""
+        if not (writes and self._open):
+            return  # nothing can follow
         variant = replace(self._variant, imposed=self._variant.imposed | writes)
         again, left = await self._differences(variant)
         self._settled |= left.keys() - self._open.keys()
@@ -396,8 +391,7 @@ class Prover:
         for key, gap in gaps.items():
             self._settle(key, Judgement(reason=Reason.NOT_COMPARABLE, detail=gap))
             self._settled.add(key)
-        if claims and self._open:
-            await self._impose({(each, uid) for each in (CLAIMS, COLLECTOR) for uid in claims})
+        await self._impose({(each, uid) for each in (CLAIMS, COLLECTOR) for uid in claims})
 
     async def _try_local(self) -> None:
         """Tries orders, attempts and repetitions about single objects, many objects in one run."""
