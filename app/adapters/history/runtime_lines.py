@@ -22,7 +22,7 @@ def joined(lines: Iterator[tuple[int, bytes]], bytes_max: int) -> Iterator[tuple
 
     Beyond `bytes_max`, and at the end of the text, the parts that are there are one line.
     """
-    parts: dict[bytes, tuple[int, bytes]] = {}
+    parts: dict[bytes, tuple[int, bytearray]] = {}
     for number, line in lines:
         if not parts and b" P " not in line[:HEAD_MAX]:
             yield number, line
@@ -31,13 +31,15 @@ def joined(lines: Iterator[tuple[int, bytes]], bytes_max: int) -> Iterator[tuple
         if match is None or (match["tag"] == b"F" and match["stream"] not in parts):
             yield number, line
             continue
-        begin, text = parts.pop(match["stream"], (number, match["head"] + b"F "))
+        whole = parts.pop(match["stream"], None)
+        begin, text = whole or (number, bytearray(match["head"] + b"F "))
         text += match["rest"]
         if match["tag"] == b"P" and len(text) < bytes_max:
             parts[match["stream"]] = begin, text
         else:
-            yield begin, text
-    yield from parts.values()
+            yield begin, bytes(text)
+    for begin, text in parts.values():
+        yield begin, bytes(text)
 
 
 def joined_content(content: bytes, bytes_max: int) -> bytes:
