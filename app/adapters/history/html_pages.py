@@ -158,6 +158,9 @@ class _Page(HTMLParser):
     def close(self) -> None:
         """End a text that the page leaves open."""
         super().close()
+        if self._script is not None:
+            # The library keeps back what stands behind the tag of a script without an end.
+            self._take_script("".join(self._script) + self.rawdata)
         if self._text:
             self._end()
         if self._cell is not None:

@@ -111,9 +111,9 @@ def take_apart(
         ]
     else:
         stretches = [html_pages.Pasted(1, text.split("\n"))]
-    commands = Commands()
+    commands_of_page = Commands()
     for stretch in stretches:
-        inner, begin = place, stretch.line
+        inner, begin, commands = place, stretch.line, commands_of_page
         if stretch.is_gathered:
             inner, begin, commands = f"{place}:{stretch.line}", 1, Commands()
         shown = wrappings.unnumbered([plain(line) for line in stretch.lines])

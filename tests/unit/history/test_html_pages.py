@@ -138,3 +138,18 @@ def test_script_that_nests_deeply_is_bounded():
     for _ in range(200):
         tree = {"a": tree}
     assert take_apart(page(script(tree)).encode(), "x", DEFAULT_LIMITS).parts == []
+
+
+def test_file_in_a_page_that_was_cut_is_lost(tmp_path):
+    body = f"<pre>{CLAIM}</pre>\n{script({'rawLines': ['kind: Pod']})}".removesuffix("]}</script>")
+    records, lost = read(tmp_path, f"<!DOCTYPE html>\n<html><body>\n{body}")
+    assert keys(records) == ONE
+    assert lost == [f"text:{4 + len(LINES)}: the page leaves out a text here"]
+
+
+def test_command_in_a_file_is_not_of_the_tables_of_the_page(tmp_path):
+    lines = [*["prose"] * 40, "$ kubectl get pods -n shop"]
+    pods = "NAME   READY   STATUS    RESTARTS   AGE\nweb    1/1     Running   0          9s\n"
+    shown = table([f'<td class="js-file-line">{line}</td>' for line in lines])
+    records, _ = read(tmp_path, page(f"{shown}<pre>{pods}</pre>"))
+    assert [(record.namespace, record.name) for record in records] == [("default", "web")]
