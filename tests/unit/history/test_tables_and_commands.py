@@ -223,3 +223,68 @@ def test_events_without_the_page_that_they_end_are_said(tmp_path):
     assert list(trees) == [("Pod", "default", "web")]
     said = "a table of events, but the object that they are about is not shown above it"
     assert lost == [f"text.md:3: {said}"]
+
+
+PROMPTS = ["[root@h ~]# ", "u@h:~> ", "u@h ~ $ ", "PS C:\\> ", "\u279c  ~ ", "\u276f "]
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_another_program_behind_a_prompt_ends_the_commands(tmp_path, prompt):
+    text = f"{prompt}kubectl get pods -n shop\nnothing\n{prompt}./show-pods.sh\n{PODS}"
+    trees, _, notes = read(tmp_path, text)
+    assert list(trees) == [("Pod", "default", "web")]
+    assert GUESS in notes
+
+
+@pytest.mark.parametrize("word", ["<namespace>", "$NS", '"${NS}"', "$(cat ns)", "YOUR_NS"])
+def test_word_in_the_place_of_a_namespace_is_none(tmp_path, word):
+    trees, _, notes = read(tmp_path, f"$ kubectl get pods -n {word}\n{PODS}")
+    assert list(trees) == [("Pod", "default", "web")]
+    assert GUESS in notes
+
+
+TOGETHER = {
+    "in lines": "kubectl get pods -n shop\nkubectl get pods -n other\n",
+    "in lines and not in a namespace": "kubectl get pods -n shop\n\nkubectl get pods\n",
+    "in one line": "$ kubectl get pods -n shop; kubectl get pods -n other\n",
+    "in a sentence": "Compare `kubectl get pods -n shop` with `k get pods -n other`:\n",
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_which_of_several_commands_printed_a_table_is_not_known(tmp_path, name):
+    trees, _, notes = read(tmp_path, f"{TOGETHER[name]}\n{PODS}\n{PODS.replace('web', 'web2')}")
+    assert list(trees) == [("Pod", "default", "web"), ("Pod", "default", "web2")]
+    assert GUESS.replace(": 1", ": 2") in notes
+
+
+APART = {
+    "for another kind": "kubectl get pods -n shop\nkubectl get resourceclaims -n other\n",
+    "that was answered": "$ k get po -n other\nNo resources found\n$ kubectl get po -n shop\n",
+    "with the same namespace": "kubectl get pods -n shop\nkubectl get pods -n shop -o wide\n",
+    "that gets nothing": "Like `kubectl get pods -n shop`, not `kubectl logs -n other x`:\n",
+    "beside an object of such a name": "kubectl get pods k -n shop\n",
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_command_is_known_beside_one(tmp_path, name):
+    trees, _, notes = read(tmp_path, APART[name] + PODS)
+    assert list(trees) == [("Pod", "shop", "web")]
+    assert GUESS not in notes
+
+
+def test_kind_is_not_known_below_commands_for_two_that_look_alike(tmp_path):
+    commands = "kubectl get deviceclasses\nkubectl get resourceclaimtemplates -n shop\n"
+    _, lost, _ = read(tmp_path, f"{commands}NAME   AGE\ngpu    9s\n\n$ kubectl get po\n{PODS}")
+    assert lost == ["text.md:3: a table of kubectl get, but nothing tells of which kind"]
+
+
+def test_events_are_not_in_the_namespace_of_a_command_for_another_kind(tmp_path):
+    events = (
+        "LAST SEEN   TYPE     REASON   OBJECT    MESSAGE\n"
+        "9s          Normal   Pulled   pod/db    x\n"
+    )
+    trees, _, notes = read(tmp_path, f"$ kubectl get pods -n shop\n{PODS}\nand then\n{events}")
+    assert {namespace for kind, namespace, _ in trees if kind == "Event"} == {"default"}
+    assert GUESS in notes

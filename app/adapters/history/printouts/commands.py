@@ -8,17 +8,23 @@ A document shows its command and the output in two blocks, often with a sentence
 command that asks for several kinds has a table for each.
 """
 
+import re
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
+from app.domain.values import names
 
 COMMANDS_MAX = 4
 """Commands that are remembered, newest first, for the tables that follow."""
 
 LINES_BETWEEN_MAX = 10
 """Lines between a command, or its last table, and a table of it."""
+
+LINES_TOGETHER_MAX = 2
+"""Lines from one command to the next within a group; a table has more."""
 
 WORDS_MAX = 64
 """Words of a line that are searched for a command."""
@@ -39,6 +45,12 @@ _NOT_PRINTED = ("yaml", "json", "name", "go-template", "template")
 
 _ENDS = frozenset({"|", "||", "&&", ";", "&", ">", ">>", "2>", "2>&1", "--", "\\"})
 _AROUND = "`'\"()$*_,:"
+_AROUND_VALUES = "`'\")*_,:"
+_PROMPT = re.compile(
+    r"\s*(?:\S*[$%#]|\[\S+ \S+\][$#]|\S+@\S+(?: \S+ [$#]|>)|PS [^>]*>|[\u279c\u276f](?: \S+)?)\s+\S"
+)
+PROMPT_MAX = 256
+"""Characters of a line that are searched for the prompt of a shell."""
 
 
 @dataclass(slots=True)
@@ -47,10 +59,11 @@ class PrintedCommand:
 
     `kinds` are those that redra knows among the asked ones. `is_open` is true when it asks for
     kinds that redra does not know too, `is_any` when for all of a category, and `has_columns` when
-    for other columns than those of the kind.
+    for other columns than those of the kind. `group` is that of the commands that stand together.
     """
 
     line: int
+    group: int
     kinds: tuple[Kind, ...]
     namespace: str
     is_open: bool
@@ -63,23 +76,33 @@ class PrintedCommand:
 
 
 class Commands:
-    """The newest commands of a text, while it is read from the top."""
+    """The newest commands of a text, while it is read from the top.
+
+    Commands that stand together are a group. Nothing tells which of them printed a table below
+    them, unless only one asks for its kind.
+    """
 
     def __init__(self) -> None:
         self._commands: deque[PrintedCommand] = deque(maxlen=COMMANDS_MAX)
+        self._group = 0
+        self._line = 0
 
     def note(self, line: str, number: int) -> None:
-        """Remember the command in a line of text; a prompt with another program ends them."""
-        command = _command(line, number)
-        if command is not None:
+        """Remember the commands in a line of text; a prompt with another program ends them."""
+        commands = list(_commands(line, number))
+        if not commands or number - self._line > LINES_TOGETHER_MAX:
+            self._group += 1
+        self._line = number
+        for command in commands:
+            command.group = self._group
             self._commands.appendleft(command)
-        elif _is_prompt(line):
+        if not commands and _PROMPT.match(line[:PROMPT_MAX]):
             self._commands.clear()
 
     def of(self, number: int, kind: Kind | None) -> PrintedCommand | None:
         """The newest command that may have printed a table of this kind at a line.
 
-        For an unknown kind, that is the newest one that asks for a single kind.
+        For an unknown kind, that is the newest one.
         """
         for command in self._commands:
             if number - command.line > LINES_BETWEEN_MAX:
@@ -90,47 +113,52 @@ class Commands:
                 return command
         return None
 
+    def beside(self, command: PrintedCommand) -> list[PrintedCommand]:
+        """The other commands of the group of a command."""
+        return [
+            other
+            for other in self._commands
+            if other is not command and other.group == command.group
+        ]
 
-def _is_prompt(line: str) -> bool:
-    """True for a line behind the prompt of a shell, a comment of one, and a heading."""
-    words = line[:LINE_MAX].split(maxsplit=2)[:2]
-    return len(words) == 2 and words[0].endswith(("$", "%", "#"))
-
-
-def _command(line: str, number: int) -> PrintedCommand | None:
-    """The command in a line, alone or within a sentence; None without one that prints a table."""
-    if len(line) > LINE_MAX:
-        return None
-    words = line.split(maxsplit=WORDS_MAX)[:WORDS_MAX]
-    begins = [at for at, word in enumerate(words) if _is_program(word)]
-    arguments, options = _first_get(words, begins)
-    output = options.get("-o", options.get("--output", ""))
-    if not arguments or output.startswith(_NOT_PRINTED):
-        return None
-    names = [name.partition("/")[0] for name in arguments[1].split(",") if name]
-    known = [registry.find_name(name) for name in names]
-    return PrintedCommand(
-        line=number,
-        kinds=tuple(named[0] for named in known if named),
-        namespace=options.get("-n", options.get("--namespace", "")).strip(_AROUND),
-        is_open=not all(known),
-        is_any="all" in names,
-        has_columns=output.startswith("custom-columns"),
-    )
+    def namespace(self, command: PrintedCommand, kind: Kind | None) -> str:
+        """The namespace of a table of this kind that a command printed; empty if not known."""
+        others = (each for each in self.beside(command) if kind is None or each.is_of(kind))
+        is_sure = all(each.namespace == command.namespace for each in others)
+        return command.namespace if is_sure else ""
 
 
-def _first_get(words: list[str], begins: list[int]) -> tuple[list[str], dict[str, str]]:
-    """The arguments and options of the first of these commands that gets objects.
+def _commands(line: str, number: int) -> Iterator[PrintedCommand]:
+    """The commands in a line, alone or within a sentence, that print tables.
 
     `kubectl events` gets Events.
     """
+    if len(line) > LINE_MAX:
+        return
+    words = line.split(maxsplit=WORDS_MAX)[:WORDS_MAX]
+    begins = [at for at, word in enumerate(words) if _is_program(word)]
     for begin in begins:
-        arguments, options = _arguments(words[begin + 1 :])
+        # A short name of the program may be the name of an object, too.
+        later = (at for at in begins if at > begin and words[at + 1 : at + 2] == ["get"])
+        arguments, options = _arguments(words[begin + 1 : next(later, None)])
         if arguments[:1] == ["events"]:
-            return ["get", *arguments], options
-        if len(arguments) > 1 and arguments[0] == "get":
-            return arguments, options
-    return [], {}
+            arguments.insert(0, "get")
+        output = options.get("-o", options.get("--output", ""))
+        if arguments[:1] != ["get"] or len(arguments) == 1 or output.startswith(_NOT_PRINTED):
+            continue
+        asked = [name.partition("/")[0] for name in arguments[1].split(",") if name]
+        known = [registry.find_name(name) for name in asked]
+        namespace = options.get("-n", options.get("--namespace", "")).strip(_AROUND_VALUES)
+        yield PrintedCommand(
+            line=number,
+            group=0,
+            kinds=tuple(named[0] for named in known if named),
+            # In place of a name may stand a variable, or words such as <namespace>.
+            namespace=namespace if not names.label(namespace) else "",
+            is_open=not all(known),
+            is_any="all" in asked,
+            has_columns=output.startswith("custom-columns"),
+        )
 
 
 def _is_program(word: str) -> bool:
@@ -152,13 +180,14 @@ def _arguments(words: list[str]) -> tuple[list[str], dict[str, str]]:
         if bare.startswith("-"):
             name, equals, value = bare.partition("=")
             if not equals and name in _WITH_VALUES and at < len(words):
-                value = words[at].rstrip("`;),'\"")
+                word = words[at]
+                value = word.rstrip("`;),'\"")
                 at += 1
             elif not equals and len(name) > 2 and name[:2] in ("-n", "-o") and name[2] != "-":
                 name, value = name[:2], name[2:]
             options[name] = value
         else:
             arguments.append(bare)
-        if word.endswith(("`", ";")):
+        if word.rstrip(",.:)*_'\"").endswith(("`", ";")):
             break
     return arguments, options

@@ -75,6 +75,7 @@ _LIKE_OTHERS: tuple[tuple[set[str], frozenset[str], str], ...] = (
 """Kinds whose titles other kinds have too: titles it has, titles it may have beside those of all.
 A command that asks for something else takes precedence."""
 
+_EVENTS = registry.find_name("events")[0]
 _EVENT_TITLES = re.compile(r"^\s+Type\s+Reason\s+Age\s+From\s+Message$")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
 _TAINT = re.compile(
@@ -159,7 +160,9 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
     if begin < len(lines) and _RULE.fullmatch(lines[begin]):
         begin += 1
     kind = _kind(set(names), lines[begin] if begin < len(lines) else "", commands, number)
-    command = commands.of(number, kind)
+    asked = _EVENTS if {"REASON", "OBJECT"} <= set(names) else kind
+    command = commands.of(number, asked)
+    namespace = "" if command is None else commands.namespace(command, asked)
     table = Printout()
     objects: dict[tuple[str, ...], JsonObject] = {}
     end = begin
@@ -173,7 +176,7 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
             if problem == CUT_NAME:
                 end += 1
                 continue
-        tree = _object(row, kind, "" if command is None else command.namespace)
+        tree = _object(row, kind, namespace)
         if tree is None:
             break
         # A watch shows an object again with each change; the last row is its state.
@@ -222,9 +225,11 @@ def _kind(titles: set[str], row: str, commands: Commands, number: int) -> Kind |
         meant = registry.find_name(name)[0]
         if titles - _OF_ALL - others == needed and (newest is None or newest.is_of(meant)):
             return meant
-    if newest is not None and len(newest.kinds) == 1 and not newest.is_open:
-        return newest.kinds[0]
-    return None
+    if newest is None or len(newest.kinds) != 1 or newest.is_open:
+        return None
+    others = [each for each in commands.beside(newest) if _may_show(each, titles)]
+    is_sure = all(each.kinds == newest.kinds and not each.is_open for each in others)
+    return newest.kinds[0] if is_sure else None
 
 
 def _may_show(command: PrintedCommand, titles: set[str]) -> bool:
