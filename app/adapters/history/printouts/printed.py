@@ -227,8 +227,8 @@ def _kind(titles: set[str], row: str, commands: Commands, number: int) -> Kind |
             return meant
     if newest is None or len(newest.kinds) != 1 or newest.is_open:
         return None
-    others = [each for each in commands.beside(newest) if _may_show(each, titles)]
-    is_sure = all(each.kinds == newest.kinds and not each.is_open for each in others)
+    beside = [each for each in commands.beside(newest) if _may_show(each, titles)]
+    is_sure = all(each.kinds == newest.kinds and not each.is_open for each in beside)
     return newest.kinds[0] if is_sure else None
 
 
