@@ -21,6 +21,8 @@ Function: TypeAlias = Callable[[bytes, Any], Any]
 
 
 CONNECT_SECONDS = 10
+START_SECONDS = 300
+"""The longest wait for the first worker, which may be starting on a busy machine."""
 SWITCH_SECONDS = 0.0005
 """The longest time that a thread computes while another waits and local workers run."""
 LOST_MAX = 3
@@ -118,7 +120,7 @@ class DaskExecutor:
         tasks: Sequence[Task],
         heard: Heard | None = None,
     ) -> Iterator[Done]:
-        """Run tasks and yield each as it ends."""
+        """Run tasks and yield each as it ends. Raises InputError when there is no worker."""
         self._contents |= bundles
         if heard is None:
             yield from self._mapped(function, tasks)
@@ -161,9 +163,23 @@ class DaskExecutor:
             yield Done(task=task, problem=f"its workers died {LOST_MAX + 1} times")
 
     def _send(self, digests: set[str]) -> None:
-        for digest in digests - self._sent.keys():
+        unsent = digests - self._sent.keys()
+        if unsent:
+            self._wait()
+        for digest in unsent:
             content = self._contents[digest]
             self._sent[digest] = self._client.scatter(content, broadcast=True, hash=False)
+
+    def _wait(self) -> None:
+        """Wait for a worker, longer than Dask does, which fails after the time of a connection."""
+        try:
+            self._client.wait_for_workers(1, timeout=START_SECONDS)
+        except TimeoutError as problem:
+            raise InputError(
+                f"no worker has started within {START_SECONDS} seconds",
+                place="workers",
+                cure="use fewer processes, or none beside this one",
+            ) from problem
 
     def _submit(self, function: Function, task: Task) -> Any:
         sent = self._sent[task.bundle]

@@ -10,6 +10,7 @@ from distributed import Security
 from distributed.comm import connect
 
 from app.bootstrap import executors
+from app.domain.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +43,27 @@ def test_pages_about_the_work_are_not_served(cluster: Any) -> None:
     for path in ("/json/identity.json", "/info/main/workers.html", "/metrics"):
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10)
+
+
+def _itself(content: bytes, data: Any) -> Any:
+    return content, data
+
+
+TASK = executors.Task(digest="one", bundle="digest", data=1)
+
+
+def test_tasks_wait_for_workers_that_start_slowly() -> None:
+    """Longer than a connection may take, after which Dask itself gives up."""
+    with executors.opened(1, "", waits=False) as executor:
+        executor._client._timeout = 0.01  # type: ignore[attr-defined]  # as above
+        (done,) = executor.map(_itself, {"digest": b"content"}, [TASK])
+    assert done.result == (b"content", 1)
+
+
+def test_workers_that_do_not_start_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "START_SECONDS", 0.01)
+    with (
+        executors.opened(1, "", waits=False) as executor,
+        pytest.raises(InputError, match=r"no worker has started within 0\.01 seconds"),
+    ):
+        list(executor.map(_itself, {"digest": b"content"}, [TASK]))
