@@ -21,6 +21,7 @@ from app.domain.errors import (
 )
 from app.domain.log import (
     Actor,
+    Event,
     Head,
     HistoryId,
     HistoryInfo,
@@ -390,19 +391,17 @@ class Histories:
             views = self._past[info.id, revision] = await self._fold_at(info, revision)
         return views
 
+    def objects_at(
+        self, info: HistoryInfo, revision: Revision, group: str | None = None, resource: str = ""
+    ) -> AsyncIterator[Event]:
+        """The last event of each object at a revision, of one kind or of all, sorted by key."""
+        log, most, kind = self._ports.log, self._objects_max, resource or None
+        return moments.objects_at(log, info, revision, most, group=group, resource=kind)
+
     async def _fold_at(self, info: HistoryInfo, revision: Revision) -> LiveViews:
         views = LiveViews(self._rules(info).profile)
-        log, after, count = self._ports.log, None, 0
-        while page := await log.objects_at(info.id, revision, after=after, limit=5_000):
-            for event in page:
-                views.fold(event)
-            count += len(page)
-            if count > self._objects_max:
-                raise InputError(
-                    f"more than {self._objects_max} objects exist at revision {revision}",
-                    cure="raise REDRA_PAST_OBJECTS_MAX",
-                )
-            after = page[-1].key
+        async for event in self.objects_at(info, revision):
+            views.fold(event)
         views.show_as_of(revision)
         return views
 

@@ -1,13 +1,17 @@
 """Moments as users write them: a revision such as `42`, or an instant in one of many forms."""
 
-from app.domain.errors import RevisionTooLarge
-from app.domain.log import HistoryInfo, Revision
+from collections.abc import AsyncIterator
+
+from app.domain.errors import InputError, RevisionTooLarge
+from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
 from app.domain.values import moments, timestamps
 from app.domain.values.timestamps import Instant, TimestampError
 from app.ports import EventLog
 
 is_revision = moments.is_revision
 check = moments.check
+
+_PAGE = 5_000
 
 
 def parse_instant(moment: str, end: Instant | None = None) -> Instant:
@@ -66,3 +70,32 @@ async def time_of(log: EventLog, info: HistoryInfo, revision: Revision) -> Insta
     """The time of the event at that revision; 0 in an empty history."""
     events = await log.read(info.id, after=Revision(revision - 1), until=revision, limit=1)
     return events[0].stamp.time if events else Instant(0)
+
+
+async def objects_at(
+    log: EventLog,
+    info: HistoryInfo,
+    revision: Revision,
+    objects_max: int,
+    *,
+    group: str | None = None,
+    resource: str | None = None,
+) -> AsyncIterator[Event]:
+    """The last event of each object that existed at a revision, sorted by key.
+
+    Raises InputError when there are more than `objects_max`.
+    """
+    after: ObjectKey | None = None
+    count = 0
+    while page := await log.objects_at(
+        info.id, revision, group=group, resource=resource, after=after, limit=_PAGE
+    ):
+        count += len(page)
+        if count > objects_max:
+            raise InputError(
+                f"more than {objects_max} objects exist at revision {revision}",
+                cure="raise REDRA_PAST_OBJECTS_MAX",
+            )
+        for event in page:
+            yield event
+        after = page[-1].key

@@ -56,7 +56,7 @@ class Devices:
 
 
 def devices_of(views: LiveViews) -> Devices:
-    """The devices of the views; the result does not change with the views."""
+    """The devices of the views. The result shares them: it is valid until they fold on."""
     objects = views.objects
     classes = {
         key.name: tree
@@ -66,8 +66,8 @@ def devices_of(views: LiveViews) -> Devices:
     return Devices(
         classes=classes,
         nodes=[objects.get(key) or {} for key in objects.keys(*api_resources.NODES)],
-        inventory=views.inventory.copy(),
-        allocated=views.allocated.copy(),
+        inventory=views.inventory,
+        allocated=views.allocated,
         features=views.features,
     )
 

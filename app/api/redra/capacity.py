@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from app.analysis.blast import prospects, world
 from app.analysis.blast.world import Frozen
-from app.analysis.capacity import fitting, largest, moments, subjects
+from app.analysis.capacity import fitting, moments, subjects
 from app.analysis.capacity.answers import CapacityCourse, CapacityMoment, FitAnswer
+from app.analysis.capacity.course import DeviceCourse
 from app.analysis.capacity.subjects import CapacitySubject
 from app.analysis.views import compiler_of
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
@@ -22,12 +23,14 @@ from app.api.server import abandoning
 from app.api.server.limits import ApiLimits
 from app.domain.controllers import registry
 from app.domain.errors import BadRequest
-from app.domain.log import ObjectKey, Revision, doubts
-from app.domain.values import api_resources, timestamps
+from app.domain.log import Event, ObjectKey, Revision, doubts
+from app.domain.values import api_groups, api_resources, timestamps
 from app.domain.values.bounded import Bounded
+from app.domain.values.timestamps import Instant
 from app.service import recorded_doubts
 from app.service.histories import Histories
 from app.service.moments import time_of
+from app.service.runtime import HistoryRuntime
 
 FIT_FROM = (
     *WORKED_OUT_FROM,
@@ -35,6 +38,9 @@ FIT_FROM = (
     api_resources.RESOURCE_QUOTAS,
 )
 """The kinds that an answer about copies names; messages of quotas name the use of a namespace."""
+
+_DEVICES_FROM = ((api_groups.RESOURCE,), api_resources.NODES)
+"""The group and the kind that the devices of a moment depend on."""
 
 
 class CapacityApi:
@@ -136,10 +142,10 @@ class CapacityApi:
         runtime, bounds = inquiry.runtime, self._limits.capacity
         until = (await self._answers.views(inquiry)).revision
         revisions = moments.sampled(until, bounds.moments_max)
-        lacking = [one for one in revisions if (runtime.life, one) not in self._kept]
-        for revision in _spread(lacking)[: bounds.at_once_max]:
-            async with self._turns:
-                self._kept[runtime.life, revision] = await self._moment(inquiry, revision)
+        # What another question finds in the meantime is not computed again.
+        async with self._turns:
+            lacking = [one for one in revisions if (runtime.life, one) not in self._kept]
+            await self._compute(runtime, sorted(_spread(lacking)[: bounds.at_once_max]))
         known = [self._kept.recent((runtime.life, one)) for one in revisions]
         recorded = await recorded_doubts.doubts_of(runtime.log, runtime.info)
         shown = tuple(one for one in known if one is not None)
@@ -153,18 +159,30 @@ class CapacityApi:
             doubts=recorded,
         )
 
-    async def _moment(self, inquiry: Inquiry, revision: Revision) -> CapacityMoment:
-        runtime = inquiry.runtime
-        views = await self._histories.at(runtime.info.name, revision) if revision else runtime.views
-        now = await time_of(runtime.log, runtime.info, revision) if revision else runtime.head.time
-        devices = largest.devices_of(views)
-        profile = runtime.rules.profile
-        quirks = registry.allocator_quirks_of(profile, registry.options_from(runtime.info.settings))
+    async def _compute(self, runtime: HistoryRuntime, revisions: Sequence[Revision]) -> None:
+        """Computes and keeps the capacity at these moments."""
+        profile, info = runtime.rules.profile, runtime.info
+        quirks = registry.allocator_quirks_of(profile, registry.options_from(info.settings))
         compiler = compiler_of(profile)
         steps_max = self._limits.capacity.steps_max
-        return await anyio.to_thread.run_sync(
-            moments.of, revision, now, devices, compiler, quirks, steps_max
-        )
+        course = DeviceCourse(profile)
+        for revision in revisions:
+            events = [
+                event
+                for kind in _DEVICES_FROM
+                async for event in self._histories.objects_at(info, revision, *kind)
+            ]
+            now = await time_of(runtime.log, info, revision) if revision else runtime.head.time
+
+            def moment(
+                revision: Revision = revision,
+                now: Instant = now,
+                events: Sequence[Event] = events,
+            ) -> CapacityMoment:
+                devices = course.move(events)
+                return moments.of(revision, now, devices, compiler, quirks, steps_max)
+
+            self._kept[runtime.life, revision] = await anyio.to_thread.run_sync(moment)
 
 
 def _spread(revisions: Sequence[Revision]) -> list[Revision]:

@@ -17,6 +17,7 @@ from app.domain.objects.write.commands import ReplayEvent
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
+from app.service import moments
 from app.service.pacing import stage
 from app.service.pacing.shifting import TimeMap, shifted
 from app.service.pacing.stage import StageTarget
@@ -142,7 +143,7 @@ class Showing:
         if not self.shifts:
             return
         # Later on, the same times would be shifted to other instants.
-        objects = stage.objects_at(self._log, self._parent, target.revision, self._objects_max)
+        objects = moments.objects_at(self._log, self._parent, target.revision, self._objects_max)
         async for event in objects:
             tree = self.as_shown(runtime, event.key, event.object)
             self.shown.recorded[event.key] = tree

@@ -6,7 +6,7 @@ recorded state, with `ReplaySought` at the end. So a revision never means two st
 that follows from before the move must list again (410).
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,7 +20,7 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import forking, making
+from app.service import forking, making, moments
 from app.service.forking import ForkSwitches
 from projections.objects import ObjectsProjection
 
@@ -114,7 +114,7 @@ async def turn(
                 "REDRA_REPLAY_CHANGES_MAX",
             )
 
-    async for event in objects_at(log, parent, target.revision, objects_max):
+    async for event in moments.objects_at(log, parent, target.revision, objects_max):
         keys.add(event.key)
         tree = shown(event.key, event.object)
         current = present.get(event.key)
@@ -151,24 +151,6 @@ async def turn(
     }
     fact = RecordFact(type=EventType.REPLAY_SOUGHT.value, key=REPLAYS, body=body)
     return [*deletions, *commands, fact]
-
-
-async def objects_at(
-    log: EventLog, parent: HistoryInfo, revision: Revision, objects_max: int
-) -> AsyncIterator[Event]:
-    """The objects of the recording at a revision. Raises InputError when there are too many."""
-    after: ObjectKey | None = None
-    count = 0
-    while page := await log.objects_at(parent.id, revision, after=after, limit=_PAGE):
-        count += len(page)
-        if count > objects_max:
-            raise InputError(
-                f"more than {objects_max} objects exist at revision {revision}",
-                cure="raise REDRA_PAST_OBJECTS_MAX",
-            )
-        for event in page:
-            yield event
-        after = page[-1].key
 
 
 def origin_of(event: Event, parent: HistoryInfo) -> Origin:
