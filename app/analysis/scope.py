@@ -68,17 +68,17 @@ class Scope:
         )
 
 
-class _Labelled:
+class LabelledObjects:
     """The objects that have, or had until the last event about them, the wanted labels.
 
     A claim that was made for a pod counts like the pod: the claim carries the labels of its
     template, not those of the pod. A deleted object counts by its last labels.
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, labels: str, *, claims_of_pods: bool = True) -> None:
         self.has_matched = False
-        self._labels = selectors.parse_labels(scope.labels)
-        self._claims_of_pods = scope.claims_of_pods
+        self._labels = selectors.parse_labels(labels)
+        self._claims_of_pods = claims_of_pods
         self._matching: set[ObjectKey] = set()
         self._just_lost: ObjectKey | None = None
         self._users: dict[ObjectKey, ObjectKey] = {}
@@ -105,11 +105,14 @@ class _Labelled:
     def takes(self, event: Event, entry: Entry | None) -> bool:
         """Whether the object of the folded event, or the subject of its entry, has the labels."""
         keys = (event.key,) if entry is None else (event.key, entry.subject)
-        return any(
+        return any(self.has(key) for key in keys)
+
+    def has(self, key: ObjectKey) -> bool:
+        """Whether the object has the labels, or had them until its last event."""
+        return (
             key in self._matching
             or key == self._just_lost
             or self._users.get(key) in self._matching
-            for key in keys
         )
 
 
@@ -131,7 +134,11 @@ class Selector:
         self._pools: dict[str, tuple[PoolId, frozenset[DeviceName], str]] = {}
         self._rules: dict[str, outlines.SelectorOutline | None] = {}
         self._known: dict[str, dict[str, None]] = {}
-        self._labelled = _Labelled(scope) if scope.labels else None
+        self._labelled = (
+            LabelledObjects(scope.labels, claims_of_pods=scope.claims_of_pods)
+            if scope.labels
+            else None
+        )
 
     def takes(self, event: Event, entry: Entry | None) -> bool:
         """Applies the event, and returns whether its entry is within the scope."""

@@ -47,8 +47,15 @@ def test_unknown_incident_is_refused_in_one_sentence(verb: str) -> None:
 RULE = """\
 apiVersion: resource.k8s.io/v1
 kind: DeviceTaintRule
-metadata: {name: forgotten}
+metadata: {name: forgotten, labels: {team: blue}}
 spec:
+  taint: {key: example.com/bad, effect: NoExecute}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {name: meant, labels: {team: red}}
+spec:
+  deviceSelector: {driver: gpu.example.com}
   taint: {key: example.com/bad, effect: NoExecute}
 """
 
@@ -75,5 +82,17 @@ def test_scan_names_what_a_history_shows(tmp_path: Path) -> None:
             1, "rule-without-selector", "certain", 1,
         )  # fmt: skip
         assert row["objects"] == ["devicetaintrules.resource.k8s.io/forgotten"]
+        of_team = redra("scan", "trap", "-l", "team=blue", "-o", "json", data=data)
+        assert (of_team[0], json.loads(of_team[1])) == (1, [row])
+        assert redra("scan", "trap", "-l", "team=red", data=data) == (
+            0,
+            "none of the incidents that the scan looks for occurs at objects with the labels "
+            "team=red\n",
+            "",
+        )
+        for unknown in ("team=bleu", "team in (blue"):
+            code, out, error = redra("scan", "trap", "-l", unknown, data=data)
+            assert (code, out, error.count("\n")) == (2, "", 1)
+            assert f"label selector {unknown!r}" in error
         code, out, error = redra("scan", "no-such", data=data)
         assert (code in (1, 2), out, error.count("\n")) == (True, "", 1)

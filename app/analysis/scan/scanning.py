@@ -9,6 +9,7 @@ from app.analysis.scan.reports import Reports
 from app.analysis.scan.sightings import IncidentSighting, ScanReport, Sightings
 from app.analysis.scan.standing import Standing
 from app.analysis.scan.traces import Traces
+from app.analysis.scope import LabelledObjects
 from app.analysis.verify.invariants import InvariantWatch, Switches
 from app.domain.log import Event
 from app.domain.values import api_resources
@@ -27,19 +28,25 @@ LOOKED_FOR = (
 class Scan:
     """Takes the events of a history from the first on, and returns the incidents that they show.
 
-    With the scheduler of the history, its attempts are made again, too.
+    With the scheduler of the history, its attempts are made again, too. With `labelled`, only
+    occurrences at such objects count.
     """
 
     def __init__(
-        self, switches: Switches = Switches(), scheduler: RecordedScheduler | None = None
+        self,
+        switches: Switches = Switches(),
+        scheduler: RecordedScheduler | None = None,
+        labelled: LabelledObjects | None = None,
     ) -> None:
-        self._sightings = Sightings()
+        self._labelled = labelled
+        wants = None if labelled is None else labelled.has
+        self._sightings = Sightings(wants=wants)
         self._attempts = None if scheduler is None else RemadeAttempts(self._sightings, scheduler)
         self._invariants = InvariantWatch(switches)
         self._reports = Reports(self._sightings)
         self._traces = Traces(self._sightings)
         self._standing = Standing(self._sightings)
-        self._by_rules = Sightings()
+        self._by_rules = Sightings(wants=wants)
         self._counting: dict[str, frozenset[str]] = {}
 
     def follow(self, events: Sequence[Event]) -> None:
@@ -50,6 +57,8 @@ class Scan:
         """Processes the next events; yields after each attempt that was made again."""
         self._invariants.follow(events)
         for event in events:
+            if self._labelled is not None:
+                self._labelled.fold(event)
             if self._attempts is not None:
                 yield from self._attempts.follow(event)
             self._reports.see(event)

@@ -1,6 +1,6 @@
 """Sightings: incidents that a history shows, and where."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -71,8 +71,12 @@ class _Collected:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Sightings:
-    """Collects the findings of detectors; one sighting for each incident."""
+    """Collects the findings of detectors; one sighting for each incident.
 
+    With `wants`, an occurrence counts only if it wants one of the objects of that occurrence.
+    """
+
+    wants: Callable[[ObjectKey], bool] | None = None
     _by_incident: dict[str, _Collected] = field(default_factory=dict)
 
     def add(
@@ -84,6 +88,8 @@ class Sightings:
         certainty: Certainty = Certainty.CERTAIN,
     ) -> None:
         """Adds an occurrence at this revision. An incident that is certain once is certain."""
+        if self.wants is not None and not any(map(self.wants, objects)):
+            return
         collected = self._by_incident.get(incident)
         if collected is None or revision < collected.revision:
             before = collected
@@ -103,10 +109,11 @@ class Sightings:
     def copy(self) -> "Sightings":
         """A copy, to which others may be added."""
         return Sightings(
+            wants=self.wants,
             _by_incident={
                 incident: replace(each, objects=dict(each.objects))
                 for incident, each in self._by_incident.items()
-            }
+            },
         )
 
     def found(self) -> list[IncidentSighting]:

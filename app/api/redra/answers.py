@@ -95,7 +95,7 @@ class Answers:
         self._limits = limits
         self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
         self._compiler = CelCompiler()
-        self._scans: Bounded[tuple[int, Revision], ScanReport] = Bounded(limits.chronicles_max)
+        self._scans: Bounded[tuple[int, Revision, str], ScanReport] = Bounded(limits.chronicles_max)
         self._chronicles = Chronicles(
             kept_max=limits.chronicles_max, events_max=limits.chronicle_events_max
         )
@@ -212,7 +212,7 @@ class Answers:
         )
 
     async def scan(self, inquiry: Inquiry) -> ScanReport:
-        """The known incidents that show up to the moment. Raises TooLarge."""
+        """The known incidents that show up to the moment. Raises TooLarge, InputError."""
         # The report quotes Events about pods.
         inquiry.reader().check_all((*WORKED_OUT_FROM, api_resources.EVENTS))
         runtime, views = inquiry.runtime, await self.views(inquiry)
@@ -221,7 +221,8 @@ class Answers:
                 f"{views.revision} events are more than {self._limits.scan_events_max}: use "
                 "redra scan"
             )
-        place = (runtime.life, views.revision)
+        labels = inquiry.request.parameter("labels").strip()
+        place = (runtime.life, views.revision, labels)
         kept = self._scans.recent(place)
         if kept is None:
             async with self._explanations:
@@ -230,6 +231,7 @@ class Answers:
                     runtime.info,
                     views.revision,
                     attempts_max=self._limits.scan_attempts_max,
+                    labels=labels,
                 )
             self._scans[place] = kept
         return kept

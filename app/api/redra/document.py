@@ -226,7 +226,10 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         "/histories/{history}/scan",
         "get",
         "The known defects and traps that occur in a history",
-        (_AT,),
+        (
+            ("labels", "string", "A label selector; claims made for a pod count as the pod."),
+            _AT,
+        ),
         None,
         models.SightingList,
     ),

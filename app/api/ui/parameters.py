@@ -30,7 +30,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "pace": ("namespace", "name"),
     "rehearsal": ("to", "gate", "quirk"),
     "report": (),
-    "scan": (),
+    "scan": ("labels",),
     "timeline": (
         "kind", "resource", "namespace", "name", "actor", "text", "decisions", "before", "limit",
     ),

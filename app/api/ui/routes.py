@@ -218,8 +218,9 @@ class Pages:
 
     async def _scan(self, inquiry: Inquiry) -> bytes:
         report = await self.answers.scan(inquiry)
-        frame = await framing.frame(self.answers, inquiry, "scan")
-        return scan.page(frame, report, self._api.incident)
+        labels = inquiry.request.parameter("labels").strip()
+        frame = await framing.frame(self.answers, inquiry, "scan", {"labels": labels})
+        return scan.page(frame, report, self._api.incident, labels)
 
     async def _behaviours(self, inquiry: Inquiry) -> bytes:
         rows = numbered.behaviours(inquiry.runtime.info.settings)

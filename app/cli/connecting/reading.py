@@ -67,7 +67,8 @@ _HABITS = (
     (
         ("--selector", "-l"),
         False,
-        "this command has no label selector; use `redra timeline -l` or `redra map -l`, or "
+        "this command has no label selector; use `redra timeline -l`, `redra scan -l` or "
+        "`redra map -l`, or "
         "`kubectl -l` with a context of `redra kubeconfig` for any moment",
     ),
 )

@@ -18,6 +18,17 @@ from app.domain.values import counts
 if TYPE_CHECKING:
     from app.analysis.incidents.facts import FactCheck
 
+LabelsOption = Annotated[
+    str,
+    typer.Option(
+        "--selector",
+        "-l",
+        metavar="LABELS",
+        help="Only where an object has these labels (app=web,tier!=db), or is a claim created for "
+        "such a pod.",
+    ),
+]
+
 group = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -131,6 +142,7 @@ def scan(
     named: Annotated[str, typer.Argument(metavar="[HISTORY]", help=moments.HISTORY)] = "",
     history: Annotated[str, typer.Option(help="The same as an option.")] = "",
     at: Annotated[str, moments.option(help="The moment up to which the history is scanned.")] = "",
+    selector: LabelsOption = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -142,7 +154,9 @@ def scan(
     from app.bootstrap.gallery import exhibits
 
     place, at = moments.placed(named, history, at)
-    answer = msgspec.json.decode(AnswerSource(data).ask("scan", history=place, at=at))
+    answer = msgspec.json.decode(
+        AnswerSource(data).ask("scan", history=place, at=at, parameters={"labels": selector})
+    )
     rows = [
         (sighting | incident.about(), incident.release)
         for sighting in answer["items"]
@@ -161,7 +175,8 @@ def scan(
                 console.say(f"  objects: {', '.join(row['objects'])}")
                 console.say(f"  {release}; what to do: {row['repair']}")
             if not rows:
-                console.say("none of the incidents that the scan looks for occurs")
+                where = f" at objects with the labels {selector}" if selector else ""
+                console.say(f"none of the incidents that the scan looks for occurs{where}")
     if left_out := answer["attempts_left_out"]:
         console.note(
             f"{counts.of(left_out, 'attempt')} of the scheduler were not made again: more than "

@@ -8,10 +8,13 @@ from app.analysis import scheduling_rules
 from app.analysis.scan.attempts import RecordedScheduler
 from app.analysis.scan.scanning import Scan
 from app.analysis.scan.sightings import ScanReport
+from app.analysis.scope import LabelledObjects
 from app.analysis.views import compiler_of
 from app.domain.controllers import registry
+from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
 from app.domain.objects import profile as profiles
+from app.domain.values.selectors import SelectorError
 from app.ports import EventLog
 from app.service.replays.verifying import switches_of
 
@@ -23,9 +26,14 @@ TURN = 100
 
 
 async def scan(
-    log: EventLog, info: HistoryInfo, until: Revision, *, attempts_max: int
+    log: EventLog, info: HistoryInfo, until: Revision, *, attempts_max: int, labels: str = ""
 ) -> ScanReport:
-    """Scan a history up to a revision; at most `attempts_max` attempts are made again."""
+    """Scan a history up to a revision; at most `attempts_max` attempts are made again.
+
+    Occurrences count if one of their objects has the labels (a selector), or is a claim that was
+    made for such a pod. Raises InputError for a wrong selector, or one that no object matches.
+    """
+    labelled = _labelled(labels) if labels else None
     profile = profiles.from_settings(info.settings)
     quirks = registry.allocator_quirks_of(profile, registry.options_from(info.settings))
     # Known defects of the release are what the scan looks for, so they are not excused.
@@ -35,7 +43,7 @@ async def scan(
         profile=profile,
         attempts_max=attempts_max,
     )
-    scanning = Scan(switches, scheduler)
+    scanning = Scan(switches, scheduler, labelled)
     after = Revision(0)
     while after < until:
         events = await log.read(info.id, after=after, limit=PAGE, until=until)
@@ -46,4 +54,16 @@ async def scan(
                 await lowlevel.checkpoint()
             await lowlevel.checkpoint()
         after = events[-1].revision
+    if labelled is not None and not labelled.has_matched:
+        raise InputError(
+            f"label selector {labels!r} does not occur in the history",
+            cure="leave it out to see all",
+        )
     return scanning.report()
+
+
+def _labelled(labels: str) -> LabelledObjects:
+    try:
+        return LabelledObjects(labels)
+    except SelectorError as problem:
+        raise InputError(str(problem), place=f"label selector {labels!r}") from problem

@@ -9,12 +9,18 @@ from app.web.frame import Frame, render
 from app.web.pages.findings import EXPLAINED
 
 
-def page(frame: Frame, report: ScanReport, read: Callable[[str], Incident | None]) -> bytes:
-    """The page. `read` gives the incident of a sighting: its title and its repair."""
+def page(
+    frame: Frame, report: ScanReport, read: Callable[[str], Incident | None], labels: str = ""
+) -> bytes:
+    """The page. `read` gives the incident of a sighting: its title and its repair.
+
+    `labels` is the selector that restricted the scan.
+    """
     return render(
         "scan.html",
         frame=frame,
         sightings=[(one, read(one.incident)) for one in report.sightings],
+        labels=labels,
         left_out=report.attempts_left_out,
         explained=EXPLAINED,
         shown_max=OBJECTS_SHOWN_MAX,
