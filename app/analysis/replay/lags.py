@@ -9,8 +9,10 @@ such pair is near, a simulated token bucket shows since when the real one had be
 
 import statistics
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from app.analysis.replay import tolerances
 from app.domain.values.timestamps import SECOND, Instant
@@ -50,7 +52,6 @@ class Waits:
         requests = sorted((*instants, *self._sent))
         self._busy = _busy_since(requests, tolerances.TABLE.near)
         self._requests = sorted((*instants, *(set(self._sent) - set(instants))))
-        self._steps: dict[int, int] = {}
         self._writes, self._since = _empty_since(instants)
         if self._is_slower():
             self._writes, self._since = [], []
@@ -81,50 +82,66 @@ class Waits:
         The limit is unknown here. It passes requests in order, so none was made before one that was
         sent earlier. While one waits, the bucket is empty: what is sent meanwhile are the requests
         before it, each a step of the limit after the other. What follows is sent no faster.
+        The request is one of `writes`.
         """
-        earliest = self._queued_from(sent)
+        earliest = self._queued[bisect_left(self._requests, sent)]
         index = bisect_left(self._sent, sent)
         if not index:
             return earliest
         return Instant(max(earliest, self._made[index - 1] - tolerances.TABLE.overtaken_by))
 
-    def _queued_from(self, sent: Instant) -> Instant:
-        """The earliest instant from which the request may have stood in the queue of the client.
+    @cached_property
+    def _queued(self) -> list[Instant]:
+        """For each request, the earliest instant from which it may have stood in the queue.
 
         Each request before it makes it wait for one step of the limit. The steps are as long as the
         longest of them, and no longer than what is sent from then on permits. Example: after twenty
         requests, ten a second, it waited up to two seconds. A pause of two seconds, after which
         requests follow each other closely, is no step.
+
+        A queue that reaches back to a request does so for the requests after that, up to the end of
+        the queue. So where it begins only moves forward, and all requests take one pass.
         """
         requests, slack = self._requests, tolerances.TABLE.overtaken_by
-        number = bisect_left(requests, sent)
-        earliest = sent
-        longest, longest_max = 0, tolerances.TABLE.reported_before
-        while True:
-            longest_max = min(longest_max, self._step_max(number))
-            if longest > longest_max:
-                return earliest
-            reach = Instant(earliest - longest_max - slack)
-            if not number or requests[number - 1] < reach:
-                return reach
-            number -= 1
-            longest = max(longest, earliest - requests[number] - slack)
-            earliest = requests[number]
+        steps = [self._step_max(number) for number in range(len(requests))]
+        pauses = [
+            one - before - slack for before, one in zip([0, *requests], requests, strict=False)
+        ]
+        longest, shortest = deque[int](), deque[int]()
+        queued: list[Instant] = []
+        begin = 0
+        for number in range(len(requests)):
+            while longest and pauses[longest[-1]] <= pauses[number]:
+                longest.pop()
+            longest.append(number)
+            while shortest and steps[shortest[-1]] >= steps[number]:
+                shortest.pop()
+            shortest.append(number)
+            while begin < number:
+                if longest[0] <= begin:
+                    longest.popleft()
+                elif shortest[0] < begin:
+                    shortest.popleft()
+                elif pauses[longest[0]] > steps[shortest[0]]:
+                    begin += 1
+                else:
+                    break
+            step = steps[number] if begin == number else steps[shortest[0]]
+            reach = Instant(requests[begin] - step - slack)
+            is_after_pause = not begin or requests[begin - 1] < reach
+            queued.append(reach if is_after_pause else requests[begin - 1])
+        return queued
 
     def _step_max(self, number: int) -> int:
         """The longest step of the limit with which the next hundred requests were sent so soon."""
-        known = self._steps.get(number)
-        if known is None:
-            following = self._requests[number : number + tolerances.TABLE.writes_at_once]
-            known = self._steps[number] = min(
-                (
-                    (sent - following[0] + tolerances.TABLE.overtaken_by) // count
-                    for count, sent in enumerate(following)
-                    if count
-                ),
-                default=tolerances.TABLE.reported_before,
-            )
-        return known
+        following = self._requests[number : number + tolerances.TABLE.writes_at_once]
+        longest = tolerances.TABLE.reported_before
+        steps = (
+            (sent - following[0] + tolerances.TABLE.overtaken_by) // count
+            for count, sent in enumerate(following)
+            if count
+        )
+        return min(longest, min(steps, default=longest))
 
     def _is_slower(self) -> bool:
         """Whether most long waits happened while the bucket should have passed every request."""

@@ -1,5 +1,7 @@
 """When a request was made that had waited for the rate limit of its client."""
 
+import sys
+
 import pytest
 
 from app.analysis.replay import tolerances
@@ -161,3 +163,28 @@ def test_hole_in_a_queue_ends_it():
     waits = Waits((), writes)
     assert waits.longest(writes[149]) <= writes[0]
     assert waits.longest(writes[-120]) > Instant(16 * SECOND)
+
+
+def test_steady_requests_cost_no_more_each_where_there_are_more():
+    """Any of them may have waited since the first; none is looked for back to that one."""
+    few, many = (_calls_for([Instant(each * SECOND) for each in range(n)]) for n in (300, 1200))
+    assert many < 5 * few
+
+
+def _calls_for(writes):
+    """How many functions are called, to find since when each request may have waited."""
+    calls = 0
+
+    def count(_frame, what, _called):
+        nonlocal calls
+        calls += what in ("call", "c_call")
+
+    waits = Waits((), writes)
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        found = [waits.longest(each) for each in writes]
+    finally:
+        sys.setprofile(before)
+    assert found[-1] < writes[0]
+    return calls
