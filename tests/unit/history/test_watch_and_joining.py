@@ -430,3 +430,27 @@ def test_clocks_of_two_servers_that_are_apart_are_reported(tmp_path):
         versions = [int(record.resource_version) for record in recorded.records()]
         assert versions == sorted(versions)
         assert any("the clock of log 2 is +" in note for note in recorded.notes)
+
+
+@pytest.mark.parametrize("has_end", [True, False])
+def test_deletion_answered_with_a_version_that_a_watch_shows_is_after_it(tmp_path, has_end):
+    """The watch has the change that the answer of the deletion repeats, and its own version."""
+    log = [
+        audit("create", claim("a", 5), second=1, code=201),
+        audit("delete", claim("a", 7), name="a", second=9),
+    ]
+    seen = [
+        watch("ADDED", claim("a", 5)),
+        watch("MODIFIED", claim("a", 7)),
+        *([watch("DELETED", claim("a", 8))] if has_end else []),
+    ]
+    records = read_records(
+        write_lines(tmp_path / "a.log", log), write_lines(tmp_path / "w.jsonl", seen)
+    )
+    assert [(record.op, record.resource_version) for record in records] == [
+        (Op.ADDED, "5"),
+        (Op.MODIFIED, "7"),
+        (Op.DELETED, "8" if has_end else ""),
+    ]
+    assert records[2].actor.user == "alice"
+    assert (Loss.NO_RV in records[2].losses) is not has_end

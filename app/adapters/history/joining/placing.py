@@ -193,6 +193,7 @@ def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
         "WHERE actor AND own <> '' AND op IN ('ADDED', 'MODIFIED', 'DELETED') "
         "ORDER BY epoch, key, own, op <> 'ADDED', op = 'DELETED', time, source, position"
     )
+    outlived = _outlived(spool)
     known: tuple[object, ...] = ()
     first = 0
     has_ended = False
@@ -201,13 +202,15 @@ def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
     doubted: list[tuple[bytes, int]] = []
     for row, epoch, key, own, head in cursor:
         record = spool.record_in(head)
-        is_end = record.op is Op.DELETED
-        if (epoch, key, own) != known:
+        begins = (epoch, key, own) != known
+        if begins:
             known = (epoch, key, own)
-            first, has_ended = row, is_end
+            first, has_ended = row, False
+        is_end = record.op is Op.DELETED and not has_ended
+        has_ended = has_ended or is_end
+        if begins and row not in outlived:
             continue
-        if is_end and not has_ended:
-            has_ended = True
+        if is_end:
             losses = join_losses(record.losses, (Loss.NO_RV,))
             unversioned = msgspec.structs.replace(record, losses=losses, resource_version="")
             ends.append((spool.column_of(unversioned), row))
@@ -228,6 +231,16 @@ def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
     spool.database.execute("COMMIT")
     if moved:
         notes.count("writes that changed nothing", len(moved))
+
+
+def _outlived(spool: Spool) -> set[int]:
+    """The requests of deletions that another source shows as a version that exists."""
+    cursor = spool.database.execute(
+        "SELECT row FROM record AS ended WHERE actor AND own <> '' AND op = 'DELETED' AND EXISTS ("
+        "SELECT 1 FROM record AS shown WHERE shown.key = ended.key AND shown.epoch = ended.epoch "
+        "AND shown.own = ended.own AND NOT shown.actor AND shown.op IN ('MODIFIED', 'BASELINE'))"
+    )
+    return {row for (row,) in cursor}
 
 
 def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> None:
