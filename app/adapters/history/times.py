@@ -17,6 +17,14 @@ def creation(tree: JsonView) -> Instant | None:
     return _parse(meta.metadata(tree).get("creationTimestamp"))
 
 
+def is_allocated_before_creation(tree: JsonView) -> bool:
+    """True if a claim was allocated before it was created, by more than the clock skew."""
+    allocation = json_tree.mapping(tree, "status", "allocation")
+    allocated = _parse(allocation.get("allocationTimestamp")) if allocation else None
+    created = None if allocated is None else creation(tree)
+    return allocated is not None and created is not None and allocated < created - CLOCK_SKEW
+
+
 def derive(tree: JsonView) -> Instant | None:
     """The newest time in the fields of an object; None without one.
 

@@ -65,7 +65,7 @@ MEANINGS: dict[Loss, tuple[Affects, str]] = {
     Loss.REDACTED: (Affects.CONTENT, "values were removed"),
     Loss.PRINTED: (Affects.CONTENT, "objects were read from what kubectl printed for people"),
     Loss.VERSION_GUESS: (Affects.CONTENT, "fields of old versions have no successor"),
-    Loss.CONTRADICTED: (Affects.CONTENT, "sources show one version with different content"),
+    Loss.CONTRADICTED: (Affects.CONTENT, "objects are shown with content that contradicts itself"),
     Loss.NO_RV: (Affects.ORDER, "the order of some changes against other objects is a guess"),
     Loss.LATE: (Affects.ORDER, "changes came after later ones of other kinds"),
     Loss.NO_TIME: (Affects.TIME, "changes have no time, only an order"),

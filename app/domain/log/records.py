@@ -187,9 +187,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
-    """Two places of a recording that show one version of one object with different content.
+    """Two places of a recording that show one object in ways that do not fit together.
 
-    `path` is the first field that differs.
+    `path` is the first field that does not fit. Without a `version`, the two show two versions.
     """
 
     key: ObjectKey
@@ -199,10 +199,9 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
     path: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.first} and {self.second} show {self.key} at version {self.version} "
-            f"differently: {self.path}"
-        )
+        of_what = f" at version {self.version}" if self.version else ""
+        how = "differently" if self.version else "in ways that do not fit"
+        return f"{self.first} and {self.second} show {self.key}{of_what} {how}: {self.path}"
 
 
 def join_losses(first: Iterable[Loss], second: Iterable[Loss]) -> tuple[Loss, ...]:

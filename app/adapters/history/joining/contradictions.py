@@ -63,6 +63,17 @@ def of_uid(first: Record, record: Record) -> Contradiction:
     )
 
 
+def of_generation(before: Record, record: Record) -> Contradiction:
+    """The contradiction that the generation of an object does not rise with its spec, or falls."""
+    return Contradiction(
+        key=record.key,
+        version="",
+        first=before.place,
+        second=record.place,
+        path="metadata.generation, which rises by one with each change of the spec",
+    )
+
+
 def marked(record: Record) -> Record:
     """The record, marked with the loss that another source contradicts it."""
     losses = join_losses(record.losses, (Loss.CONTRADICTED,))

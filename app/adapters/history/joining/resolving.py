@@ -11,7 +11,15 @@ from dataclasses import dataclass
 import msgspec
 
 from app.adapters.history import times
-from app.adapters.history.joining import contradictions, effects, endings, merging, normalising
+from app.adapters.history.joining import (
+    contradictions,
+    effects,
+    endings,
+    generations,
+    merging,
+    normalising,
+)
+from app.adapters.history.joining.generations import GenerationStep
 from app.adapters.history.joining.spool import Row, Spool
 from app.adapters.history.reading import Notes
 from app.domain.errors import InputError
@@ -176,8 +184,8 @@ class Resolver:
             return
         # It is known in an older state, so an unrecorded change happened.
         losses = join_losses(record.losses, (Loss.COLLAPSED,))
-        changed = _replace(record, op=Op.MODIFIED, losses=losses)
-        yield self._keep(row, _replace(changed, object=row.tree()))
+        changed = _replace(record, op=Op.MODIFIED, losses=losses, object=row.tree())
+        yield self._keep(row, self._fitting(changed, known, self._step(row, known)))
 
     def _modified(self, row: Row, known: _Known | None) -> Iterator[Record]:
         record = row.record
@@ -194,8 +202,11 @@ class Resolver:
                 final = _replace(final, uid=meta.uid(final.object or {}))
             losses = join_losses(final.losses, (Loss.SYNTHETIC_CREATE,))
             yield _replace(final, op=Op.BASELINE, losses=losses, actor=None, verb="")
-        elif self._was_missed(final, known):
-            yield self._missed_change(record)
+        else:
+            step = self._step(row, known)
+            if step is GenerationStep.TOO_LARGE or self._was_missed(final, known):
+                yield self._missed_change(record)
+            final = self._fitting(final, known, step)
         yield self._keep(row, final)
 
     def _deleted(self, row: Row, known: _Known | None) -> Iterator[Record]:
@@ -353,6 +364,27 @@ class Resolver:
             for part in kept
         )
 
+    def _step(self, row: Row, known: _Known) -> GenerationStep:
+        """How the generation steps from the last known state, as far as both are shown whole.
+
+        After a restore the generation may be an earlier one.
+        """
+        record, before, schemas = row.record, known.record, self._schemas
+        if schemas is None or not generations.counts(record):
+            return GenerationStep.RIGHT
+        is_whole = before.object_quality is record.object_quality is Quality.FULL
+        is_one = bool(record.uid) and record.uid == known.uid and record.version == before.version
+        if not (is_whole and is_one and known.is_own and row.own):
+            return GenerationStep.RIGHT
+        return generations.step(schemas, self._tree(known) or {}, row.tree() or {})
+
+    def _fitting(self, record: Record, known: _Known, step: GenerationStep) -> Record:
+        """The record, marked when its generation contradicts that of the last known state."""
+        if step is not GenerationStep.TOO_SMALL:
+            return record
+        self._notes.contradict(contradictions.of_generation(known.record, record))
+        return contradictions.marked(record)
+
     def _missed_change(self, record: Record) -> Record:
         self._notes.count("changes that the log does not have: a later write shows what they did")
         return _replace(
@@ -382,7 +414,8 @@ class Resolver:
 
 def _timed(record: Record, settled: Instant | None) -> Record:
     """The record with its instant in log order, marked when its own times contradict others."""
-    if record.time_quality is TimeQuality.EXACT and _contradicts(record, settled):
+    is_odd = record.time_quality is TimeQuality.EXACT and _contradicts(record, settled)
+    if is_odd or times.is_allocated_before_creation(record.object or {}):
         losses = join_losses(record.losses, (Loss.TIMES_CONTRADICT,))
         return _replace(record, settled_at=settled, losses=losses)
     return _replace(record, settled_at=settled)

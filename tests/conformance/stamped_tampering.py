@@ -1,0 +1,86 @@
+"""Recordings altered by machine, a seventh time: what servers and controllers stamp on objects.
+
+Each alteration is as in `crossed_tampering`.
+"""
+
+import random
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from tests.conformance.crossed_tampering import Told
+from tests.conformance.further_tampering import one_of
+from tests.conformance.tampering import Lines, allocations, of
+
+# What contradicts itself.
+
+
+def allocate_before_the_creation(lines: Lines, draw: random.Random) -> Told:
+    """A claim was allocated an hour before it was created, says its allocation."""
+    picked = one_of(allocations(lines), draw)
+    for tree in picked.trees:
+        created = datetime.fromisoformat(tree["metadata"]["creationTimestamp"])
+        stamp = (created - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        tree["status"]["allocation"]["allocationTimestamp"] = stamp
+    return Told((picked.claim[1],), f"{picked.claim} was allocated before it was created")
+
+
+def let_a_generation_jump(lines: Lines, draw: random.Random) -> Told:
+    """The generation of an object of devices rises by six with one change."""
+    return _shift_generation(lines, draw, 5)
+
+
+def let_a_generation_stand_still(lines: Lines, draw: random.Random) -> Told:
+    """The generation of an object of devices stays although its spec changes."""
+    return _shift_generation(lines, draw, -1)
+
+
+def let_a_generation_fall(lines: Lines, draw: random.Random) -> Told:
+    """The generation of an object of devices falls when its spec changes."""
+    return _shift_generation(lines, draw, -2)
+
+
+def let_a_generation_rise_with_a_status(lines: Lines, draw: random.Random) -> Told:
+    """The generation of a DeviceTaintRule rises when its status is written."""
+    written = [
+        line
+        for line in of(lines, "devicetaintrules")
+        if line["objectRef"].get("subresource") == "status" and "responseObject" in line
+    ]
+    return _shift(lines, one_of(written, draw), 1)
+
+
+def _shift_generation(lines: Lines, draw: random.Random, by: int) -> Told:
+    """Adds to the generation of one object from one change of its spec on."""
+    last: dict[str, dict[str, Any]] = {}
+    changed = []
+    for line in sorted(_shown(lines), key=lambda each: _version(each["responseObject"])):
+        tree = line["responseObject"]
+        before = last.get(tree["metadata"]["uid"])
+        if before is not None and before["spec"] != tree["spec"]:
+            changed.append(line)
+        last[tree["metadata"]["uid"]] = tree
+    return _shift(lines, one_of(changed, draw), by)
+
+
+def _shift(lines: Lines, since: dict[str, Any], by: int) -> Told:
+    metadata = since["responseObject"]["metadata"]
+    for line in _shown(lines):
+        tree = line["responseObject"]
+        is_of_it = tree["metadata"]["uid"] == metadata["uid"]
+        if is_of_it and _version(tree) >= _version(since["responseObject"]):
+            tree["metadata"]["generation"] += by
+    return Told((metadata["name"],), f"the generation of {metadata['name']} is {by:+} too high")
+
+
+def _shown(lines: Lines) -> Iterator[dict[str, Any]]:
+    """The lines that show a state of a slice or a rule."""
+    for resource in ("resourceslices", "devicetaintrules"):
+        for line in of(lines, resource):
+            tree = line.get("responseObject") or {}
+            if line["verb"] not in ("get", "list", "watch") and "spec" in tree:
+                yield line
+
+
+def _version(tree: dict[str, Any]) -> int:
+    return int(tree["metadata"]["resourceVersion"])

@@ -1,0 +1,31 @@
+"""Recordings altered a seventh time, and the verdicts of verify and decide, fixed before any run.
+
+`UNFIT`: an object contradicts itself, so nothing is called verified, and decide does not agree.
+"""
+
+import pytest
+
+from app.analysis.replay.report import Agreement
+from app.service.replays.verifying import VerifyOutcome
+from tests.conformance import stamped_tampering as stamped
+from tests.conformance.verdicts import judged
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+SHORT = ("a-quickstart", "j-api-versions")
+
+UNFIT = [
+    *((name, stamped.allocate_before_the_creation) for name in (*SHORT, "e-taints")),
+    ("e-taints", stamped.let_a_generation_jump),
+    ("e-taints", stamped.let_a_generation_stand_still),
+    ("e-taints", stamped.let_a_generation_fall),
+    ("e-taints", stamped.let_a_generation_rise_with_a_status),
+]
+
+
+@pytest.mark.parametrize(("name", "alter"), UNFIT)
+async def test_stamps_that_do_not_fit_are_never_verified(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome in (VerifyOutcome.PARTLY, VerifyOutcome.FAILED), told
+    assert decided.agreement in (Agreement.PARTLY, Agreement.UNEXPLAINED), told
