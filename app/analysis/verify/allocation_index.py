@@ -49,7 +49,7 @@ class Written:
 
 
 class Unrecorded(NamedTuple):
-    """A write that only a later one reveals: it came between two revisions."""
+    """Writes of an object or a kind that only a later event reveals: between two revisions."""
 
     key: ObjectKey
     after: Revision
@@ -66,6 +66,7 @@ class AllocationIndex:
         self.unrecorded: list[Unrecorded] = []
         self._allocated: set[ObjectKey] = set()
         self._seen: dict[ObjectKey, Revision] = {}
+        self._latest: dict[tuple[str, str], Revision] = {}
         self._makers: dict[str, tuple[Revision, str]] = {}
 
     def after(self, revision: Revision) -> "AllocationIndex":
@@ -84,8 +85,9 @@ class AllocationIndex:
             return
         if key[:2] in RESTED_ON:
             if event.type is EventType.GAP_OBSERVED:
-                after = self._seen.get(key, Revision(0))
-                self.unrecorded.append(Unrecorded(key, after, event.revision))
+                self._note_gap(event)
+            else:
+                self._latest[key[:2]] = event.revision
             self._seen[key] = event.revision
         if isinstance(parts, RawClaim):
             if event.type is EventType.OBJECT_CREATED:
@@ -117,8 +119,23 @@ class AllocationIndex:
 
     def loses_claims(self) -> bool:
         """Whether lines about claims were lost here and there, so that any of them may be."""
-        lost = {gap.key for gap in self.unrecorded if gap.key[:2] == api_resources.RESOURCE_CLAIMS}
-        return len(lost - {ObjectKey(*api_resources.RESOURCE_CLAIMS, "", "")}) >= doubts.LOST_OF_MIN
+        claims = api_resources.RESOURCE_CLAIMS
+        lost = {gap.key for gap in self.unrecorded if gap.key[:2] == claims and gap.key.name}
+        return len(lost) >= doubts.LOST_OF_MIN
+
+    def _note_gap(self, event: Event) -> None:
+        """Remember since when writes may be missing, if the gap stands where they were noticed.
+
+        A write without its body, or a stretch that begins at the gap, says nothing of before.
+        """
+        key = event.key
+        if doubts.is_undated(event):
+            after = self._seen.get(key, Revision(0))
+        elif doubts.is_late(event):
+            after = self._latest.get(key[:2], Revision(0))
+        else:
+            return
+        self.unrecorded.append(Unrecorded(key, after, event.revision))
 
     def _note_node(self, uid: str, node: str) -> None:
         if uid and node:

@@ -12,7 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from app.domain.log.event import Event, EventType, ObjectKey
-from app.domain.log.records import Loss, Quality
+from app.domain.log.records import Loss, Quality, TimeQuality
 from app.domain.values import json_tree
 
 
@@ -120,6 +120,19 @@ def gaps_closed(event: Event, gaps: Iterable[ObjectKey]) -> list[ObjectKey]:
     if not whole:
         return []
     return [key for key in gaps if not key.name and (key.group, key.resource) in whole]
+
+
+def is_undated(gap: Event) -> bool:
+    """Whether writes of one object are missing that only a later event shows: any time before."""
+    origin = gap.stamp.origin
+    return bool(gap.key.name) and origin is not None and origin.losses == (Loss.GAP.value,)
+
+
+def is_late(gap: Event) -> bool:
+    """Whether the gap of a kind stands where it was noticed, and not where the writes were."""
+    origin = gap.stamp.origin
+    has_time = origin is not None and origin.time_quality == TimeQuality.EXACT
+    return has_time and not gap.key.name
 
 
 def text_of(code: str) -> str:

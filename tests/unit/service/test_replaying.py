@@ -17,7 +17,7 @@ from app.domain.controllers import registry
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Actor, Draft, Event, EventType, Head, HistoryInfo, ObjectKey, Revision
 from app.domain.log.chain import seal
-from app.domain.log.event import GENESIS
+from app.domain.log.event import GENESIS, Origin
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -262,9 +262,8 @@ async def test_an_allocation_is_judged_whoever_wrote_it(told: Cluster, user: str
     assert report.allocations.counts == {ComparisonResult.SAME: allocated}
 
 
-@pytest.mark.parametrize("user", ["system:serviceaccount:batch:volcano", "alice"])
-async def test_another_device_fails_whoever_wrote_it(user: str) -> None:
-    """The last of four pods gets the other one of two free devices: no invariant is broken."""
+def stolen(user: str, gaps: Sequence[tuple[ObjectKey, Origin]] = ()) -> list[Event]:
+    """The last pod gets the other one of two free devices, which breaks no invariant; then gaps."""
     cluster = Cluster()
     cluster.device_class()
     cluster.node("n1")
@@ -275,16 +274,72 @@ async def test_another_device_fails_whoever_wrote_it(user: str) -> None:
         cluster.wait(20)
     events = [by(user)(event) for event in cluster.line.events]
     key, _ = first_allocations(events)[-1]
+    last = events[-1]
+    for number, (gap, origin) in enumerate(gaps, start=1):
+        stamp = msgspec.structs.replace(last.stamp, origin=origin)
+        revision = Revision(last.revision + number)
+        events.append(
+            Event(
+                revision=revision,
+                type=EventType.GAP_OBSERVED,
+                key=gap,
+                uid="",
+                body=b"{}",
+                stamp=stamp,
+            )
+        )
 
     def steal(event: Event, tree: JsonObject) -> None:
         results = json_tree.objects(tree, "status", "allocation", "devices", "results")
         if event.key == key and results:
             results[0]["device"] = "gpu-3"
 
-    report = await verify_events(resealed(events, steal))
+    return resealed(events, steal)
+
+
+@pytest.mark.parametrize("user", ["system:serviceaccount:batch:volcano", "alice"])
+async def test_another_device_fails_whoever_wrote_it(user: str) -> None:
+    report = await verify_events(stolen(user))
     assert report.violations == ()
     assert report.allocations.counts[ComparisonResult.DIFFERENT] == 1
     assert report.outcome is VerifyOutcome.FAILED
+
+
+CLAIMS, SLICES = (
+    ("resource.k8s.io", "resourceclaims"),
+    ("resource.k8s.io", "resourceslices"),
+)
+LATE = {"time_quality": "exact"}
+
+
+@pytest.mark.parametrize(
+    ("gaps", "result"),
+    [
+        ([(CLAIMS, "", "", {})], ComparisonResult.DIFFERENT),
+        ([(CLAIMS, "", "", LATE)], ComparisonResult.DIFFERENT),
+        ([(CLAIMS, "x", "", {}), (CLAIMS, "y", "", LATE)], ComparisonResult.DIFFERENT),
+        ([(SLICES, "", "", {})], ComparisonResult.DIFFERENT),
+        ([(SLICES, "", "", LATE)], ComparisonResult.NOT_COMPARABLE),
+        (
+            [(CLAIMS, "x", name, {"losses": ("gap", "metadata_only")}) for name in "cde"],
+            ComparisonResult.DIFFERENT,
+        ),
+        ([(CLAIMS, "x", "c", {})], ComparisonResult.NOT_COMPARABLE),
+        ([(CLAIMS, "x", name, {}) for name in "cde"], ComparisonResult.NOT_COMPARABLE),
+    ],
+)
+async def test_gap_after_an_allocation_excuses_it_if_writes_before_it_may_be_missing(
+    gaps: list[tuple[tuple[str, str], str, str, dict[str, Any]]], result: ComparisonResult
+) -> None:
+    """A stretch that begins later, or a write without its body, changed nothing before."""
+    told = [
+        (ObjectKey(*kind, *name), Origin(**{"source": "audit", "losses": ("gap",)} | more))
+        for kind, *name, more in gaps
+    ]
+    report = await verify_events(stolen("alice", told))
+    counts = report.allocations.counts
+    assert counts[ComparisonResult.SAME] == 1
+    assert counts.get(ComparisonResult.DIFFERENT, 0) == (result is ComparisonResult.DIFFERENT)
 
 
 async def test_a_report_is_json(told: Cluster) -> None:

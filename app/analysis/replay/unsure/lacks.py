@@ -71,7 +71,7 @@ class Lacks:
             for kind in _NEEDED:
                 self._note_unseen(ObjectKey(*kind, "", ""), "", known, _text(()))
         elif is_gap:
-            since = self._written.get(key, known) if _is_undated(event) else known
+            since = self._written.get(key, known) if doubts.is_undated(event) else known
             self._note_unseen(key, "", since, _text(doubts.of_event(event)))
         elif event.is_about_object:
             self._note_object(event, known)
@@ -157,12 +157,6 @@ class Lacks:
             self._note_unseen(event.key, event.uid, known, _text(codes))
         else:
             self._note_whole(event.key, known)
-
-
-def _is_undated(event: Event) -> bool:
-    """Whether a missing write is only known from a later one: it happened any time before."""
-    origin = event.stamp.origin
-    return bool(event.key.name) and origin is not None and origin.losses == (Loss.GAP.value,)
 
 
 def _text(codes: Sequence[str]) -> str:

@@ -35,7 +35,7 @@ from app.analysis.verify.invariants.violations import (
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.log.raw_parts import RawClaim, RawPod
-from app.domain.log.records import Loss, TimeQuality
+from app.domain.log.records import Loss
 from app.domain.values.timestamps import Instant
 
 INCOMPLETE = (
@@ -67,9 +67,6 @@ _SPLIT_TAKES: Mapping[type, Callable[[Cluster, Event, Any], None]] = {
     RawClaim: claims.take,
 }
 _GAP, _REPORTED = EventType.GAP_OBSERVED, EventType.HISTORY_IMPORTED
-
-_UNDATED = ("gap",)
-"""The losses of a gap that only the next write of the object reveals."""
 
 _FIRST_SEEN = "synthetic_create"
 """The loss of an object that was made unseen, and may have been written unseen until it shows."""
@@ -193,10 +190,10 @@ class InvariantWatch:
         self._end_listing()
         kinds = unseen.note_gap(key, event.revision)
         if not key.name:
-            if _is_late(event):
+            if doubts.is_late(event):
                 for kind in kinds:
                     self._note_late(kind)
-        elif kinds and losses_of(event) == _UNDATED:
+        elif kinds and doubts.is_undated(event):
             self._note_undated(key._replace(group=KINDS[key.resource]))
 
     def _note_late(self, kind: str) -> None:
@@ -419,12 +416,6 @@ class InvariantWatch:
             end=end,
             doubt=doubt,
         )
-
-
-def _is_late(event: Event) -> bool:
-    """Whether a gap stands where it was noticed, and not where the unseen writes were."""
-    origin = event.stamp.origin
-    return origin is not None and origin.time_quality == TimeQuality.EXACT
 
 
 def _may_have_come_later(one: Event | None, other: Event | None) -> bool:
