@@ -15,7 +15,7 @@ from app.adapters.history.formats.dumps import DERIVED_UIDS
 from app.adapters.history.joining.spool import Spool
 from app.adapters.history.reading import Notes
 from app.domain.log import ObjectKey
-from app.domain.log.records import Loss, Op, Record, join_losses
+from app.domain.log.records import Loss, Record, join_losses
 from app.domain.values import json_tree, patches
 from app.domain.values.fields import meta
 
@@ -54,7 +54,8 @@ class PrintedObjects:
         left_out = 0
         for key, record in self._records.items():
             if key in shown:
-                left_out += not self._is_added(shown[key], record)
+                last, is_new = shown[key]
+                left_out += not (is_new and self._is_added(last, record))
                 continue
             # Fields that the last place shows as absent are taken away.
             tree = patches.apply_merge({}, record.object or {})
@@ -64,14 +65,12 @@ class PrintedObjects:
         if left_out:
             self._notes.count("printed objects that another source shows whole, left out", left_out)
 
-    def _is_added(self, rows: list[tuple[int, str]], record: Record) -> bool:
+    def _is_added(self, row: int, record: Record) -> bool:
         """Add what is printed to the last manifest of an object; False when it is shown whole.
 
         What the manifest itself says takes precedence.
         """
-        if any(op != Op.ADDED for _, op in rows):
-            return False
-        last = self._spool.row(rows[-1][0])
+        last = self._spool.row(row)
         if Loss.NO_UID not in last.record.losses:
             return False
         manifest = msgspec.structs.replace(last.record, object=last.tree())

@@ -265,9 +265,10 @@ class Resolver:
 
     def _keep(self, row: Row, record: Record) -> Record:
         if record.uid and endings.is_judged(record):
-            bare = _replace(record, object=None)
-            first = self._first_of.setdefault(record.uid, bare)
-            if first.key != record.key:
+            first = self._first_of.get(record.uid)
+            if first is None:
+                self._first_of[record.uid] = _replace(record, object=None)
+            elif first.key != record.key:
                 self._notes.contradict(contradictions.of_uid(first, record))
                 record = contradictions.marked(record)
         derived = record.object_quality is Quality.RECONSTRUCTED

@@ -195,19 +195,20 @@ class Spool:
             self.database.execute("COMMIT")
             self._waiting.clear()
 
-    def shown(self, keys: Collection[ObjectKey]) -> dict[ObjectKey, list[tuple[int, str]]]:
-        """The row and operation of each record with an object, by key, for the given keys."""
+    def shown(self, keys: Collection[ObjectKey]) -> dict[ObjectKey, tuple[int, bool]]:
+        """The last row with an object of each given key that has one.
+
+        The flag is true when each such row of the key says that the object was added.
+        """
         self.flush()
         texts = {"\0".join(key): key for key in keys}
         self.database.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY)")
         self.database.executemany("INSERT INTO wanted VALUES (?)", ((text,) for text in texts))
         rows = self.database.execute(
-            "SELECT key, row, op FROM record NATURAL JOIN wanted WHERE body IS NOT NULL "
-            "ORDER BY row"
+            "SELECT key, max(row), min(op = 'ADDED') FROM record NATURAL JOIN wanted "
+            "WHERE body IS NOT NULL GROUP BY key"
         )
-        shown: dict[ObjectKey, list[tuple[int, str]]] = {}
-        for text, row, op in rows:
-            shown.setdefault(texts[text], []).append((row, op))
+        shown = {texts[text]: (row, bool(is_new)) for text, row, is_new in rows}
         self.database.execute("DROP TABLE wanted")
         return shown
 
