@@ -36,6 +36,12 @@ _SHOWN_IN = ("td", "code", "span", "div")
 LEVELS_MAX = 32
 """Levels of the JSON in a script that are searched for lines."""
 
+UNFINISHED_MAX = 8
+"""Tags and comments without an end after which the rest of a page is not read.
+
+The library looks for the end of each in the whole rest of the page.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Pasted:
@@ -106,6 +112,25 @@ class _Page(HTMLParser):
         self._sign = ""
         self._is_left = False
         self._cell: _Cell | None = None
+        self._unfinished = 0
+
+    def parse_starttag(self, i: int) -> int:
+        """The end of the tag at an index; negative for a tag without an end."""
+        return self._bounded(super().parse_starttag(i))
+
+    def parse_comment(self, i: int, report: bool = True) -> int:
+        """The end of the comment at an index; negative for a comment without an end."""
+        return self._bounded(super().parse_comment(i, report))
+
+    def _bounded(self, end: int) -> int:
+        """The end of a part of the page, or that of the page at the bound of unfinished parts."""
+        if end >= 0:
+            return end
+        self._unfinished += 1
+        if self._unfinished <= UNFINISHED_MAX:
+            return end
+        self.left_out.append(self.getpos()[0])
+        return len(self.rawdata)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin a text, a table of lines, or a line of it; a `<br>` within a text ends a line."""

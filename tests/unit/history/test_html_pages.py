@@ -153,3 +153,12 @@ def test_command_in_a_file_is_not_of_the_tables_of_the_page(tmp_path):
     shown = table([f'<td class="js-file-line">{line}</td>' for line in lines])
     records, _ = read(tmp_path, page(f"{shown}<pre>{pods}</pre>"))
     assert [(record.namespace, record.name) for record in records] == [("default", "web")]
+
+
+@pytest.mark.parametrize("part", ["<a ", "<a x='", "<!--x"])
+def test_page_of_parts_without_an_end_is_read_to_a_bound(tmp_path, part):
+    """To look for the end of each in the whole rest takes 4 times as long for twice as many."""
+    body = f"<pre>{CLAIM}</pre>\n{part * 2_000}"
+    records, lost = read(tmp_path, f"<!DOCTYPE html>\n<html><body>\n{body}")
+    assert keys(records) == ONE
+    assert lost == [f"text:{4 + len(LINES)}: the page leaves out a text here"]
