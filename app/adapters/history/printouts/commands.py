@@ -146,8 +146,8 @@ def _commands(line: str, number: int) -> Iterator[PrintedCommand]:
         output = options.get("-o", options.get("--output", ""))
         if arguments[:1] != ["get"] or len(arguments) == 1 or output.startswith(_NOT_PRINTED):
             continue
-        asked = [name.partition("/")[0] for name in arguments[1].split(",") if name]
-        known = [registry.find_name(name) for name in asked]
+        kind_names = [name.partition("/")[0] for name in arguments[1].split(",") if name]
+        known = [registry.find_name(name) for name in kind_names]
         namespace = options.get("-n", options.get("--namespace", "")).strip(_AROUND_VALUES)
         yield PrintedCommand(
             line=number,
@@ -156,7 +156,7 @@ def _commands(line: str, number: int) -> Iterator[PrintedCommand]:
             # In place of a name may stand a variable, or words such as <namespace>.
             namespace=namespace if not names.label(namespace) else "",
             is_open=not all(known),
-            is_any="all" in asked,
+            is_any="all" in kind_names,
             has_columns=output.startswith("custom-columns"),
         )
 

@@ -160,9 +160,9 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
     if begin < len(lines) and _RULE.fullmatch(lines[begin]):
         begin += 1
     kind = _kind(set(names), lines[begin] if begin < len(lines) else "", commands, number)
-    asked = _EVENTS if {"REASON", "OBJECT"} <= set(names) else kind
-    command = commands.of(number, asked)
-    namespace = "" if command is None else commands.namespace(command, asked)
+    row_kind = _EVENTS if {"REASON", "OBJECT"} <= set(names) else kind
+    command = commands.of(number, row_kind)
+    namespace = "" if command is None else commands.namespace(command, row_kind)
     table = Printout()
     objects: dict[tuple[str, ...], JsonObject] = {}
     end = begin
