@@ -162,6 +162,8 @@ async def test_false_part_of_a_selector_is_marked():
         answer = await server.raw("GET", f"{HOME}why?kind=pod&namespace=lab&name=job")
     main = read(answer.text).one("main")
     assert [mark.text for mark in main.all("mark")] == [made.told[0]]
+    # The values below it do not repeat the part, which is marked right above.
+    assert f"{made.told[0]} is false" not in main.text
 
 
 def texts(reason):

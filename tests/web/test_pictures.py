@@ -7,6 +7,7 @@ import pytest
 from app.analysis.device_map import MapBounds
 from app.analysis.lanes import LaneBounds
 from app.api.server.limits import ApiLimits
+from app.web.pages import capacity
 from tests.api.serving import CLAIMS, claim, pod, serving
 from tests.web.planted import DRIVER, PODS, SLICES, plant, slice_of
 from tests.web.reading import read
@@ -287,3 +288,20 @@ async def test_map_stays_within_its_bound():
         assert [pool["pool"] for pool in answer["pools"]] == ["pool-0", "pool-1"]
         assert answer["omitted"] == 2
         assert (await server.get(f"{JSON}/map?pool=pool-3"))["omitted"] == 0
+
+
+@pytest.mark.parametrize(
+    ("exact", "shown"),
+    [
+        ("288128Mi", '<span title="288128Mi">281.4Gi</span>'),
+        ("1408Mi", '<span title="1408Mi">1.4Gi</span>'),
+        ("320Gi", "320Gi"),
+        ("2048Gi", '<span title="2048Gi">2Ti</span>'),
+        ("1023Ki", "1023Ki"),
+        ("784", "784"),
+        ("1500m", "1500m"),
+        ("0", "0"),
+    ],
+)
+def test_amount_is_shown_in_the_unit_that_people_use_with_the_exact_one_as_title(exact, shown):
+    assert capacity.amount(exact) == shown

@@ -150,7 +150,7 @@ def changes_of(answer):
     facts += [one["device"] for one in answer["devices"]]
     facts += [one["name"] for one in answer["classes"]]
     facts += [f"{one['driver']}/{one['pool']}" for one in answer["pools"]]
-    facts += [f"pods: {answer['totals']['pods_evicted']} would be evicted"]
+    facts += [f"pods: {answer['totals']['pods_evicted'] or 'none'} would be evicted"]
     return facts
 
 

@@ -5,6 +5,8 @@ from xml.etree import ElementTree
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from app.analysis.capacity.answers import CapacityMoment, ClassCapacity
+from app.web.pages import capacity
 from tests.web.browsing import browsing, needs_browser
 
 pytestmark = [needs_browser, pytest.mark.slow]
@@ -107,6 +109,35 @@ def test_pages_work_without_script_and_fit_a_telephone(story):
         for part in PARTS:
             page.goto(f"{story.url}/ui/h/default/{part}")
             assert page.evaluate("document.documentElement.scrollWidth") <= 400, part
+
+
+def test_no_text_of_a_course_is_cut(story):
+    gpu = ClassCapacity(name="gpu", devices=4096, allocatable=4096, free=4096, largest=8)
+    moments = [
+        CapacityMoment(
+            revision=number,
+            time=f"2026-11-21T07:59:{number:02}.000000Z",
+            classes=(gpu,),
+            counters=(),
+        )
+        for number in range(1, 33)
+    ]
+    drawn = f'<div class="picture course">{capacity.course(moments, "gpu", str)}</div>'
+    with story.page(viewport={"width": 1280, "height": 900}) as page:
+        page.goto(f"{story.url}/ui/h/default/capacity")
+        cut = page.evaluate(
+            """markup => {
+                document.querySelector("main").insertAdjacentHTML("beforeend", markup)
+                return [...document.querySelectorAll(".course:last-child text")].filter(one => {
+                    const text = one.getBoundingClientRect()
+                    const picture = one.ownerSVGElement.getBoundingClientRect()
+                    return text.left < picture.left || text.right > picture.right
+                }).map(one => one.textContent)
+            }""",
+            drawn,
+        )
+        assert cut == []
+        assert page.locator(".course:last-child text").count() > 2
 
 
 @pytest.mark.parametrize("width", [390, 800, 1280])

@@ -127,7 +127,8 @@ def _pods(radius: BlastRadius) -> str:
         for fate in Fate
         if totals[f"pods_{fate.value}"]
     ]
-    evicted = f"{totals['pods_evicted']} would be evicted in {_namespaces(totals['namespaces'])}"
+    count, namespaces = totals["pods_evicted"], _namespaces(totals["namespaces"])
+    evicted = f"{count} would be evicted in {namespaces}" if count else "none would be evicted"
     return f"{evicted} ({', '.join(parts)})" if parts else evicted
 
 

@@ -1,5 +1,6 @@
 """The page of remaining capacity: largest claims over time, stranded counters, copies."""
 
+import re
 from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
@@ -16,6 +17,10 @@ CLASSES_MAX = 12
 """Classes that are drawn; the tables have all classes."""
 
 SUBJECTS_MAX = 100
+
+_UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_STEP = 1_024
+_BINARY = re.compile(rf"(\d+)({'|'.join(_UNITS)})")
 
 EXAMPLE = """\
 apiVersion: resource.k8s.io/v1
@@ -47,6 +52,7 @@ def page(
         names=names,
         cells=[_cells(moment, names) for moment in answer.moments],
         class_text=text.class_text,
+        amount=amount,
         manifest=manifest,
         example=EXAMPLE,
         problem=problem,
@@ -97,13 +103,32 @@ def course(
     return svg.picture(WIDTH, HEIGHT + axes.BELOW, label, *shapes, role="group")
 
 
+def amount(quantity_text: str) -> Markup:
+    """A quantity as people write it, `281.4Gi` for `288128Mi`; a rounded one has the exact title.
+
+    Others are shown as they are: counts, and amounts that a larger unit does not shorten.
+    """
+    match = _BINARY.fullmatch(quantity_text)
+    if match is None:
+        return Markup.escape(quantity_text)
+    number, unit = float(match[1]), _UNITS.index(match[2])
+    while number >= _STEP and unit + 1 < len(_UNITS):
+        number, unit = number / _STEP, unit + 1
+    shown = f"{number:.1f}".removesuffix(".0") + _UNITS[unit]
+    if shown == quantity_text:
+        return Markup.escape(quantity_text)
+    return Markup('<span title="{}">{}</span>').format(quantity_text, shown)
+
+
 def _cells(moment: CapacityMoment, names: Sequence[str]) -> dict[str, object]:
     by_name = {one.name: one for one in moment.classes}
     return {
         "moment": moment,
         "classes": [by_name.get(name) for name in names],
-        "stranded": ", ".join(
-            f"{one.counter} {one.stranded}" for one in moment.counters if one.stranded != "0"
+        "stranded": Markup(", ").join(
+            Markup("{} {}").format(one.counter, amount(one.stranded))
+            for one in moment.counters
+            if one.stranded != "0"
         ),
     }
 

@@ -4,8 +4,8 @@ from markupsafe import Markup
 
 from app.web import svg
 
-LEFT = 64.0
-"""The width of the amounts at the left."""
+LEFT = 84.0
+"""The width of the amounts at the left, and of the day below them."""
 
 BELOW = 18.0
 """The height of the times below."""
