@@ -195,6 +195,8 @@ class _Story:
             request = {"target": {"kind": "Node", "name": tree["spec"]["nodeName"]}}
             request["metadata"] = {"name": key.name, "namespace": key.namespace, "uid": event.uid}
             response = {"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201}
+        elif verb in ("update", "patch") and _is_of_status(here or {}, tree):
+            subresource = "status"
         group, _, version = tree["apiVersion"].rpartition("/")
         line = {
             "kind": "Event",
@@ -248,6 +250,11 @@ def _subjects(event: Event, here: JsonView | None, tree: JsonView) -> set[str]:
 def _consumers(claim: JsonView) -> set[str]:
     reserved = json_tree.objects(claim, "status", "reservedFor")
     return {json_tree.text(each, "uid") for each in reserved}
+
+
+def _is_of_status(before: JsonView, after: JsonView) -> bool:
+    """Whether it changes the status, which only a write of the subresource can."""
+    return before.get("status") != after.get("status")
 
 
 def _is_first_step(event: Event, tree: JsonView) -> bool:

@@ -11,7 +11,7 @@ from app.analysis.replay.differences import Aspect
 from app.bootstrap import process_settings, replays, stores
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import InputError
-from app.domain.log import Event
+from app.domain.log import Event, EventType, Revision
 from app.domain.objects.profile import Profile
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
@@ -113,6 +113,17 @@ def test_soak_ends_when_nothing_waits(tmp_path):
     assert len(nominated) > 20
     waiting = {name: at for name, at in nominated.items() if name not in bound}
     assert all(_seconds(at) > _seconds(last) - 2 for at in waiting.values())
+
+
+async def test_soak_is_recorded_without_a_gap(tmp_path):
+    """A line that no API server writes, such as a status changed elsewhere, proves a lost one."""
+    settings = process_settings.settings(profile=RELEASE)
+    store, load = stores.memory_store(), Load(seed=1, seconds=20, pods=40)
+    await replays.load_files(store, settings, (record(tmp_path, load),))
+    (history,) = await store.log.histories()
+    events = await store.log.read(history.id, after=Revision(0), limit=settings.decide_events_max)
+    assert [event.key for event in events if event.type is EventType.GAP_OBSERVED] == []
+    assert len(events) > load.pods
 
 
 def _seconds(text):
