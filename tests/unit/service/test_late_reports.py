@@ -70,3 +70,13 @@ def test_report_of_a_pod_that_is_not_joined_waits_for_nothing():
     late = reports(Variant())
     late.put_off(created(failure("7")), Instant(5))
     assert late.waiting(failure("7")) is None
+
+
+def test_report_of_another_controller_does_not_wait_for_the_scheduler():
+    """An eviction is reported with it, however late the scheduler's client is."""
+    late = reports(Variant(reported=frozenset((POD,)), repeated=frozenset((POD,))))
+    theirs = {**failure("", reason="Scheduled"), "reportingController": "default-scheduler"}
+    evicted = failure("", reason="DeviceTaintManagerEviction")
+    assert late.is_late(theirs)
+    assert not late.is_late(evicted)
+    assert not late.is_late({**theirs, **failure("", "another")})

@@ -13,6 +13,7 @@ from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.facts import subject_of
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.variants import Variant
+from app.domain.controllers.scheduling.reports.events import COMPONENT
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import CreateObject
 from app.domain.values import json_tree
@@ -50,8 +51,13 @@ class LateReports:
             self._waiting.pop(_attempt_of(event.object), None)
 
     def is_late(self, tree: JsonView) -> bool:
-        """True when an object is an Event that is written at its recorded instant."""
-        return tree.get("kind") == "Event" and subject_of(tree) in self._variant.reported
+        """True when an object is an Event that is written at its recorded instant.
+
+        Events of other controllers about the same pod are written with their plan.
+        """
+        return tree.get("reportingController") == COMPONENT and (
+            subject_of(tree) in self._variant.reported
+        )
 
     def is_repeated(self, key: ObjectKey) -> bool:
         """True when the repetitions of an Event are written at their recorded instants."""
