@@ -8,7 +8,6 @@ Whether one holds, only its run tells (`proving`).
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
-from app.analysis.replay import tolerances
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.classes import Reason
 from app.analysis.replay.differences import Aspect, Sides
@@ -28,6 +27,7 @@ from app.analysis.replay.facts import (
     is_skip,
     meets_claim_in_flight,
 )
+from app.analysis.replay.lags import Waits
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import short_name
@@ -94,12 +94,19 @@ class Hypothesis:
 class Proposals:
     """Proposes hypotheses about differences, the likeliest first.
 
-    `paired_by_time` are the pods with a condition that only its instant assigns to an attempt.
+    `paired_by_time` are the pods with a condition that only its instant assigns to an attempt,
+    `waits` those of the scheduler's requests.
     """
 
-    def __init__(self, recorded: Trace, paired_by_time: Set[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        recorded: Trace,
+        paired_by_time: Set[str] = frozenset(),
+        waits: Waits = Waits((), ()),
+    ) -> None:
         self._recorded = recorded
         self._paired_by_time = paired_by_time
+        self._waits = waits
 
     def group_of(self, sides: Sides, again: Trace) -> str:
         """The uid of the pod that the subject belongs to, or of the subject itself."""
@@ -239,16 +246,18 @@ class Proposals:
         return bool(only) and all(is_failed_attempt(fact) for fact in only)
 
     def _is_report_in_vain(self, sides: Sides, uid: str) -> bool:
-        """Whether only this side has the last conditions of a pod that went soon afterwards."""
+        """Whether only this side has the last conditions of a pod, and they may have come too late.
+
+        The request for each may have stood in the queue of the client until the pod was gone.
+        """
         gone = self._recorded.removed.get(uid)
         if gone is None or sides.aspect is Aspect.SAID or sides.only_recorded:
             return False
+        since = self._waits.longest(gone)
         return (
             _all(sides.facts("again"), ConditionSet)
             and all(is_failed_attempt(fact) for fact in sides.facts("again"))
-            and all(
-                gone - step.time <= tolerances.TABLE.reported_before for step in sides.only_again
-            )
+            and all(step.time >= since for step in sides.only_again)
         )
 
     def _reserved_again(self, sides: Sides) -> frozenset[ObjectKey]:

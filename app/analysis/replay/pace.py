@@ -16,6 +16,7 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Placing, PodTries, Try, attempts_of, waits_of
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.instants import is_derived
+from app.analysis.replay.lags import Waits
 from app.analysis.replay.traces import is_event_object
 from app.domain.controllers.garbage import namespaces
 from app.domain.controllers.pacing import AttemptOutcome
@@ -102,6 +103,7 @@ class RecordedPace:
         self._answered: dict[tuple[_Key, Instant], Instant] = {}
         self._tries: dict[str, PodTries] = defaultdict(PodTries)
         self._writes: list[Instant] = []
+        self.waits = Waits((), ())
         self._coarse = 0
         self._freed: dict[str, list[Instant]] = defaultdict(list)
         self._made_for: dict[str, list[str]] = defaultdict(list)
@@ -140,7 +142,7 @@ class RecordedPace:
             elif "eviction" in roles or "rule-status" in roles:
                 self._learn_eviction(act)
         self._note_freed()
-        waits = waits_of(self._tries, self._writes)
+        waits = self.waits = waits_of(self._tries, self._writes)
         is_coarse = 2 * self._coarse > len(self._writes)
         slack = tolerances.TABLE.coarse if is_coarse else 0
         if is_coarse:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from app.analysis.replay.classes import Reason
+from app.analysis.replay.lags import Waits
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches
 from app.domain.log import ObjectKey
@@ -49,7 +50,8 @@ class Evidence:
     the recorded control plane may have had. `rules_seen` is the one that decides whether rules are
     seen. `lacks` has what was not recorded. `impossible` maps pods and claims to recorded facts
     that no missing record and no wrong clock can explain. `paired_by_time` are the pods with a
-    condition that only its instant assigns to an attempt.
+    condition that only its instant assigns to an attempt. `waits` are those of the scheduler's
+    requests.
     """
 
     overused: Mapping[str, str] = field(default_factory=dict)
@@ -60,6 +62,7 @@ class Evidence:
     lacks: Lacks = field(default_factory=lambda: Lacks(()))
     impossible: Mapping[ObjectKey, str] = field(default_factory=dict)
     paired_by_time: Set[str] = frozenset()
+    waits: Waits = field(default_factory=lambda: Waits((), ()))
 
     @property
     def turned(self) -> set[str]:

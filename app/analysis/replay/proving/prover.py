@@ -67,7 +67,7 @@ class Prover:
         self._variant = variant
         self.budget = budget
         self._sought: Sought | None = None
-        self._proposals = Proposals(recorded, evidence.paired_by_time)
+        self._proposals = Proposals(recorded, evidence.paired_by_time, evidence.waits)
         self._doubting = Doubting(
             recorded=recorded,
             end=end.at,

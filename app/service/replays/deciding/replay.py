@@ -441,6 +441,7 @@ def prover_of(
             lacks=recording.lacks,
             impossible=impossible,
             paired_by_time=pace.paired_by_time,
+            waits=pace.waits,
         ),
         races=Races(recording.trace, pace),
         run=made,

@@ -12,6 +12,7 @@ from app.adapters import schemas
 from app.analysis.replay import facts
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.hypotheses import Hypothesis, Proposals
+from app.analysis.replay.lags import Waits
 from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.analysis.replay.variants import Variant
 from app.domain.log import ObjectKey
@@ -62,6 +63,7 @@ def proposed(
     theirs: tuple[Step, ...] = (),
     ours: tuple[Step, ...] = (),
     about: ObjectKey = POD,
+    waits: Waits = Waits((), ()),
     **ends: bool,
 ) -> list[tuple[str, str, object]]:
     """Class, changed field and target of the hypotheses about a difference, in their order."""
@@ -74,7 +76,7 @@ def proposed(
         only_recorded=theirs,
         only_again=ours,
     )
-    made = Proposals(recorded).local(sides, again)
+    made = Proposals(recorded, waits=waits).local(sides, again)
     return [(each.reason, each.field, each.target) for each in made]
 
 
@@ -157,17 +159,29 @@ UNTRIED, UNREPORTED = ("timing", "untried", "pod"), ("race", "unreported", "pod"
 
 
 @pytest.mark.parametrize(
-    ("at", "expected"),
-    [(100, [UNTRIED, UNREPORTED]), (80, [UNTRIED, UNREPORTED]), (79, [UNTRIED])],
+    ("since", "at", "expected"),
+    [
+        (60, 100, [UNTRIED, UNREPORTED]),
+        (60, 61, [UNTRIED, UNREPORTED]),
+        (60, 58, [UNTRIED]),
+        (95, 96, [UNTRIED, UNREPORTED]),
+        (95, 85, [UNTRIED]),
+        (120, 100, [UNTRIED, UNREPORTED]),
+        (120, 98, [UNTRIED]),
+    ],
 )
-def test_condition_may_meet_no_pod_up_to_two_backoffs_before_its_end(at, expected) -> None:
-    """The longest back-off is ten seconds; the pod went in second 100."""
+def test_condition_may_meet_no_pod_as_long_as_its_request_may_have_waited(
+    since, at, expected
+) -> None:
+    """Ten requests a second were sent from a second on; the pod went in second 100."""
+    sent = [Instant(since * SECOND + number * SECOND // 10) for number in range(800)]
+    waits = Waits((), [Instant(10 * SECOND), *sent])
     ours = (step(POD, TRIED, at=at),)
-    assert proposed(Aspect.WRITES, ours=ours, removed=True) == expected
-    assert proposed(Aspect.SAID, ours=ours, removed=True) == [UNTRIED]
-    assert proposed(Aspect.WRITES, ours=ours) == [UNTRIED]
+    assert proposed(Aspect.WRITES, ours=ours, removed=True, waits=waits) == expected
+    assert proposed(Aspect.SAID, ours=ours, removed=True, waits=waits) == [UNTRIED]
+    assert proposed(Aspect.WRITES, ours=ours, waits=waits) == [UNTRIED]
     theirs = (step(POD, PLACED),)
-    assert proposed(Aspect.WRITES, ours=ours, theirs=theirs, removed=True) == []
+    assert proposed(Aspect.WRITES, ours=ours, theirs=theirs, removed=True, waits=waits) == []
 
 
 def test_every_condition_of_a_report_in_vain_is_a_failed_attempt() -> None:
