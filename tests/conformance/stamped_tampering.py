@@ -12,6 +12,19 @@ from tests.conformance.crossed_tampering import Told
 from tests.conformance.further_tampering import one_of
 from tests.conformance.tampering import Lines, allocations, of
 
+# What no server stores.
+
+
+def report_about_another_device(lines: Lines, draw: random.Random) -> Told:
+    """The driver reports in a claim about a device that the claim does not have."""
+    picked = one_of(allocations(lines), draw)
+    for tree in picked.trees:
+        had = tree["status"]["allocation"]["devices"]["results"][0]
+        device = {"driver": had["driver"], "pool": had["pool"], "device": "gpu-77"}
+        tree["status"]["devices"] = [device]
+    return Told((picked.claim[1],), f"{picked.claim} has a report about gpu-77")
+
+
 # What contradicts itself.
 
 

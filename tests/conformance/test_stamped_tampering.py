@@ -1,6 +1,7 @@
 """Recordings altered a seventh time, and the verdicts of verify and decide, fixed before any run.
 
-`UNFIT`: an object contradicts itself, so nothing is called verified, and decide does not agree.
+`WRONG`: no server stores it, so verification fails and decide is unexplained. `UNFIT`: an object
+contradicts itself, so nothing is called verified, and decide does not agree.
 """
 
 import pytest
@@ -8,13 +9,14 @@ import pytest
 from app.analysis.replay.report import Agreement
 from app.service.replays.verifying import VerifyOutcome
 from tests.conformance import stamped_tampering as stamped
-from tests.conformance.verdicts import judged
+from tests.conformance.verdicts import judged, names_one
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
 
 SHORT = ("a-quickstart", "j-api-versions")
 
+WRONG = [(name, stamped.report_about_another_device) for name in (*SHORT, "e-taints")]
 UNFIT = [
     *((name, stamped.allocate_before_the_creation) for name in (*SHORT, "e-taints")),
     ("e-taints", stamped.let_a_generation_jump),
@@ -22,6 +24,14 @@ UNFIT = [
     ("e-taints", stamped.let_a_generation_fall),
     ("e-taints", stamped.let_a_generation_rise_with_a_status),
 ]
+
+
+@pytest.mark.parametrize(("name", "alter"), WRONG)
+async def test_what_no_server_stores_fails_and_is_unexplained(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.FAILED, told
+    assert decided.agreement is Agreement.UNEXPLAINED, told
+    assert names_one(verified, told)
 
 
 @pytest.mark.parametrize(("name", "alter"), UNFIT)

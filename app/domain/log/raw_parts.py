@@ -62,6 +62,7 @@ class RawClaimStatus(_Parts, frozen=True, gc=False, rename="camel"):
 
     allocation: Raw = ABSENT
     reserved_for: Raw = ABSENT
+    devices: Raw = ABSENT
 
 
 class RawClaim(_Parts, frozen=True, gc=False, rename="camel"):

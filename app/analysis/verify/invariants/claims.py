@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Raw
 
-from app.analysis.verify.invariants import ordinary, placements, reading
+from app.analysis.verify.invariants import ordinary, placements, reading, reported
 from app.analysis.verify.invariants.asking import asked_in
 from app.analysis.verify.invariants.cluster import (
     CLAIM_FINALIZER,
@@ -45,6 +45,12 @@ _UNSEEN_STATES = frozenset((Loss.COLLAPSED, Loss.SYNTHETIC_DELETE))
 
 def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
     """Applies a write or the deletion of a claim."""
+    _take(cluster, event, claim)
+    if claim is not None and claim.status.devices:
+        reported.judge(cluster, event, claim.status)
+
+
+def _take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
     key = event.key
     origin = event.stamp.origin
     cluster.latest["resourceclaims"] = event.revision

@@ -45,6 +45,20 @@ class Result(_Part, frozen=True, gc=False, rename="camel"):
         return self.driver, self.pool, self.device
 
 
+class Report(_Part, frozen=True, gc=False, rename="camel"):
+    """An entry of `status.devices`: what a driver reports about a device."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    share_id: str = msgspec.field(default="", name="shareID")
+
+    @property
+    def id(self) -> tuple[str, str, str]:
+        """Driver, pool and name of the device."""
+        return self.driver, self.pool, self.device
+
+
 class Results(_Part, frozen=True, gc=False, rename="camel"):
     """The devices of an allocation."""
 
@@ -214,6 +228,7 @@ def _list_reader(form: type[_T]) -> Callable[[Raw], tuple[_T, ...]]:
 
 
 consumers = _list_reader(Consumer)
+reports = _list_reader(Report)
 pod_claims = _list_reader(PodClaim)
 
 

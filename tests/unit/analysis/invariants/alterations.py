@@ -32,6 +32,7 @@ Change = Callable[[dict], object]
 Alter = Callable[[list[Event], random.Random], list[Event]]
 
 NODES = 3
+STRANGE = {"driver": DRIVER, "pool": "n0", "device": "nobody"}
 
 
 class SoundWorld(World):
@@ -358,6 +359,10 @@ ALTERATIONS: dict[str, tuple[Alter, str]] = {
         "allocation-has-finalizer",
     ),
     "keep_what_ends": (keep_what_ends, "finalizer-outlasts-allocation"),
+    "report_about_a_strange_device": (
+        _in_claim(lambda tree: tree["status"].update(devices=[STRANGE])),
+        "reported-device-allocated",
+    ),
     "reserve_without_allocation": (
         _in_claim(lambda tree: tree["status"].pop("allocation")),
         "reservation-has-allocation",

@@ -825,7 +825,7 @@ class Judge:
 
     def faults_at(self, index, key):
         """What is wrong with the write of an object; the same whenever one asks."""
-        broken = self.changed_apart(index, key)
+        broken = self.changed_apart(index, key) | self.reports(index, key)
         if not self.is_change(index, key):
             return broken
         before = self.states[index - 1].objects[key]
@@ -843,6 +843,22 @@ class Judge:
         if key.resource == "pods" and is_marked(after) and not is_marked(before):
             self.eviction(index, key, after, losses, broken)
         return broken
+
+    def reports(self, index, key):
+        """Reports of drivers about devices that the claim does not have."""
+        claim = self.states[index].objects.get(key)
+        if key.resource != "resourceclaims" or claim is None or not self.shows(index, key):
+            return {}
+        names = ("driver", "pool", "device", "shareID")
+        had = [[text(each, name) for name in names] for each in results_of(claim)]
+        reported = [
+            [text(each, name) for name in names] for each in items(claim, "status", "devices")
+        ]
+        return {
+            ("reported-device-allocated", key, *each): ("broken", {key})
+            for each in reported
+            if each not in had
+        }
 
     def shows(self, index, key):
         """Whether the object was written at a state and recorded there as it was."""

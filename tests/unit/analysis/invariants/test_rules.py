@@ -531,6 +531,30 @@ def nobody_is_named_who_ended_an_allocated_claim(story):
     return [("finalizer-outlasts-allocation", "unsure", "x", begin, None)]
 
 
+def a_driver_reports_about_a_device_that_the_claim_does_not_have(story):
+    story.publish("p", device("a"), device("b"))
+    story.allocate("x", result("p", "a"))
+    report(story, "a")
+    begin = report(story, "b")
+    story.other()
+    end = story.remove(key_of("resourceclaims", "x"), after=1)
+    return [("reported-device-allocated", "broken", "x", begin, end)]
+
+
+def a_driver_reports_about_a_claim_of_which_a_part_was_recorded(story):
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    report(story, "b", losses=("truncated_body",))
+    return []
+
+
+def report(story, name, **options):
+    """A driver reports about a device; returns the revision."""
+    tree, write = story.change(key_of("resourceclaims", "x"), **options)
+    tree["status"]["devices"] = [{"driver": DRIVER, "pool": "p", "device": name}]
+    return write()
+
+
 def allocated_claims_of_which_changes_were_not_seen(story):
     """Each may have been deallocated before."""
     story.publish("p", device("a"))
@@ -1716,6 +1740,10 @@ def test_each_operator_of_a_node_selector(chosen, labels, expected):
 
 TWICE = "device gpu.example.com/p/a is allocated 2 times"
 MESSAGES = [
+    (
+        a_driver_reports_about_a_device_that_the_claim_does_not_have,
+        "status.devices reports device gpu.example.com/p/b, which the claim does not have",
+    ),
     (two_claims_of_one_device, TWICE),
     (driver_stops_sharing_a_device_in_use, TWICE),
     (

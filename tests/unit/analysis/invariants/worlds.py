@@ -392,6 +392,12 @@ class RandomWorld(World):
         keys = sorted(key for key in self.objects if key.resource == resource)
         return self.draw.choice(keys) if keys else None
 
+    def _report(self):
+        """A report of a driver, about one of three devices of a pool."""
+        draw = self._authors
+        report = {"driver": DRIVER, "pool": draw.choice(POOLS), "device": f"d{draw.randrange(3)}"}
+        return {**report, **draw.choice(({}, {}, {"shareID": "s1"}))}
+
     def _allocate(self, options) -> None:
         key = self._pick("resourceclaims")
         if key is None:
@@ -419,6 +425,8 @@ class RandomWorld(World):
         if self.draw.random() < 0.05:
             users = [user(f"many-{number}", "x") for number in range(257)]
         tree["status"]["reservedFor"] = users
+        if self._authors.random() < 0.1:
+            tree["status"]["devices"] = [self._report()]
         self.put(key, tree, **options)
 
     def _free(self, options) -> None:
