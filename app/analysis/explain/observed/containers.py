@@ -18,6 +18,8 @@ from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonView
 
 _HEALTHY = frozenset(("", "Healthy"))
+_UNKNOWN = "Unknown"
+"""The health of a device that cannot be determined: its plug-in is gone, or reports none."""
 
 
 class _Use(FieldRecord, frozen=True):
@@ -119,6 +121,14 @@ def _named(spec: _Spec) -> Iterator[tuple[str, str, str]]:
 def unhealthy(pod: JsonView) -> Iterator[str]:
     """The devices of containers that the kubelet reports as not healthy, as sentences.
 
+    Those whose health cannot be determined are none of them.
+    """
+    return (text for health, text in _not_healthy(pod) if health != _UNKNOWN)
+
+
+def _not_healthy(pod: JsonView) -> Iterator[tuple[str, str]]:
+    """The health of each device that is not reported as healthy, and a sentence about it.
+
     The kubelet reports them of containers, not of init containers.
     """
     for container in _pod(pod).status.container_statuses:
@@ -128,8 +138,9 @@ def unhealthy(pod: JsonView) -> Iterator[str]:
                     continue
                 message = f" ({each.message})" if each.message else ""
                 yield (
+                    each.health,
                     f"container {container.name}: the kubelet reports {each.resource_id} of "
-                    f"{resource.name} as {each.health}{message}"
+                    f"{resource.name} as {each.health}{message}",
                 )
 
 
@@ -137,6 +148,9 @@ def told(views: LiveViews, pod: JsonView) -> list[Reason]:
     """The reasons about the devices of a pod that does not wait for a node."""
     if core.is_finished(pod) or not concerns(pod):
         return []
-    made = [Reason(text=f"{text}; that alone ends no pod", is_kept=True) for text in unhealthy(pod)]
+    made: list[Reason] = []
+    for health, text in _not_healthy(pod):
+        meaning = "it cannot tell more" if health == _UNKNOWN else "that alone ends no pod"
+        made.append(Reason(text=f"{text}; {meaning}", is_kept=True))
     made += [Reason(text=one.text, about=one.claim, is_kept=True) for one in unreached(views, pod)]
     return made

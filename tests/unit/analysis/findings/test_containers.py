@@ -60,9 +60,10 @@ def test_pod_without_a_node_or_that_has_ended_is_left_out():
 
 
 @pytest.mark.parametrize(
-    ("health", "words"), [("Healthy", []), ("", []), ("Unhealthy", [ILL]), ("Unknown", [ILL])]
+    ("health", "words"), [("Healthy", []), ("", []), ("Unhealthy", [ILL]), ("Unknown", [])]
 )
 def test_devices_that_are_not_well_are_told(health, words):
+    """Unknown says that the health cannot be determined: such a device may be as well as any."""
     resources = [{"resourceID": "d/p/x", **({"health": health} if health else {})}]
     status = {
         "name": "main", "ready": True, "restartCount": 0, "image": "i", "imageID": "",
