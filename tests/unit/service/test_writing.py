@@ -148,9 +148,12 @@ async def test_a_commit_whose_answer_was_lost_is_found_again() -> None:
     async with running_history(log=log) as history:
         await history.submit(namespace("default"), actor=ALICE)
         log.breaks = True
-        outcome = await history.submit(config_map("a"), actor=ALICE)
-        assert outcome.created
-        assert history.head.revision == 2
+        with history.follow(after=history.head.revision, reads=None) as loop:
+            outcome = await history.submit(config_map("a"), actor=ALICE)
+            assert outcome.created
+            assert history.head.revision == 2
+            with anyio.fail_after(5):
+                assert await loop.wait_batch() == [outcome.event]
 
 
 class Refuses(MemoryLog):
@@ -359,6 +362,23 @@ async def test_what_arrives_while_a_batch_is_stored_follows_it_in_one_append() -
         events = await log.read(history.info.id, after=Revision(0), limit=10)
         check_chain(events)
         assert [event.key.name for event in events] == ["default", "a", "b", "c", "d"]
+
+
+async def test_loops_are_told_of_a_write_whose_caller_went_away_meanwhile() -> None:
+    log = Slow(MemoryStore())
+    async with running_history(log=log) as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        callers = anyio.CancelScope()
+
+        async def create(name: str) -> None:
+            with callers:
+                await history.submit(config_map(name), actor=ALICE)
+
+        with history.follow(after=history.head.revision, reads=None) as loop:
+            async with while_storing(log, create):
+                callers.cancel()
+            with anyio.fail_after(5):
+                assert [event.key.name for event in await loop.wait_batch()] == ["a"]
 
 
 async def test_what_was_decided_upon_a_batch_that_was_not_stored_is_decided_again() -> None:
