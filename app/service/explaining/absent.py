@@ -6,7 +6,7 @@ from dataclasses import replace
 from app.analysis.explain import sources, unasked
 from app.analysis.explain.questions import named
 from app.analysis.explain.reasons import Reason
-from app.domain.controllers import pods
+from app.domain.controllers import pods, registry
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources
@@ -37,8 +37,9 @@ async def told(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
 
 
 def _owners(deletion: Event) -> Iterator[Reason]:
-    """The objects with which the deleted one went, because they owned it."""
+    """The objects that owned the deleted one; whether it went with them says who deleted it."""
+    is_collected = deletion.stamp.actor.user == registry.actor_of("garbage").user
     for owner in meta.owners(deletion.object):
         place = f"{deletion.key.namespace}/" if deletion.key.namespace else ""
-        text = f"it belonged to {owner.kind.lower()} {place}{owner.name}, and is deleted with it"
-        yield Reason(text=text, is_kept=True)
+        text = f"it belonged to {owner.kind.lower()} {place}{owner.name}"
+        yield Reason(text=f"{text}, and went with it" if is_collected else text, is_kept=True)

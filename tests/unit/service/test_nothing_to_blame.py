@@ -232,3 +232,22 @@ async def test_template_that_only_got_a_label_did_not_change_what_claims_ask_for
     assert [text.startswith("template default/gpu was made anew by alice") for text in told] == [
         True
     ] * is_changed
+
+
+@pytest.mark.parametrize(("deleted", "went"), [("pods", True), ("resourceclaims", False)])
+async def test_claim_that_somebody_deleted_did_not_go_with_its_owner(deleted, went):
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.pod("owner", schedulingGates=[{"name": "example.com/hold"}])
+    cluster.claim("held")
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "owner",
+             "uid": cluster.must("pods", "owner")["metadata"]["uid"]}  # fmt: skip
+    cluster.patch("resourceclaims", "held", {"metadata": {"ownerReferences": [owner]}})
+    cluster.settle()
+    cluster.delete(deleted, "owner" if deleted == "pods" else "held", grace_seconds=0)
+    cluster.wait(2)
+    cluster.pod("next", claim="held")
+    async with asking(cluster.settle()) as ask:
+        said = texts((await ask("pod", "next")).reason)
+    told = [text for text in said if text.startswith("it belonged to pod default/owner")]
+    assert told == ["it belonged to pod default/owner" + ", and went with it" * went]
