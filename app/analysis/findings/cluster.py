@@ -12,6 +12,8 @@ from app.domain.devices.pools import PoolState
 from app.domain.log import ObjectKey, Revision
 from app.domain.log.doubts import Affects, Doubt
 from app.domain.values import api_resources, counts
+from app.domain.values.fields import dra
+from app.domain.values.identifiers import DeviceId
 
 _OF_GRAVITY = {
     Gravity.BROKEN: (FindingKind.BROKEN_INVARIANT, Severity.ERROR),
@@ -93,10 +95,18 @@ def patches(views: LiveViews) -> Iterator[Finding]:
 
 
 def rules(views: LiveViews) -> Iterator[Finding]:
-    """Rules that select no device, each with the part of its selector that nothing matches."""
+    """Rules that select no device, each with the part of its selector that nothing matches.
+
+    A rule that selects a device which is only held, and not published any more, has an effect.
+    """
+    held: frozenset[DeviceId] | None = None
     for key in views.objects.keys(*api_resources.DEVICE_TAINT_RULES):
         event = views.objects.event(key)
         for reason in () if event is None else selection.missed(views, event.object):
+            held = selection.held(views) if held is None else held
+            selector = None if event is None else dra.device_selector(event.object)
+            if any(selection.selects(selector, device) for device in held):
+                continue
             revision = event.revision if event is not None else views.revision
             yield Finding(
                 kind=FindingKind.IDLE_RULES,

@@ -64,14 +64,14 @@ def told(
         if number % STEP_MAX == 0:
             yield
         for item in pools.newest(views.inventory.slices_of(pool)):
-            matched += [device.id for device in item.devices if _selects(selector, device.id)]
+            matched += [device.id for device in item.devices if selects(selector, device.id)]
     taint = taints.rule_of(tree).taint
     hits = yield from _hits(views, selector, taint, quirks, now)
     said = [_condition(condition.reason, condition.message) for condition in meta.conditions(tree)]
     text, issues = _taint_text(selector, taint, matched, quirks)
     children = [
         *said,
-        *missed(views, tree),
+        *(() if hits else missed(views, tree)),
         Reason(text=text, count=len(matched), issues=issues),
         *_by_fate(hits),
         *_unclaimed(views, matched),
@@ -97,6 +97,14 @@ def missed(views: LiveViews, tree: JsonObject) -> Iterator[Reason]:
         yield Reason(text=text, is_kept=True)
 
 
+def held(views: LiveViews) -> frozenset[DeviceId]:
+    """The devices that claims hold, published or not: eviction compares rules with them."""
+    keys = views.objects.keys(*api_resources.RESOURCE_CLAIMS)
+    return frozenset(
+        result.id for key in keys for result in dra.results(views.objects.get(key) or {})
+    )
+
+
 def _taint_text(
     selector: object, taint: Taint, matched: Sequence[DeviceId], quirks: ControllerQuirks
 ) -> tuple[str, tuple[str, ...]]:
@@ -119,7 +127,7 @@ def _hits(
             yield
         tree = views.objects.get(key) or {}
         for result in dra.results(tree):
-            if _selects(selector, result.id):
+            if selects(selector, result.id):
                 hits.append(_hit(views, key, tree, result, taint, quirks, now))
     return hits
 
@@ -179,6 +187,6 @@ def _condition(reason: str, message: str) -> Reason:
     return Reason(text=f"{reason}: {message}".rstrip(": "))
 
 
-def _selects(selector: object, place: DeviceId) -> bool:
+def selects(selector: object, place: DeviceId) -> bool:
     """Whether the selector matches, for eviction: an absent one never does (controllers.md C1)."""
     return isinstance(selector, dict) and device_selectors.matches(selector, place)
