@@ -1111,6 +1111,36 @@ def watched(events, lacking):
 
 
 @pytest.mark.parametrize(
+    ("lost", "is_written", "goes_on", "kind"),
+    [
+        ("yz", False, True, "unsure"),
+        ("y", False, True, "broken"),
+        ("yz", True, True, "broken"),
+        ("yz", True, False, "broken"),
+    ],
+)
+def test_write_that_shows_a_claim_as_it_was_proves_that_none_is_lost(
+    lost, is_written, goes_on, kind
+):
+    """Lines of claims are lost here and there; the pod is bound, its claim is not allocated."""
+    story = Story()
+    for name in "xyz":
+        story.claim(name)
+    story.pod("q", "x")
+    tree, write = story.change(key_of("pods", "q"))
+    tree["spec"]["nodeName"] = "n"
+    write()
+    for name in lost:
+        story.gap(key_of("resourceclaims", name), "gap")
+    if is_written:
+        _, write = story.change(key_of("resourceclaims", "x"))
+        write()
+    if goes_on:
+        story.other()
+    assert watched(story.events, ()) == {("bound-pod-has-claims", kind)}
+
+
+@pytest.mark.parametrize(
     ("lacking", "kind"), [((), "broken"), (("resourceclaims",), "unsure"), (("pods",), "broken")]
 )
 def test_claim_that_may_have_been_left_out_is_missed_in_doubt(lacking, kind):
