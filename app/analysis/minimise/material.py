@@ -40,6 +40,7 @@ class Candidate:
     `kept` are the numbers of its steps, `cuts` the removed parts of objects, `values` the changed
     numbers in objects, `closed` the steps whose preceding interval is shortened, `off` the
     controllers that do not run. `until` is the instant, in the material, at which the history ends.
+    `absent` are the objects that were left out alone: others may name them all the same.
     """
 
     kept: frozenset[int]
@@ -48,6 +49,7 @@ class Candidate:
     values: frozenset[tuple[ObjectKey, Path, Number]] = frozenset()
     closed: frozenset[int] = frozenset()
     off: frozenset[str] = frozenset()
+    absent: frozenset[ObjectKey] = frozenset()
 
 
 Device: TypeAlias = tuple[str, str, str]
@@ -55,6 +57,9 @@ Device: TypeAlias = tuple[str, str, str]
 
 Changes: TypeAlias = tuple[frozenset[Path], frozenset[tuple[Path, Number]]]
 """The parts cut from an object, and its changed numbers."""
+
+_COUNT: Path = ("spec", "pool", "resourceSliceCount")
+"""The number of slices of its pool, in a slice."""
 
 _WHOLE: Changes = (frozenset(), frozenset())
 
@@ -171,13 +176,42 @@ class Material:
                 for number in kept
                 if self._lacks_creation(number, kept)
                 or any(
-                    key in self._creations and key not in there
+                    key in self._creations and key not in there and key not in candidate.absent
                     for key in self.needs(number, cuts.get(self.steps[number].event.key))
                 )
             }
             if not gone:
                 return replace(candidate, kept=kept)
             kept -= gone
+
+    def without_alone(self, candidate: Candidate, keys: Collection[ObjectKey]) -> Candidate:
+        """The candidate without these objects, but with those that name them."""
+        absent = candidate.absent | frozenset(keys)
+        return self.without(replace(candidate, absent=absent), numbers_of(self, keys))
+
+    def shared_pools(self, candidate: Candidate) -> list[ObjectKey]:
+        """The slices of a candidate that are not alone in their pool, pool by pool."""
+        there = set(self.keys(candidate))
+        pools = [sorted(slices & there) for slices in self._pools.values()]
+        return [key for slices in pools if len(slices) > 1 for key in slices]
+
+    def without_slices(self, candidate: Candidate, keys: Collection[ObjectKey]) -> Candidate:
+        """The candidate without these slices; those that stay in their pools count fewer.
+
+        A pool that lacks a slice is incomplete, so that none of its devices can be allocated.
+        """
+        smaller = self.without(candidate, numbers_of(self, keys))
+        left = set(self.keys(smaller))
+        values = {(key, path): value for key, path, value in candidate.values}
+        for slices in self._pools.values():
+            gone = len(slices.intersection(keys))
+            for key in slices & left if gone else ():
+                last = self.steps[max(smaller.kept.intersection(self.by_key[key]))].event
+                count = values.get((key, _COUNT), dra.pool(last.object).resource_slice_count)
+                values[key, _COUNT] = max(1, int(count) - gone)
+        return replace(
+            smaller, values=frozenset((*place, value) for place, value in values.items())
+        )
 
     def needed_by(self, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
         """These objects with everything that they need, directly or indirectly."""

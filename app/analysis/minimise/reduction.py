@@ -15,9 +15,10 @@ Example, with parts a to d of which only c is needed, two candidates at a time (
     c           yes        c
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeAlias, TypeVar
 
 from app.analysis.minimise import material as materials
@@ -29,6 +30,8 @@ from app.domain.values import api_groups, api_resources
 from app.domain.values.timestamps import Instant
 
 _Part = TypeVar("_Part")
+
+_ObjectPart: TypeAlias = tuple[ObjectKey, trees.Path]
 
 Tries: TypeAlias = Generator[Sequence[Candidate], Sequence[bool], None]
 
@@ -76,7 +79,9 @@ class Reduction:
     """The search for the smallest candidate; `best` is the smallest that showed it so far.
 
     `width` candidates are tried together, not counting those for which `is_out` tells at once that
-    they do not show it. `tell` is called with each pass and each success.
+    they do not show it. `is_decided` means that each candidate is decided anew: what names an
+    object that is not there then ends as in a cluster. `tell` is called with each pass and each
+    success.
     """
 
     def __init__(
@@ -85,6 +90,7 @@ class Reduction:
         start: Candidate,
         controllers: Sequence[str],
         *,
+        is_decided: bool = False,
         width: int = 1,
         is_out: Callable[[Candidate], bool] = lambda _: False,
         tell: Callable[[Pass | Candidate], None] = lambda _: None,
@@ -93,6 +99,7 @@ class Reduction:
         self.is_minimal = False
         self._material = material
         self._controllers = controllers
+        self._is_decided = is_decided
         self._width = width
         self._is_out = is_out
         self._tell = tell
@@ -109,15 +116,17 @@ class Reduction:
         """All passes, repeated until none of them leaves out anything more."""
         for _ in range(ROUNDS_MAX):
             before = self.best
-            if self._material.is_recorded:
-                yield from self._nodes()
-                yield from self._devices()
+            yield from self._nodes()
+            yield from self._devices()
+            yield from self._slices()
             yield from self._objects()
             yield from self._single_steps()
             yield from self._running()
             yield from self._times()
             yield from self._fields()
             yield from self._numbers()
+            if self._is_decided:
+                yield from self._alone()
             if self.best == before:
                 self.is_minimal = True
                 return
@@ -248,9 +257,26 @@ class Reduction:
         ]
         yield from self._thin("devices", devices, self._without_devices)
 
+    def _slices(self) -> Tries:
+        """Leaves out slices of pools that stay; neither a slice nor the count can go alone."""
+        slices = self._material.shared_pools(self.best)
+        yield from self._thin("slices", slices, self._material.without_slices)
+
     def _objects(self) -> Tries:
         keys = sorted(self._material.keys(self.best), key=_noise_first)
         yield from self._thin("objects", keys, self._without_objects)
+
+    def _alone(self) -> Tries:
+        """Leaves out single objects and keeps those that name them, as the API does.
+
+        A namespace takes along what is in it.
+        """
+        keys = [
+            key
+            for key in sorted(self._material.keys(self.best), key=_noise_first)
+            if not materials.is_of(key, api_resources.NAMESPACES)
+        ]
+        yield from self._thin("objects alone", keys, self._material.without_alone)
 
     def _single_steps(self) -> Tries:
         # Fewest steps depend on the last ones.
@@ -270,12 +296,21 @@ class Reduction:
         )
 
     def _fields(self) -> Tries:
-        """Level by level: whole parts of objects first, then the contents of parts that stay."""
+        """Level by level: whole parts of objects first, then the contents of parts that stay.
+
+        What is alike goes together first: a field of all slices, or the items of all their lists.
+        Parts of one object would fail together as soon as it needs one of them.
+        """
         for depth in range(1, DEPTH_MAX):
             there = self._paths(depth)
             if not there and not self._paths(depth, kept=True):
                 return
-            yield from self._thin("fields and items", there, _cut)
+            alike = _alike(there)
+            yield from self._thin("fields and items", alike, _cut_all)
+            left = [parts for parts in alike if len(parts) > 1 and self.best.cuts.isdisjoint(parts)]
+            most = max(map(len, left), default=0) // 2
+            singles = list(chain.from_iterable(left))
+            yield from self._thin("single fields and items", singles, _cut, most=most)
 
     def _numbers(self) -> Tries:
         """Reduces numbers and quantities, each as far as possible."""
@@ -314,14 +349,17 @@ class Reduction:
         name: str,
         parts: Sequence[_Part],
         remove: Callable[[Candidate, Collection[_Part]], Candidate],
+        *,
+        most: int | None = None,
     ) -> Tries:
         """Leaves out as many parts as possible: first all, then halves, down to single parts.
 
-        A part that needs another is left out with it, and does not count as a part any more.
+        A part that needs another is left out with it, and does not count as a part any more. Where
+        it is known that more than `most` parts cannot go together, the search starts with those.
         """
         rest = list(parts)
         self._tell(Pass(name=name, parts=len(rest)))
-        size, place = len(rest), 0
+        size, place = len(rest) if most is None else most, 0
         while batch := self._batch(
             remove(self.best, rest[at : at + length])
             for length, at in _cuts(len(rest), size, place)
@@ -380,8 +418,20 @@ def _cuts(count: int, size: int, place: int) -> Iterator[tuple[int, int]]:
         size, place = min(size, count + 1) // 2, 0
 
 
-def _cut(best: Candidate, parts: Iterable[tuple[ObjectKey, trees.Path]]) -> Candidate:
+def _cut(best: Candidate, parts: Iterable[_ObjectPart]) -> Candidate:
     return replace(best, cuts=best.cuts | set(parts))
+
+
+def _cut_all(best: Candidate, groups: Iterable[Sequence[_ObjectPart]]) -> Candidate:
+    return _cut(best, chain.from_iterable(groups))
+
+
+def _alike(parts: Iterable[_ObjectPart]) -> list[list[_ObjectPart]]:
+    """The parts in groups: the same field, or items of the same list, in objects of one kind."""
+    groups: dict[tuple[str, ...], list[_ObjectPart]] = defaultdict(list)
+    for key, path in parts:
+        groups[(*key[:2], *map(trees.kind_of, path))].append((key, path))
+    return list(groups.values())
 
 
 def _with_number(

@@ -56,6 +56,11 @@ def every_path(tree: Any, depth: int) -> Iterator[Path]:
     return _paths(tree, depth, ())
 
 
+def kind_of(step: str) -> str:
+    """The step of a path, without what identifies an item: all items of a list are of one kind."""
+    return "[]" if step.startswith("[") else step
+
+
 def items(tree: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """The objects in the list at a path, with their own paths; none where it is no such list."""
     for name in path:

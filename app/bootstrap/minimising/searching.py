@@ -346,6 +346,7 @@ class _Search:
             self._material,
             self.best,
             self._running,
+            is_decided=not self._material.is_recorded or isinstance(self.judge.predicate, Unlike),
             width=self._judges.width,
             is_out=self._is_out,
             tell=self._note,

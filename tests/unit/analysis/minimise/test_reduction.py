@@ -75,7 +75,11 @@ def whole(material: Material) -> Candidate:
 def search(material, shows, *, sightings=(Sighting(),), controllers=(), **options):
     """The result of the search, with everything that was tried."""
     reduction = Reduction(material, whole(material), controllers, **options)
-    steps = reduction.steps(sightings)
+    return reduction, drive(reduction.steps(sightings), shows)
+
+
+def drive(steps, shows):
+    """Everything that a search tries."""
     tried = []
     try:
         batch = next(steps)
@@ -83,7 +87,7 @@ def search(material, shows, *, sightings=(Sighting(),), controllers=(), **option
             tried += batch
             batch = steps.send([shows(each) for each in batch])
     except StopIteration:
-        return reduction, tried
+        return tried
 
 
 def names(material: Material, candidate: Candidate) -> set[str]:
@@ -149,6 +153,64 @@ def test_devices_go_with_the_claims_that_hold_them() -> None:
     assert (free, len(held), len(reduction.best.kept)) == ({"gpu-15"}, 1, 2)
 
 
+def test_devices_go_before_fields_where_pods_must_fill_them() -> None:
+    devices = [{"name": f"gpu-{n}"} for n in range(16)]
+    spec = {"driver": "gpu.example.com", "pool": {"name": "pool"}, "devices": devices}
+    published = step(0, "resourceslices", "slice", group="resource.k8s.io", spec=spec)
+    material = Material(steps=[published, *(step(1 + n, "pods", f"p-{n}") for n in range(20))])
+
+    def does_one_wait(candidate: Candidate) -> bool:
+        trees_left = [each.event.object for each in material.inputs(candidate)]
+        pools = [tree["spec"] for tree in trees_left if "devices" in tree.get("spec", {})]
+        return bool(pools) and len(trees_left) - 1 > len(pools[0]["devices"]) > 0
+
+    sizes = []
+    tell = lambda news: sizes.append((news, len(reduction.best.kept)))  # noqa: E731
+    reduction = Reduction(material, whole(material), (), tell=tell)
+    drive(reduction.passes(), does_one_wait)
+    first = next(size for news, size in sizes if getattr(news, "name", "") == "fields and items")
+    assert first == 3
+    assert reduction.is_minimal
+
+
+def test_slice_goes_with_the_count_of_its_pool() -> None:
+    pool = {"name": "pool", "generation": 1, "resourceSliceCount": 9}
+    spec = {"driver": "gpu.example.com", "pool": pool}
+    names_of = [f"slice-{n}" for n in range(9)]
+    other = {"driver": "gpu.example.com", "pool": {"name": "other", "resourceSliceCount": 1}}
+    material = Material(
+        steps=[
+            *(
+                step(n, "resourceslices", name, group="resource.k8s.io", spec=spec)
+                for n, name in enumerate(names_of)
+            ),
+            step(9, "resourceslices", "other", group="resource.k8s.io", spec=other),
+        ]
+    )
+
+    def is_complete(candidate: Candidate) -> bool:
+        pools = [
+            each.event.object["spec"]["pool"]
+            for each in material.inputs(candidate)
+            if "pool" in each.event.object.get("spec", {})
+        ]
+        mine = [
+            each["resourceSliceCount"]
+            for each in pools
+            if each.get("name") == "pool" and "resourceSliceCount" in each
+        ]
+        return (
+            {"slice-3", "slice-7"} <= names(material, candidate)
+            and mine == [len(mine)] * len(mine)
+            and len(mine) >= 2
+        )
+
+    reduction, _ = search(material, is_complete)
+    assert names(material, reduction.best) == {"slice-3", "slice-7"}
+    left = [each.event.object["spec"]["pool"] for each in material.inputs(reduction.best)]
+    assert left == [{"name": "pool", "resourceSliceCount": 2}] * 2
+
+
 def test_what_shares_no_device_with_a_sighting_is_left_out_first() -> None:
     material = full_pool(16)
     claim = ObjectKey("resource.k8s.io", "resourceclaims", "", "claim-3")
@@ -204,6 +266,42 @@ def test_no_candidate_names_what_is_not_there() -> None:
         cut = {key.name for key, _ in candidate.cuts}
         for name in (there & needs.keys()) - cut:
             assert needs[name] in there, candidate
+
+
+@settings(max_examples=draws.examples(25), deadline=None)
+@given(st.sets(st.sampled_from(["gpu", "nic", "a", "b", "p", "q", "noise-7"]), max_size=4))
+def test_no_object_can_go_alone_where_each_candidate_is_decided(needed) -> None:
+    material = world()
+    reduction, _ = search(material, lambda each: needed <= names(material, each), is_decided=True)
+    # A namespace takes along what is in it; a class, a claim or a pod can go by itself.
+    left = names(material, reduction.best)
+    assert left - {"n"} == needed
+    assert ("n" in left) == bool(needed - {"gpu", "nic"})
+    assert reduction.is_minimal
+
+
+def test_same_field_of_many_objects_goes_at_once() -> None:
+    spec = {"w": {"a": 1, "b": 1}, "x": 1, "y": {"a": 1}, "z": 1}
+
+    def successes(count: int) -> int:
+        material = Material(
+            steps=[
+                step(n, "resourceslices", f"s-{n}", group="resource.k8s.io", spec=spec)
+                for n in range(count)
+            ]
+        )
+
+        def shows(candidate: Candidate) -> bool:
+            left = [each.event.object.get("spec", {}) for each in material.inputs(candidate)]
+            needed = [each for each in left if "x" in each and "b" in each.get("w", {})]
+            return len(needed) == count
+
+        reduction, tried = search(material, shows)
+        for left in material.inputs(reduction.best):
+            assert left.event.object["spec"] == {"w": {"b": 1}, "x": 1}
+        return sum(shows(each) for each in tried)
+
+    assert successes(3) == successes(9)
 
 
 @pytest.mark.parametrize("width", [2, 3, 8])
