@@ -66,7 +66,11 @@ async def told(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMess
                 return _possible(variant, in_flight, refused)
     tried = ["as of the refusal"]
     if later:
-        tried.append(f"after each of {counts.of(len(later), 'later allocation')}")
+        tried.append(
+            "after the later allocation"
+            if len(later) == 1
+            else f"after each of {len(later)} later allocations"
+        )
     if len(variants) > 1:
         tried.append("with and without DeviceTaintRules")
     text = f"why it was refused is not known: tried again {', '.join(tried)}, the nodes give "

@@ -91,7 +91,7 @@ async def test_cause_of_a_refusal_that_nothing_explains_is_not_known() -> None:
     cluster = crowded(devices=3)
     text = await told(cluster, before_allocation(cluster))
     assert text == (
-        "why it was refused is not known: tried again as of the refusal, after each of 1 later "
+        "why it was refused is not known: tried again as of the refusal, after the later "
         "allocation, the nodes give another answer"
     )
 
