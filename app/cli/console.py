@@ -312,11 +312,16 @@ def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
 
 
 class ProgressBar:
-    """A progress bar on standard error; silent if that is not a terminal."""
+    """A progress bar on standard error; silent if that is not a terminal.
 
-    def __init__(self, label: str, total: int | None = None) -> None:
+    With `has_lines`, each new thing that is done is then said in a line of its own.
+    """
+
+    def __init__(self, label: str, total: int | None = None, *, has_lines: bool = False) -> None:
         self._label = label
         self._total = total
+        self._has_lines = has_lines
+        self._doing = ""
         self._done = 0
         self._bar: Any = None
         self._task: Any = None
@@ -341,6 +346,12 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total or self._total)
 
-    def tell(self, _doing: str, revision: int, until: int) -> None:
-        """Update the number of completed revisions, with the arguments of replays."""
+    def tell(self, doing: str, revision: int, until: int) -> None:
+        """Update what is done and the completed revisions, with the arguments of replays."""
+        if doing != self._doing:
+            if self._bar is not None:
+                self._bar.update(self._task, description=f"{self._label}: {doing}")
+            elif self._has_lines:
+                note(f"{self._label}: {doing}")
+        self._doing = doing
         self.to(revision, until)

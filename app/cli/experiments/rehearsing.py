@@ -52,7 +52,7 @@ def rehearse(
                 store, settings, name, release, moment, progress=progress.tell
             )
 
-    with ProgressBar("rehearsing") as progress:
+    with ProgressBar("rehearsing", has_lines=True) as progress:
         report = console.run(run)
     if not report.is_quiet:
         exit_codes.conclude(ExitCode.NO)

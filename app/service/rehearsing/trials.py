@@ -17,11 +17,10 @@ from app.analysis.rehearse import attribution, contents
 from app.analysis.rehearse.admission import Admission
 from app.analysis.rehearse.attribution import Finding, Setting, SettingsSearch
 from app.analysis.rehearse.contents import Contents, Following
-from app.domain.log import HistoryInfo, Revision
+from app.domain.log import HistoryInfo
 from app.domain.objects import profile as profiles
 from app.service import diffing
 from app.service.rehearsing.runs import RehearsedWorld, Worlds
-from app.service.replays.replaying import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +38,7 @@ class Trials:
     bounds: DiffBounds
     runs_max: int
 
-    async def search(self, findings: Iterable[Finding], progress: Progress) -> SettingsSearch:
+    async def search(self, findings: Iterable[Finding]) -> SettingsSearch:
         """Search for the settings that cause each finding."""
         search = SettingsSearch(
             settings=attribution.differing(*self._values()),
@@ -50,8 +49,9 @@ class Trials:
         try:
             back = next(steps)
             while True:
-                runs = Revision(search.runs), Revision(self.runs_max)
-                progress("trying settings one by one, run", *runs)
+                self.worlds.control.runs.step = (
+                    f"trying settings one by one, run {search.runs} of at most {self.runs_max}"
+                )
                 back = steps.send(await self.shown(back))
         except StopIteration:
             return search

@@ -89,7 +89,9 @@ async def rehearse(
     source = under(recorded, "", control.switches)
     target = under(source, wanted.release, Switches(gates=wanted.gates, quirks=wanted.quirks))
     worlds = Worlds(control=control, planes=planes, seed=history.seed)
+    control.runs.step = "running the inputs under the settings of the recording"
     before = await worlds.world(source)
+    control.runs.step = f"running the inputs under {wanted.release}"
     after = await worlds.world(target, before.rules)
     compared = differences.compare(
         control.runs.recording.trace, before.run.trace, before.rules.schemas
@@ -102,7 +104,7 @@ async def rehearse(
         bounds=wanted.bounds,
         runs_max=wanted.runs_max,
     )
-    return await _report(log, history, wanted, trials, progress)
+    return await _report(log, history, wanted, trials)
 
 
 def _unlike(before: RehearsedWorld, control: Control, compared: Compared) -> dict[str, ObjectKey]:
@@ -124,7 +126,6 @@ async def _report(
     history: HistoryInfo,
     wanted: RehearsalRequest,
     trials: Trials,
-    progress: Progress,
 ) -> Rehearsal:
     """The report of the differences between the worlds, with the settings that cause them."""
     before, after, control = trials.before, trials.after, trials.worlds.control
@@ -140,7 +141,7 @@ async def _report(
     fared = [each.pair for each in (*diff.differences, *aside)]
     changed = changes(before, after, fared, trials.unlike)
     sure = [each.pair for each in diff.differences]
-    search = await trials.search(findings_of(sure, changed, admission), progress)
+    search = await trials.search(findings_of(sure, changed, admission))
     proofs = trials.in_words(search)
     for each in diff.differences:
         if proof := proofs.get(pod_finding(each.pair)):

@@ -1,5 +1,7 @@
 """How commands run their work."""
 
+import pytest
+
 from app.cli import console
 
 
@@ -17,3 +19,14 @@ def test_answer_of_a_command_is_handed_on_unseen() -> None:
         return report
 
     assert console.run(work) is report
+
+
+@pytest.mark.parametrize("has_lines", [True, False])
+def test_work_that_takes_long_says_what_it_does_where_no_bar_is_seen(
+    capsys: pytest.CaptureFixture[str], has_lines: bool
+) -> None:
+    with console.ProgressBar("rehearsing", has_lines=has_lines) as progress:
+        for doing, done in (("deciding again", 1), ("deciding again", 9), ("proving", 9)):
+            progress.tell(doing, done, 9)
+    said = ["rehearsing: deciding again", "rehearsing: proving"]
+    assert capsys.readouterr().err.splitlines() == (said if has_lines else [])
