@@ -10,7 +10,7 @@ such pair is near, a simulated token bucket shows since when the real one had be
 import statistics
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -82,9 +82,11 @@ class Waits:
         The limit is unknown here. It passes requests in order, so none was made before one that was
         sent earlier. While one waits, the bucket is empty: what is sent meanwhile are the requests
         before it, each a step of the limit after the other. What follows is sent no faster.
-        The request is one of `writes`.
+        The instant may be one at which the request still waited, and was given up.
         """
-        earliest = self._queued[bisect_left(self._requests, sent)]
+        number = bisect_left(self._requests, sent)
+        is_request = self._requests[number : number + 1] == [sent]
+        earliest = self._queued[number] if is_request else self._queued_from(sent, number)
         index = bisect_left(self._sent, sent)
         if not index:
             return earliest
@@ -103,7 +105,7 @@ class Waits:
         the queue. So where it begins only moves forward, and all requests take one pass.
         """
         requests, slack = self._requests, tolerances.TABLE.overtaken_by
-        steps = [self._step_max(number) for number in range(len(requests))]
+        steps = self._steps
         pauses = [
             one - before - slack for before, one in zip([0, *requests], requests, strict=False)
         ]
@@ -132,16 +134,30 @@ class Waits:
             queued.append(reach if is_after_pause else requests[begin - 1])
         return queued
 
-    def _step_max(self, number: int) -> int:
-        """The longest step of the limit with which the next hundred requests were sent so soon."""
-        following = self._requests[number : number + tolerances.TABLE.writes_at_once]
-        longest = tolerances.TABLE.reported_before
-        steps = (
-            (sent - following[0] + tolerances.TABLE.overtaken_by) // count
-            for count, sent in enumerate(following)
-            if count
-        )
-        return min(longest, min(steps, default=longest))
+    def _queued_from(self, waiting: Instant, number: int) -> Instant:
+        """The same for a request that waits at an instant, `number` requests after the first."""
+        requests, slack = self._requests, tolerances.TABLE.overtaken_by
+        later = bisect_right(requests, waiting)
+        following = requests[later : later + tolerances.TABLE.writes_at_once - 1]
+        step, earliest, longest = _step_max([waiting, *following]), waiting, 0
+        while longest <= step:
+            reach = Instant(earliest - step - slack)
+            if not number or requests[number - 1] < reach:
+                return reach
+            number -= 1
+            longest = max(longest, earliest - requests[number] - slack)
+            earliest = requests[number]
+            step = min(step, self._steps[number])
+        return earliest
+
+    @cached_property
+    def _steps(self) -> list[int]:
+        """For each request, the longest step of the limit that what follows permits."""
+        count = tolerances.TABLE.writes_at_once
+        return [
+            _step_max(self._requests[number : number + count])
+            for number in range(len(self._requests))
+        ]
 
     def _is_slower(self) -> bool:
         """Whether most long waits happened while the bucket should have passed every request."""
@@ -236,3 +252,14 @@ def _empty_since(writes: list[Instant]) -> tuple[list[Instant], list[Instant | N
             began = sent
         since.append(began)
     return writes, since
+
+
+def _step_max(following: Sequence[Instant]) -> int:
+    """The longest step of the limit with which these requests, the next ones, were sent so soon."""
+    longest = tolerances.TABLE.reported_before
+    steps = (
+        (sent - following[0] + tolerances.TABLE.overtaken_by) // count
+        for count, sent in enumerate(following)
+        if count
+    )
+    return min(longest, min(steps, default=longest))

@@ -1,6 +1,7 @@
 """When a request was made that had waited for the rate limit of its client."""
 
 import sys
+from random import Random
 
 import pytest
 
@@ -163,6 +164,32 @@ def test_hole_in_a_queue_ends_it():
     waits = Waits((), writes)
     assert waits.longest(writes[149]) <= writes[0]
     assert waits.longest(writes[-120]) > Instant(16 * SECOND)
+
+
+@pytest.mark.parametrize("rate", [50, 10, 2])
+def test_request_that_was_given_up_waited_no_longer_than_the_queue_before_it(rate):
+    """Its pod was gone before it was sent, so it is none of the requests, which may end before."""
+    made = Instant(100 * SECOND)
+    writes = [Instant(made + number * SECOND // rate) for number in range(1, 200)]
+    waits = Waits((), writes)
+    step = SECOND // rate + tolerances.TABLE.overtaken_by
+    for given_up in (Instant(writes[80] + 1), Instant(writes[-1] + SECOND // rate)):
+        assert made - step <= waits.longest(given_up) <= made
+    quiet = Instant(writes[-1] + 60 * SECOND)
+    assert waits.longest(quiet) > writes[-1]
+
+
+def test_one_pass_gives_what_a_walk_back_from_each_request_gives():
+    """The walk back is for requests that were given up."""
+    random = Random(7)
+    for _ in range(40):
+        instant, writes = 0, []
+        for _ in range(60):
+            instant += random.choice([SECOND // 20, SECOND // 10, SECOND // 9, 3 * SECOND])
+            writes.append(Instant(instant))
+        waits = Waits((), writes)
+        for number, request in enumerate(writes):
+            assert waits.longest(request) == waits._queued_from(request, number)
 
 
 def test_steady_requests_cost_no_more_each_where_there_are_more():
