@@ -3,6 +3,7 @@
 Each alteration is as in `crossed_tampering`.
 """
 
+import json
 import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -10,7 +11,10 @@ from typing import Any
 
 from tests.conformance.crossed_tampering import Told
 from tests.conformance.further_tampering import one_of
-from tests.conformance.tampering import Lines, allocations, of
+from tests.conformance.subtle_tampering import NothingToAlter
+from tests.conformance.tampering import Lines, allocations, bodies, of
+
+CLAIM_CONTROLLER = "system:serviceaccount:kube-system:resource-claim-controller"
 
 # What no server stores.
 
@@ -23,6 +27,47 @@ def report_about_another_device(lines: Lines, draw: random.Random) -> Told:
         device = {"driver": had["driver"], "pool": had["pool"], "device": "gpu-77"}
         tree["status"]["devices"] = [device]
     return Told((picked.claim[1],), f"{picked.claim} has a report about gpu-77")
+
+
+def remove_the_protection_of_an_allocated_claim(lines: Lines, draw: random.Random) -> Told:
+    """The claim controller removes the finalizer of the claim that was written last."""
+    by_version = {_version(line.get("responseObject") or {}): line for line in lines}
+    options = [
+        (each, version)
+        for each in allocations(lines)
+        for version in _free_after(by_version, each.lines[-1]["responseObject"])
+    ]
+    if not options:
+        raise NothingToAlter
+    picked, version = max(options, key=lambda option: option[1])
+    line, before = picked.lines[-1], by_version[version - 1]
+    uid = line["responseObject"]["metadata"]["uid"]
+    again = json.loads(json.dumps(line))
+    again |= {name: before[name] for name in ("requestReceivedTimestamp", "stageTimestamp")}
+    again["auditID"] = "00000000-0000-0000-0000-000000000012"
+    again["user"] = {"username": CLAIM_CONTROLLER, "groups": ["system:authenticated"]}
+    again["verb"] = "update"
+    again["objectRef"].pop("subresource", None)
+    again["requestObject"] = json.loads(json.dumps(line["responseObject"]))
+    again["responseObject"]["metadata"]["resourceVersion"] = str(version)
+    lines.insert(lines.index(before) + 1, again)
+    for each in of(lines, "resourceclaims"):
+        for tree in bodies(each):
+            is_of_it = tree.get("metadata", {}).get("uid") == uid
+            if is_of_it and (each is again or _version(each["responseObject"]) > version):
+                tree["metadata"].pop("finalizers", None)
+    return Told((picked.claim[1],), f"{picked.claim} loses its finalizer while it is allocated")
+
+
+def _free_after(by_version: dict[int, dict[str, Any]], claim: dict[str, Any]) -> list[int]:
+    """The first version that nothing has after that of a claim, if the claim is not written."""
+    version = _version(claim) + 1
+    while version in by_version:
+        tree = by_version[version]["responseObject"]
+        if tree["metadata"].get("uid") == claim["metadata"]["uid"]:
+            return []
+        version += 1
+    return [version]
 
 
 # What contradicts itself.
@@ -96,4 +141,4 @@ def _shown(lines: Lines) -> Iterator[dict[str, Any]]:
 
 
 def _version(tree: dict[str, Any]) -> int:
-    return int(tree["metadata"]["resourceVersion"])
+    return int(tree.get("metadata", {}).get("resourceVersion") or 0)

@@ -16,7 +16,10 @@ pytestmark = pytest.mark.timeout(0)
 
 SHORT = ("a-quickstart", "j-api-versions")
 
-WRONG = [(name, stamped.report_about_another_device) for name in (*SHORT, "e-taints")]
+WRONG = [
+    *((name, stamped.report_about_another_device) for name in (*SHORT, "e-taints")),
+    ("j-api-versions", stamped.remove_the_protection_of_an_allocated_claim),
+]
 UNFIT = [
     *((name, stamped.allocate_before_the_creation) for name in (*SHORT, "e-taints")),
     ("e-taints", stamped.let_a_generation_jump),

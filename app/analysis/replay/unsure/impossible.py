@@ -5,11 +5,11 @@ its differences accuse no one. Two judges are independent of both: the invariant
 gaps, and the repeated decision of each allocation on the recorded state on which it was written.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonResult
-from app.analysis.verify.invariants import InvariantWatch, Switches
+from app.analysis.verify.invariants import RULES, InvariantWatch, Switches
 from app.analysis.verify.parts import Deciders
 from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.views import LiveViews
@@ -18,6 +18,9 @@ from app.domain.log.pages import Page
 
 _DECIDED = frozenset(("pods", "resourceclaims"))
 """The kinds that controllers decide about; all others are inputs of decisions."""
+
+ACTS = frozenset(("finalizer-outlasts-allocation",))
+"""The rules about an act of a controller, which need not leave any difference that stays."""
 
 
 class Impossible:
@@ -70,12 +73,12 @@ class Impossible:
         """The pods and claims about which an impossible fact was recorded, with the fact."""
         return {**self.broken(), **self._found}
 
-    def broken(self) -> Mapping[ObjectKey, str]:
-        """Those whose recorded states break an invariant."""
+    def broken(self, rules: Container[str] = RULES) -> Mapping[ObjectKey, str]:
+        """Those whose recorded states break an invariant of `rules`."""
         return {
             key: f"{violation.rule}: {violation.message}"
             for violation in reversed(self._watch.violations())
-            if violation.kind.is_failure
+            if violation.kind.is_failure and violation.rule in rules
             for key in violation.objects
             if key.resource in _DECIDED
         }

@@ -31,10 +31,11 @@ from app.analysis.replay.recording import Recording
 from app.analysis.replay.report import DecideReport
 from app.analysis.replay.steering import SteeredPace
 from app.analysis.replay.traces import Trace
-from app.analysis.replay.unsure.impossible import Impossible
+from app.analysis.replay.unsure.impossible import ACTS, Impossible
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches, Variant
 from app.analysis.replay.writers import Writers
+from app.analysis.verify.invariants import RULES
 from app.analysis.verify.parts import Deciders
 from app.analysis.views import LiveViews
 from app.domain.controllers.pacing import Pace
@@ -229,14 +230,15 @@ async def decide(
     compare = partial(differences.compare, schemas=rules.schemas)
     compared = compare(recorded, run.trace)
     facts = None
-    if (
-        recording.lacks.is_any
-        and proofs.deciders is not None
-        and (compared.different or not sought)
-    ):
+    has_lacks = recording.lacks.is_any
+    if proofs.deciders is not None and (not sought or (has_lacks and compared.different)):
         # A gap may hide what differs: states that none allows count without a difference, too.
-        facts = await _judged(log, history, until, proofs.deciders(), bounds, runs.doubts)
-    prover = prover_of(runs, compare, proofs, variant, facts.found() if facts else {})
+        # Without one, this is so for acts of controllers that leave no difference.
+        facts = await _judged(
+            log, history, until, proofs.deciders(), bounds, runs.doubts, only_acts=not has_lacks
+        )
+    found = facts.found() if facts is not None and has_lacks else {}
+    prover = prover_of(runs, compare, proofs, variant, found)
     await prover.judge(run.trace, compared.different, sought)
     progress("deciding again", until, until)
     judged = prover.judgements
@@ -379,7 +381,8 @@ async def recording_of(
 
 def _violations(recording: Recording, facts: Impossible | None) -> Mapping[str, str]:
     """The recorded states of claims and pods that none allows, by the name of the object."""
-    broken = {} if facts is None else facts.broken()
+    rules = RULES if recording.lacks.is_any else ACTS
+    broken = {} if facts is None else facts.broken(rules)
     keys = recording.trace.keys
     return {
         **{str(key): problem for key, problem in broken.items()},
@@ -394,15 +397,17 @@ async def _judged(
     deciders: Deciders,
     bounds: ReplayBounds,
     recorded: Sequence[Doubt],
+    *,
+    only_acts: bool,
 ) -> Impossible:
-    """The judge of the recorded facts up to `until`."""
+    """The judge of the recorded facts, or of the acts of controllers alone, up to `until`."""
     judge = Impossible(
         deciders,
         switches_of(deciders.rules.profile, deciders.quirks),
         lacking=uncertainty.lacking(recorded),
         never_seen=[doubt.kind for doubt in recorded if doubt.code == NEVER_SEEN],
     )
-    for look in (judge.read_ahead, judge.take):
+    for look in (judge.read_ahead,) if only_acts else (judge.read_ahead, judge.take):
         async for page in replaying.pages(log, history, until, bounds):
             for event in page:
                 look(event)
