@@ -237,8 +237,8 @@ async def decide(
         facts = await _judged(
             log, history, until, proofs.deciders(), bounds, runs.doubts, only_acts=not has_lacks
         )
-    found = facts.found() if facts is not None and has_lacks else {}
-    prover = prover_of(runs, compare, proofs, variant, found)
+    impossible = facts.found() if facts is not None and has_lacks else {}
+    prover = prover_of(runs, compare, proofs, variant, impossible)
     await prover.judge(run.trace, compared.different, sought)
     progress("deciding again", until, until)
     judged = prover.judgements
