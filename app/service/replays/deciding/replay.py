@@ -44,6 +44,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay
 from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
 from app.domain.log.doubts import NEVER_SEEN, Doubt
+from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
@@ -234,13 +235,15 @@ async def decide(
     if proofs.deciders is not None and (not sought or (has_lacks and compared.different)):
         # A gap may hide what differs: states that none allows count without a difference, too.
         # Without one, this is so for acts of controllers that leave no difference.
-        facts = await _judged(
-            log, history, until, proofs.deciders(), bounds, runs.doubts, only_acts=not has_lacks
-        )
+        judge = partial(_judged, log, history, until, proofs.deciders(), bounds, runs.doubts)
+        facts = await judge(rules.profile, only_acts=not has_lacks)
     impossible = facts.found() if facts is not None and has_lacks else {}
     prover = prover_of(runs, compare, proofs, variant, impossible)
     await prover.judge(run.trace, compared.different, sought)
     progress("deciding again", until, until)
+    if facts is not None and has_lacks and prover.variant.switches != variant.switches:
+        # The recorded control plane had other switches, which may permit what these do not.
+        facts = await judge(plane.rules(prover.variant.switches).profile, only_acts=True)
     judged = prover.judgements
     compared.different = {key: sides for key, sides in compared.different.items() if key in judged}
     return DecideReport(
@@ -397,13 +400,14 @@ async def _judged(
     deciders: Deciders,
     bounds: ReplayBounds,
     recorded: Sequence[Doubt],
+    profile: Profile,
     *,
     only_acts: bool,
 ) -> Impossible:
-    """The judge of the recorded facts, or of the acts of controllers alone, up to `until`."""
+    """The judge of the recorded facts, or of the invariants of `profile` alone, up to `until`."""
     judge = Impossible(
         deciders,
-        switches_of(deciders.rules.profile, deciders.quirks),
+        switches_of(profile, deciders.quirks),
         lacking=uncertainty.lacking(recorded),
         never_seen=[doubt.kind for doubt in recorded if doubt.code == NEVER_SEEN],
     )
