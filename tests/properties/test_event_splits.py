@@ -53,6 +53,7 @@ BYTES: Table = {
         "spec": ("spec",),
         "status.allocation": ("status", "allocation"),
         "status.reserved_for": ("status", "reservedFor"),
+        "status.devices": ("status", "devices"),
     },
 }
 """Attributes that are bytes, and where they stand: no bytes where nothing does."""
@@ -68,6 +69,7 @@ NOT_RECORDED = {
     (PODS, ("metadata", "finalizers")),
     (PODS, ("status", "extendedResourceClaimStatus")),
     (CLAIMS, ("metadata", "deletionTimestamp")),
+    (CLAIMS, ("status", "devices")),
 }
 """Fields that the example has nowhere; the OpenAPI document and made objects hold their names."""
 
