@@ -2,8 +2,8 @@
 
 At the start it reads the newest snapshot of the objects and folds the rest of the log; then it
 follows the log. All committed events, from this process or another, pass through `_take_over`,
-which folds them into the views and hands them to the clients that follow, in order and once. The
-loops of this process get them after the callers were answered.
+which folds them into the views and hands them to the clients that follow, in order and once; then
+the loops of this process get them.
 """
 
 import itertools

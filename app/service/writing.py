@@ -148,9 +148,8 @@ class GroupWriter:
     """Serialises the commands of this process for one history.
 
     `commit` is called with the committed events before any caller is woken, so a caller finds its
-    write in the views. `hand_on` is called with the same events after the callers were woken: the
-    work that follows from a write does not delay its answer. `catch_up` folds what others wrote and
-    returns the hashes of those events.
+    write in the views. `hand_on` is called with the same events next, before the callers are woken.
+    `catch_up` folds what others wrote and returns the hashes of those events.
     """
 
     def __init__(
@@ -312,10 +311,10 @@ class GroupWriter:
         else:
             times = counts.of(self._bounds.retries_max, "time")
             raise LogUnavailable(f"other writers moved the head {times} in a row")
-        for request in batch.requests:
-            request.settle()
         # Nothing is awaited since the commit: nobody sees events that were not handed on.
         self._hand_on(batch.events)
+        for request in batch.requests:
+            request.settle()
 
     async def _settle_failure(
         self, requests: list[WriteRequest], problem: LogError

@@ -43,7 +43,7 @@ async def test_a_write_is_in_the_views_when_its_caller_hears_of_it() -> None:
         assert outcome.tree["metadata"]["resourceVersion"] == str(outcome.event.revision)
 
 
-async def test_clients_and_callers_go_on_before_the_loops_that_a_write_wakes() -> None:
+async def test_write_wakes_clients_that_watch_then_the_loops_then_its_caller() -> None:
     async with running_history() as history:
         await history.submit(namespace("default"), actor=ALICE)
         woken: list[str] = []
@@ -67,7 +67,7 @@ async def test_clients_and_callers_go_on_before_the_loops_that_a_write_wakes() -
                 tasks.start_soon(follow, client, "client")
                 await anyio.lowlevel.checkpoint()
                 tasks.start_soon(write)
-        assert woken == ["client", "caller", "loop"]
+        assert woken == ["client", "loop", "caller"]
 
 
 async def test_a_rejected_command_costs_its_neighbours_nothing() -> None:
