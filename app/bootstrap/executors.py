@@ -319,8 +319,7 @@ def opened(workers: int, scheduler: str, *, waits: bool = True) -> Iterator[Exec
 def _often_switching() -> Iterator[None]:
     """Let threads take turns often; the thread of Dask needs many short turns beside computation.
 
-    With Python's own interval, 5 ms, a local cluster takes 20 s to start beside a thread that
-    computes.
+    With Python's own interval each of these turns waits 5 ms for a thread that computes.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)

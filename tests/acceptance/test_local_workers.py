@@ -55,7 +55,7 @@ TASK = executors.Task(digest="one", bundle="digest", data=1)
 def test_tasks_wait_for_workers_that_start_slowly() -> None:
     """Longer than a connection may take, after which Dask itself gives up."""
     with executors.opened(1, "", waits=False) as executor:
-        executor._client._timeout = 0.01  # type: ignore[attr-defined]  # as above
+        executor._client._timeout = 0.01  # type: ignore[attr-defined]  # Dask's own bound is no part of the protocol
         (done,) = executor.map(_itself, {"digest": b"content"}, [TASK])
     assert done.result == (b"content", 1)
 
