@@ -25,7 +25,13 @@ from app.domain.log import (
 )
 from app.domain.log.event import GENESIS
 from app.domain.log.heads import SignedHead
-from app.domain.log.sightings import ClusterIdentity, ListPage, ObjectVersion, ServedKind, Sighting
+from app.domain.log.recorded_cluster import (
+    ClusterIdentity,
+    ListPage,
+    ObjectVersion,
+    ServedKind,
+    WatchItem,
+)
 from app.domain.log.upcasting import StoredRow
 from app.domain.objects.webhook_targets import WebhookTarget
 from app.domain.values.identifiers import Uid
@@ -371,7 +377,7 @@ class ClusterSource(Protocol):
 
     def watch(
         self, kind: ServedKind, *, after: str, seconds: int
-    ) -> AbstractAsyncContextManager[AsyncIterator[Sighting]]:
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchItem]]:
         """The changes of a kind after a version, until the server stops or `seconds` pass."""
         ...
 

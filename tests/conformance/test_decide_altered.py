@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from app.adapters.history.writers import AuditWriter
-from app.analysis.replay.classes import Reason
+from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import Agreement
 from app.bootstrap import process_settings, replays, stores
@@ -58,7 +58,7 @@ def unexplained(report, aspect):
     return [
         found
         for found in report.differences
-        if found.aspect is aspect and found.reason == Reason.UNEXPLAINED
+        if found.aspect is aspect and found.reason == DifferenceClass.UNEXPLAINED
     ]
 
 
@@ -161,7 +161,7 @@ async def test_reservation_for_a_stranger_is_unexplained_and_no_race(who, tmp_pa
     report = await decide(altered.reserved_as_well(lines, claim, *strangers(lines)[who]), tmp_path)
     assert report.agreement is Agreement.UNEXPLAINED
     assert [found.subject.rpartition("/")[2] for found in report.differences] == [claim, "pod7"]
-    assert {found.reason for found in report.differences} == {Reason.UNEXPLAINED}
+    assert {found.reason for found in report.differences} == {DifferenceClass.UNEXPLAINED}
 
 
 async def test_claim_that_is_not_as_its_template_is_unexplained(tmp_path):
@@ -189,7 +189,7 @@ async def test_without_a_kind_that_decisions_need_nothing_is_judged(what, tmp_pa
     lines = [line for line in recorded("a-quickstart") if LACKING[what](line)]
     report = await decide(lines, tmp_path)
     assert report.agreement is Agreement.PARTLY
-    assert report.aspects[Aspect.NODES].different.keys() == {Reason.NOT_COMPARABLE}
+    assert report.aspects[Aspect.NODES].different.keys() == {DifferenceClass.NOT_COMPARABLE}
     (detail,) = {found.detail for found in report.differences}
     assert detail.startswith("the recording has no ")
     assert report.runs == 0
@@ -316,7 +316,7 @@ async def test_device_that_no_longer_fits_makes_its_allocation_unexplained(tmp_p
 async def test_class_that_no_run_has_proved_is_none(tmp_path):
     report = await decide(recorded("b-mig-partitions"), tmp_path, runs_max=0)
     assert report.agreement is Agreement.UNEXPLAINED
-    assert {found.reason for found in report.differences} == {Reason.UNEXPLAINED}
+    assert {found.reason for found in report.differences} == {DifferenceClass.UNEXPLAINED}
     assert all(found.detail.startswith("not proved within") for found in report.differences)
 
 

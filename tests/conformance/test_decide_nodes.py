@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.replay.classes import Reason
+from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import Agreement
 from app.bootstrap import process_settings, replays, stores
@@ -75,7 +75,7 @@ async def test_node_that_was_not_heard_of_is_proved_by_its_conditions_alone(tmp_
     made.wait(60)
     assert made.must("pods", "late")["spec"]["nodeName"] == "right"
     report = await decide(made, tmp_path)
-    assert classes(report, "nodes") == {Reason.NOT_EMULATED}
+    assert classes(report, "nodes") == {DifferenceClass.NOT_EMULATED}
     assert report.agreement is Agreement.PROVED
     assert report.runs > 0
 
@@ -89,8 +89,8 @@ async def test_taint_for_which_there_is_no_reason_is_unexplained(tmp_path):
     assert made.must("pods", "late")["spec"]["nodeName"] == "right"
     report = await decide(made, tmp_path)
     assert report.agreement is Agreement.UNEXPLAINED
-    assert classes(report, "nodes") == {Reason.UNEXPLAINED}
-    assert classes(report, "pods") <= {Reason.FOLLOWS}
+    assert classes(report, "nodes") == {DifferenceClass.UNEXPLAINED}
+    assert classes(report, "pods") <= {DifferenceClass.FOLLOWS}
 
 
 async def test_taint_that_is_missing_is_unexplained(tmp_path):
@@ -111,7 +111,7 @@ async def test_taint_that_is_missing_is_unexplained(tmp_path):
 
     report = await decide(made, tmp_path, untainted)
     assert report.agreement is Agreement.UNEXPLAINED
-    assert classes(report, "nodes") == {Reason.UNEXPLAINED}
+    assert classes(report, "nodes") == {DifferenceClass.UNEXPLAINED}
 
 
 async def test_pod_without_claims_on_a_node_that_it_could_not_get_is_unexplained(tmp_path):
@@ -129,4 +129,4 @@ async def test_pod_without_claims_on_a_node_that_it_could_not_get_is_unexplained
     report = await decide(made, tmp_path, moved)
     assert report.agreement is Agreement.UNEXPLAINED
     (found,) = (each for each in report.differences if each.aspect is Aspect.NODES)
-    assert found.reason == Reason.UNEXPLAINED
+    assert found.reason == DifferenceClass.UNEXPLAINED

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.replay.classes import Reason, Sought
+from app.analysis.replay.classes import DifferenceClass, Sought
 from app.analysis.replay.differences import Aspect
 from app.analysis.verify.compare import ComparisonResult
 from app.analysis.verify.invariants import ViolationKind
@@ -23,13 +23,13 @@ LITERAL = frozenset((Aspect.NODES, Aspect.DEVICES, Aspect.RULES, Aspect.EVICTION
 
 SAID = {
     "a-quickstart": ({}, {}),
-    "b-mig-partitions": ({}, {Reason.TIMING: 5}),
+    "b-mig-partitions": ({}, {DifferenceClass.TIMING: 5}),
     "c-multihost-tpu": ({}, {}),
     "e-taints": ({}, {}),
-    "e-taints-rules-ignored": ({}, {Reason.RACE: 1}),
+    "e-taints-rules-ignored": ({}, {DifferenceClass.RACE: 1}),
     "i-soak-short": (
-        {Reason.TIMING: 1},
-        {Reason.IN_FLIGHT: 1, Reason.TIMING: 1, Reason.RACE: 5},
+        {DifferenceClass.TIMING: 1},
+        {DifferenceClass.IN_FLIGHT: 1, DifferenceClass.TIMING: 1, DifferenceClass.RACE: 5},
     ),
     "j-api-versions": ({}, {}),
 }
@@ -38,7 +38,14 @@ SAID = {
 SNAPSHOTS = ("a-quickstart", "b-mig-partitions", "e-taints", "e-taints-rules-ignored")
 """Recordings with a snapshot of etcd at their end; it has all revisions."""
 
-ENDINGS = frozenset((Reason.RACE, Reason.TIMING, Reason.IN_FLIGHT, Reason.FINISHED_POD))
+ENDINGS = frozenset(
+    (
+        DifferenceClass.RACE,
+        DifferenceClass.TIMING,
+        DifferenceClass.IN_FLIGHT,
+        DifferenceClass.FINISHED_POD,
+    )
+)
 """Why orders of writes and final objects may differ: the collector and the claim controller end a
 claim together, finished pods are reserved again (C8, C22), attempts as above."""
 
@@ -90,7 +97,9 @@ async def decided(name, part="", *, cache={}):  # noqa: B006 - one report for al
 @pytest.mark.parametrize("name", RECORDINGS if draws.WHOLE else PARTS)
 async def test_every_difference_of_a_decided_recording_has_a_known_reason(name):
     report = await decided(name)
-    unexplained = [found for found in report.differences if found.reason is Reason.UNEXPLAINED]
+    unexplained = [
+        found for found in report.differences if found.reason is DifferenceClass.UNEXPLAINED
+    ]
     assert [found.to_json() for found in unexplained] == []
     assert report.explained
     assert report.not_comparable == {}
@@ -109,12 +118,16 @@ async def test_soak_up_to_a_moment_differs_by_known_reasons_and_by_what_comes_af
     assert report.not_comparable == {}
     different = {aspect: dict(counts.different) for aspect, counts in report.aspects.items()}
     for aspect in LITERAL:
-        assert different[aspect].keys() <= {Reason.AFTER_END}
+        assert different[aspect].keys() <= {DifferenceClass.AFTER_END}
     assert report.aspects[Aspect.NODES].same == 60
-    assert different[Aspect.CONDITIONS] == {Reason.TIMING: 1, Reason.AFTER_END: 1}
-    assert different[Aspect.SAID] == {Reason.IN_FLIGHT: 1, Reason.TIMING: 1, Reason.AFTER_END: 2}
+    assert different[Aspect.CONDITIONS] == {DifferenceClass.TIMING: 1, DifferenceClass.AFTER_END: 1}
+    assert different[Aspect.SAID] == {
+        DifferenceClass.IN_FLIGHT: 1,
+        DifferenceClass.TIMING: 1,
+        DifferenceClass.AFTER_END: 2,
+    }
     for aspect in (Aspect.WRITES, Aspect.ORDER, Aspect.FINAL):
-        assert different[aspect].keys() <= ENDINGS | {Reason.AFTER_END}
+        assert different[aspect].keys() <= ENDINGS | {DifferenceClass.AFTER_END}
 
 
 @pytest.mark.parametrize("name", decided_from("audit.jsonl.gz", PARTS))
@@ -142,7 +155,7 @@ async def check_part(name, part):
     assert report.explained
     assert (different[Aspect.CONDITIONS], different[Aspect.SAID]) == SAID[name]
     # Who is evicted when is known to a second only: a status counts in between, or not.
-    assert different[Aspect.RULES].keys() <= {Reason.TIMING}
+    assert different[Aspect.RULES].keys() <= {DifferenceClass.TIMING}
     for aspect in (Aspect.WRITES, Aspect.ORDER, Aspect.FINAL):
         assert different[aspect].keys() <= ENDINGS
 
@@ -157,7 +170,9 @@ async def test_history_can_be_decided_and_verified_as_another_release():
         report = await replays.decide(
             store, process_settings.settings(), history, "", silent, profile=profile
         )
-        bugs[profile] = sum(found.reason is Reason.IGNORED_RULES for found in report.differences)
+        bugs[profile] = sum(
+            found.reason is DifferenceClass.IGNORED_RULES for found in report.differences
+        )
     assert bugs[None] > 0
     assert bugs["1.36.2"] == 0
     verified = [
@@ -177,9 +192,9 @@ async def test_replay_decides_the_same_twice():
 async def test_moment_inside_attempts_leaves_nothing_but_what_comes_after_it(revision):
     report = await replay(replays.decide, "e-taints", moment=str(revision))
     reasons = {found.reason for found in report.differences}
-    assert reasons <= {Reason.AFTER_END, Reason.RACE}
+    assert reasons <= {DifferenceClass.AFTER_END, DifferenceClass.RACE}
     for aspect in LITERAL:
-        assert report.aspects[aspect].different.keys() <= {Reason.AFTER_END}
+        assert report.aspects[aspect].different.keys() <= {DifferenceClass.AFTER_END}
 
 
 async def test_an_idle_cluster_is_decided_literally():
@@ -198,7 +213,7 @@ async def test_recording_is_decided_to_the_last_write(name):
 async def test_without_the_recorded_pace_races_are_named():
     report = await replay(replays.decide, "b-mig-partitions", pace="virtual")
     assert report.explained
-    assert report.aspects[Aspect.NODES].different[Reason.QUEUE_ORDER] > 0
+    assert report.aspects[Aspect.NODES].different[DifferenceClass.QUEUE_ORDER] > 0
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -233,8 +248,8 @@ async def test_placements_against_unseen_rules_are_listed_as_the_known_mistake_o
 
 async def test_rules_are_honoured_when_the_profile_says_so_and_c24_explains_the_difference():
     report = await replay(replays.decide, "e-taints-rules-ignored", profile="1.36")
-    assert report.aspects[Aspect.DEVICES].different[Reason.IGNORED_RULES] == 4
-    assert report.aspects[Aspect.EVICTIONS].different == {Reason.IGNORED_RULES: 3}
+    assert report.aspects[Aspect.DEVICES].different[DifferenceClass.IGNORED_RULES] == 4
+    assert report.aspects[Aspect.EVICTIONS].different == {DifferenceClass.IGNORED_RULES: 3}
     assert report.explained
 
 
@@ -248,7 +263,7 @@ async def test_difference_that_is_sought_is_judged_as_in_the_whole_report():
     assert (reason, aspect) in {(each.reason, each.aspect) for each in report.differences}
     assert {str(each) for each in report.differences} <= listed
     assert report.runs <= whole.runs
-    nothing = Sought(reason=Reason.RACE, aspect=Aspect.RULES.value)
+    nothing = Sought(reason=DifferenceClass.RACE, aspect=Aspect.RULES.value)
     report = await replay(replays.decide, name, sought=nothing)
     assert (report.differences, report.runs) == ((), 0)
 
@@ -263,22 +278,22 @@ async def test_effect_of_a_switch_that_is_sought_is_proved_before_other_classes_
     assert {str(each) for each in report.differences if each.reason == reason} == listed
     assert report.runs == 1
     # Here no rule was ignored: that it was not is known without other hypotheses.
-    nothing = Sought(reason=Reason.IGNORED_RULES)
+    nothing = Sought(reason=DifferenceClass.IGNORED_RULES)
     report = await replay(replays.decide, name, quirks=turned, sought=nothing)
-    assert Reason.IGNORED_RULES not in {each.reason for each in report.differences}
+    assert DifferenceClass.IGNORED_RULES not in {each.reason for each in report.differences}
     assert report.runs <= 2
 
 
 async def test_difference_about_another_subject_or_with_another_proof_is_not_the_one_sought():
     name = "b-mig-partitions"
     whole = await decided(name)
-    race = next(each for each in whole.differences if each.reason == Reason.RACE)
+    race = next(each for each in whole.differences if each.reason == DifferenceClass.RACE)
     for shown, is_found in (
         ({race.uid: (race.detail,)}, True),
         ({race.uid: ("another proof",)}, False),
         ({"another uid": (race.detail,)}, False),
     ):
-        sought = Sought(reason=Reason.RACE, shown=shown)
+        sought = Sought(reason=DifferenceClass.RACE, shown=shown)
         report = await replay(replays.decide, name, sought=sought)
         assert any(each.uid == race.uid for each in report.differences) is is_found, shown
 
@@ -294,7 +309,7 @@ async def test_placement_that_may_not_differ_ends_the_search_for_a_difference():
     for reason, allowed, runs in (
         (effect, placed | owners, 1),
         (effect, (), 1),
-        (Reason.TIMING, (), 0),
+        (DifferenceClass.TIMING, (), 0),
     ):
         sought = Sought(reason=reason, placed=tuple(sorted(allowed)))
         report = await replay(replays.decide, name, quirks=turned, sought=sought)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.analysis.replay.classes import UNPROVED, Reason
+from app.analysis.replay.classes import UNPROVED, DifferenceClass
 from app.analysis.replay.differences import Aspect
 from app.bootstrap import process_settings, replays, stores
 from app.domain.controllers.registry import ControllerOptions
@@ -203,7 +203,7 @@ async def test_reports_before_and_after_an_eviction_are_proved_to_come_so(tmp_pa
     assert [each.partition(":")[0] for each in different.recorded] == [
         "Warning FailedScheduling", "Normal DeviceTaintManagerEviction", "Normal Scheduled",
     ]  # fmt: skip
-    assert different.reason is Reason.RACE
+    assert different.reason is DifferenceClass.RACE
     assert report.runs == 1
 
 
@@ -235,7 +235,9 @@ async def late_condition(seconds, path, **bounds):
     return await decided(cluster, {written.revision: late}, path, **bounds)
 
 
-@pytest.mark.parametrize(("seconds", "reason"), [(1, Reason.RACE), (40, Reason.UNEXPLAINED)])
+@pytest.mark.parametrize(
+    ("seconds", "reason"), [(1, DifferenceClass.RACE), (40, DifferenceClass.UNEXPLAINED)]
+)
 async def test_condition_that_waited_until_its_pod_was_gone_is_a_proved_race(
     seconds, reason, tmp_path
 ):
@@ -255,7 +257,7 @@ async def test_condition_that_waited_until_its_pod_was_gone_is_a_proved_race(
 )
 async def test_bound_of_the_proofs_ends_them_and_is_named(bounds, words, runs, tmp_path):
     report = await late_condition(40, tmp_path, **bounds)
-    assert {each.reason for each in report.differences} == {Reason.UNEXPLAINED}
+    assert {each.reason for each in report.differences} == {DifferenceClass.UNEXPLAINED}
     assert {each.detail for each in report.differences} == {f"not proved within {words}"}
     assert report.runs == runs
 
@@ -288,7 +290,7 @@ async def test_status_of_a_rule_counts_what_was_there_before_it_was_written(tmp_
     report = await decided(cluster, {written.revision: late}, tmp_path)
     found = [(each.recorded, each.again, each.detail) for each in report.differences]
     assert "1 pod would be evicted" in str(found)
-    assert {each.reason for each in report.differences} == {Reason.TIMING}
+    assert {each.reason for each in report.differences} == {DifferenceClass.TIMING}
 
 
 async def test_repetition_of_a_report_that_is_late_itself_comes_after_it(tmp_path):
@@ -328,7 +330,7 @@ async def test_repetition_of_a_report_that_is_late_itself_comes_after_it(tmp_pat
         "Warning FailedScheduling", "Normal DeviceTaintManagerEviction",
         "Warning FailedScheduling", "Normal Scheduled",
     ]  # fmt: skip
-    assert different.reason is Reason.RACE
+    assert different.reason is DifferenceClass.RACE
 
 
 async def test_report_that_repeats_one_which_still_waits_is_no_report_of_its_own(tmp_path):
@@ -372,7 +374,7 @@ async def test_report_that_repeats_one_which_still_waits_is_no_report_of_its_own
     assert [each.partition(":")[0] for each in different.recorded] == [
         *["Warning FailedScheduling"] * 3, "Normal DeviceTaintManagerEviction", "Normal Scheduled",
     ]  # fmt: skip
-    assert different.reason is Reason.RACE
+    assert different.reason is DifferenceClass.RACE
 
 
 async def test_status_of_a_rule_that_is_due_after_the_end_is_not_missed(tmp_path):
@@ -380,7 +382,7 @@ async def test_status_of_a_rule_that_is_due_after_the_end_is_not_missed(tmp_path
     report = await evicted_at_once(tmp_path, 5)
     of_rule = [each for each in report.differences if each.subject.endswith("/rule")]
     assert Aspect.RULES in {each.aspect for each in of_rule}
-    assert {each.reason for each in of_rule} == {Reason.AFTER_END}
+    assert {each.reason for each in of_rule} == {DifferenceClass.AFTER_END}
 
 
 async def test_pod_that_goes_before_its_claims_are_written_had_a_place_until_then(tmp_path):
@@ -456,13 +458,13 @@ class Queue:
 @pytest.mark.parametrize(
     ("queue", "closed", "reason"),
     [
-        (20, 500, Reason.TIMING),
-        (40, 500, Reason.TIMING),
-        (0, -1_000, Reason.UNEXPLAINED),
-        (3, -16_000, Reason.UNEXPLAINED),
-        (20, -1_000, Reason.UNEXPLAINED),
-        (20, -16_000, Reason.UNEXPLAINED),
-        (40, -1_000, Reason.UNEXPLAINED),
+        (20, 500, DifferenceClass.TIMING),
+        (40, 500, DifferenceClass.TIMING),
+        (0, -1_000, DifferenceClass.UNEXPLAINED),
+        (3, -16_000, DifferenceClass.UNEXPLAINED),
+        (20, -1_000, DifferenceClass.UNEXPLAINED),
+        (20, -16_000, DifferenceClass.UNEXPLAINED),
+        (40, -1_000, DifferenceClass.UNEXPLAINED),
     ],
 )
 async def test_placement_was_decided_since_its_client_has_a_queue_and_not_before(
@@ -521,7 +523,7 @@ async def test_placements_that_waited_together_were_decided_one_after_the_other(
         client.nominated(name).revision: Late(at=slots[number]) for number, name in enumerate(names)
     }
     report = await decided(cluster, late, tmp_path)
-    assert {each.reason for each in report.differences} == {Reason.TIMING}
+    assert {each.reason for each in report.differences} == {DifferenceClass.TIMING}
     assert {each.detail for each in report.differences} == {
         "the scheduler's client had a lower limit, and all its requests for placements may have "
         "waited longer"

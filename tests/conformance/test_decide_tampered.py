@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from app.analysis.replay.classes import Reason
+from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import Agreement
 from app.bootstrap import process_settings, replays, stores
@@ -206,7 +206,9 @@ async def test_what_was_not_recorded_accuses_nobody(name, alter, seed, tmp_path)
 async def test_wrong_clock_accuses_nobody_and_is_named(name, alter, seed, tmp_path):
     report, told = await decide(name, (alter,), seed, tmp_path)
     assert report.agreement is not Agreement.UNEXPLAINED, told
-    assert not [each for each in report.differences if each.reason == Reason.NOT_COMPARABLE], told
+    assert not [
+        each for each in report.differences if each.reason == DifferenceClass.NOT_COMPARABLE
+    ], told
     assert Loss.TIMES_CONTRADICT in {each.code for each in report.doubts}
     assert report.to_json()["certainty"] == "unsure"
 

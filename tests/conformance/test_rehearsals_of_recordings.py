@@ -10,7 +10,7 @@ from app.analysis.diff.classes import Class
 from app.analysis.diff.report import DiffReport
 from app.analysis.rehearse import text
 from app.analysis.rehearse.report import Rehearsal
-from app.analysis.replay.classes import Reason
+from app.analysis.replay.classes import DifferenceClass
 from app.bootstrap import replays
 from app.bootstrap.answers import differences as answers
 from app.bootstrap.answers import rehearsals
@@ -161,8 +161,13 @@ async def test_pods_of_one_instant_in_another_order_are_told_as_that() -> None:
     assert placed
     assert report.unexplained == 0
     names = {each.root.name for each in placed}
-    assert Reason.QUEUE_ORDER in names
-    assert names <= {Reason.QUEUE_ORDER, Reason.RACE, Reason.TIMING, Reason.FOLLOWS}
+    assert DifferenceClass.QUEUE_ORDER in names
+    assert names <= {
+        DifferenceClass.QUEUE_ORDER,
+        DifferenceClass.RACE,
+        DifferenceClass.TIMING,
+        DifferenceClass.FOLLOWS,
+    }
 
 
 async def test_seven_placements_against_rules_are_named() -> None:

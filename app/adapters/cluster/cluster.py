@@ -12,7 +12,13 @@ from app.adapters.cluster.discovery import KindChoice
 from app.adapters.cluster.objects import ObjectReader
 from app.adapters.cluster.requests import NAMES_ONLY, RequestBounds, Requests, refusal
 from app.domain.errors import ClusterUnreachable, Rejected
-from app.domain.log.sightings import ClusterIdentity, ListPage, ObjectVersion, ServedKind, Sighting
+from app.domain.log.recorded_cluster import (
+    ClusterIdentity,
+    ListPage,
+    ObjectVersion,
+    ServedKind,
+    WatchItem,
+)
 from app.domain.objects.rules import Rules
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import meta
@@ -85,7 +91,7 @@ class ClusterReader:
         tree = _tree(await self._requests.get(path, **parameters), path)
         items = tree.get("items")
         return ListPage(
-            sightings=tuple(
+            items=tuple(
                 self._reader.listed(items if isinstance(items, list) else [], kind, self._now())
             ),
             version=meta.resource_version(tree),
@@ -117,7 +123,7 @@ class ClusterReader:
     @asynccontextmanager
     async def watch(
         self, kind: ServedKind, *, after: str, seconds: int
-    ) -> AsyncIterator[AsyncIterator[Sighting]]:
+    ) -> AsyncIterator[AsyncIterator[WatchItem]]:
         """The changes of a kind after a version, until the server or `seconds` end the watch."""
         path = self._path(kind)
         parameters = {
@@ -128,11 +134,11 @@ class ClusterReader:
             **self._selection(kind),
         }
         async with self._requests.stream(path, **parameters) as lines:
-            yield self._sightings(lines, kind, path)
+            yield self._items(lines, kind, path)
 
-    async def _sightings(
+    async def _items(
         self, lines: AsyncIterator[bytes], kind: ServedKind, path: str
-    ) -> AsyncIterator[Sighting]:
+    ) -> AsyncIterator[WatchItem]:
         async for line in lines:
             tree = _tree(line, path)
             match tree:

@@ -12,7 +12,7 @@ import msgspec
 
 from app.adapters.cluster.requests import Requests
 from app.domain.errors import ClusterUnreachable, Forbidden, InputError, NotFound
-from app.domain.log.sightings import ServedKind
+from app.domain.log.recorded_cluster import ServedKind
 from app.domain.objects import registry
 from app.domain.values import api_groups, api_resources
 

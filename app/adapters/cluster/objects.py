@@ -1,7 +1,7 @@
 """Converts objects of a cluster's answers to records in the storage version, as imports do.
 
 Discovery decides the kind of an object, not the object itself. An object that cannot be read or
-folded becomes a sighting with the problem: one object does not end a recording.
+folded becomes an item with the problem: one object does not end a recording.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,8 +14,8 @@ from app.adapters.history.joining import normalising
 from app.adapters.history.reading import Notes, ReadOptions, object_record
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
+from app.domain.log.recorded_cluster import ServedKind, WatchItem
 from app.domain.log.records import LIST, WATCH, Op
-from app.domain.log.sightings import ServedKind, Sighting
 from app.domain.objects.rules import Rules
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
@@ -25,30 +25,30 @@ _OPS = {"ADDED": Op.ADDED, "MODIFIED": Op.MODIFIED, "DELETED": Op.DELETED}
 
 
 class ObjectReader:
-    """Makes sightings from the objects of one cluster."""
+    """Makes items from the objects of one cluster."""
 
     def __init__(self, source: str, rules: Rules) -> None:
         self._source = source
         self._options = ReadOptions(rules=rules, with_secrets=True)
 
-    def listed(self, items: list[Any], kind: ServedKind, moment: Instant) -> Iterator[Sighting]:
-        """Yield a sighting for each item of a list; items of lists do not state their kind."""
+    def listed(self, items: list[Any], kind: ServedKind, moment: Instant) -> Iterator[WatchItem]:
+        """Yield a watch item for each item of a list; items of lists do not state their kind."""
         api_version = f"{kind.group}/{kind.version}" if kind.group else kind.version
         for item in items:
             tree = item if isinstance(item, dict) else {}
             whole = {"apiVersion": api_version, "kind": kind.kind, **tree}
-            yield self._sighting(whole, Op.BASELINE, kind, LIST, moment)
+            yield self._item(whole, Op.BASELINE, kind, LIST, moment)
 
-    def watched(self, line: Mapping[str, Any], kind: ServedKind, moment: Instant) -> Sighting:
-        """The sighting for a line of a watch, except a line of type ERROR."""
+    def watched(self, line: Mapping[str, Any], kind: ServedKind, moment: Instant) -> WatchItem:
+        """The item for a line of a watch, except a line of type ERROR."""
         tree = line["object"]
         if line["type"] == "BOOKMARK":
-            return Sighting(version=meta.resource_version(tree))
-        return self._sighting(tree, _OPS[line["type"]], kind, WATCH, moment)
+            return WatchItem(version=meta.resource_version(tree))
+        return self._item(tree, _OPS[line["type"]], kind, WATCH, moment)
 
-    def _sighting(
+    def _item(
         self, tree: JsonObject, op: Op, kind: ServedKind, position: str, moment: Instant
-    ) -> Sighting:
+    ) -> WatchItem:
         version = meta.resource_version(tree)
         namespace = meta.namespace(tree) if kind.is_namespaced else ""
         name = meta.name(tree)
@@ -63,6 +63,6 @@ class ObjectReader:
             # Secrets and ConfigMaps are read only when they are included by name.
             normal = normalising.normalise(record, self._options, Notes(keep_going=True))
         except InputError as problem:
-            return Sighting(version=version, key=key, problem=str(problem))
+            return WatchItem(version=version, key=key, problem=str(problem))
         written = times.derive(tree) if position == WATCH else None
-        return Sighting(version=version, record=normal, key=key, written=written)
+        return WatchItem(version=version, record=normal, key=key, written=written)

@@ -27,7 +27,7 @@ BEFORE_SUBJECT = (0, 64, 512)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
+class LaterBeginning:
     """A later beginning of a candidate: only its steps from a position on are kept as steps."""
 
     candidate: Candidate
@@ -39,7 +39,7 @@ class Beginning:
         return self.candidate.kept
 
 
-def begun(material: Material, beginning: Beginning) -> tuple[Material, Candidate]:
+def begun(material: Material, beginning: LaterBeginning) -> tuple[Material, Candidate]:
     """The material with this beginning, and the candidate that is all of it."""
     steps = material.inputs(beginning.candidate)
     later = beginning_at(steps, beginning.number)
@@ -69,7 +69,7 @@ def whole(material: Material, until: Instant) -> Candidate:
     return Candidate(kept=frozenset(range(len(material.steps))), until=until)
 
 
-def before(material: Material, sightings: Sequence[Sighting]) -> Iterator[Beginning]:
+def before(material: Material, sightings: Sequence[Sighting]) -> Iterator[LaterBeginning]:
     """Beginnings before a sighting, up to the instant at which it is seen, the latest first.
 
     Those of all sightings take turns.
@@ -82,7 +82,7 @@ def before(material: Material, sightings: Sequence[Sighting]) -> Iterator[Beginn
                 tried.add(place)
                 number, until = place
                 kept = frozenset(n for n, step in enumerate(material.steps) if step.time <= until)
-                yield Beginning(candidate=Candidate(kept=kept, until=until), number=number)
+                yield LaterBeginning(candidate=Candidate(kept=kept, until=until), number=number)
 
 
 def _beginnings(material: Material, sighting: Sighting) -> Iterator[tuple[int, Instant]]:
@@ -104,12 +104,12 @@ def _beginnings(material: Material, sighting: Sighting) -> Iterator[tuple[int, I
             yield number, until
 
 
-def later(material: Material, candidate: Candidate) -> Iterator[Beginning]:
+def later(material: Material, candidate: Candidate) -> Iterator[LaterBeginning]:
     """Beginnings within the remaining steps of a candidate, the latest first."""
     steps = material.inputs(candidate)
     first = next((n for n, step in enumerate(steps) if not is_beginning(step)), len(steps))
     for number in range(len(steps) - 1, first, -1):
-        yield Beginning(candidate=candidate, number=number)
+        yield LaterBeginning(candidate=candidate, number=number)
 
 
 def is_beginning(step: Input) -> bool:

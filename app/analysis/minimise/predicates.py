@@ -28,7 +28,7 @@ from app.analysis.diff.courses import Courses
 from app.analysis.diff.sides import Side
 from app.analysis.minimise.material import Device
 from app.analysis.minimise.unlike import Unlike
-from app.analysis.replay.classes import Reason, Sought
+from app.analysis.replay.classes import DifferenceClass, Sought
 from app.analysis.replay.variants import Switches
 from app.analysis.verify.invariants.placements import Switches as RuleSwitches
 from app.analysis.verify.invariants.violations import RULES, Violation, ViolationKind
@@ -363,7 +363,7 @@ def _pod_condition(word: str, rest: Sequence[str]) -> PodCondition:
 
 
 def _unlike(kind: str) -> Unlike:
-    known = [str(reason) for reason in Reason]
+    known = [str(reason) for reason in DifferenceClass]
     if kind and kind not in known and not kind.startswith(_SWITCHES):
         raise InputError(f"there is no class {kind!r}", cure=f"choose from {_listed(known)}")
     return Unlike(sought=Sought(reason=kind))

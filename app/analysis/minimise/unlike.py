@@ -3,14 +3,18 @@
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
-from app.analysis.replay.classes import Judgement, Reason, Sought
+from app.analysis.replay.classes import DifferenceClass, Judgement, Sought
 from app.analysis.replay.differences import PLACEMENTS
 from app.analysis.replay.report import DecideDifference, DecideReport
 from app.domain.log import Event
 from app.domain.values import api_resources
 from app.domain.values.fields import dra, meta
 
-_NO_JUDGEMENT = (Reason.NOT_COMPARABLE, Reason.NOT_EMULATED, Reason.AFTER_END)
+_NO_JUDGEMENT = (
+    DifferenceClass.NOT_COMPARABLE,
+    DifferenceClass.NOT_EMULATED,
+    DifferenceClass.AFTER_END,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +46,9 @@ class Unlike:
         for each in meant:
             proofs.setdefault(each.uid, set()).add(each.detail)
             groups.setdefault(each.uid, set()).update((each.uid, each.owner))
-        unexplained = {each.uid for each in report.differences if each.reason == Reason.UNEXPLAINED}
+        unexplained = {
+            each.uid for each in report.differences if each.reason == DifferenceClass.UNEXPLAINED
+        }
         sought = replace(
             sought,
             shown={uid: tuple(sorted(proofs[uid])) for uid in sorted(proofs)},
@@ -61,8 +67,10 @@ class Unlike:
 
     def meant(self, report: DecideReport) -> list[DecideDifference]:
         """The matching differences of a report, gravest first."""
-        order = [str(reason) for reason in Reason]
-        unexplained = {each.uid for each in report.differences if each.reason == Reason.UNEXPLAINED}
+        order = [str(reason) for reason in DifferenceClass]
+        unexplained = {
+            each.uid for each in report.differences if each.reason == DifferenceClass.UNEXPLAINED
+        }
         meant = [
             each
             for each in report.differences

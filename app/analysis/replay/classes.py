@@ -18,7 +18,7 @@ from app.domain.values import api_groups
 from app.domain.values.timestamps import Instant
 
 
-class Reason(StrEnum):
+class DifferenceClass(StrEnum):
     """The classes of differences, gravest first.
 
     An effect of a switch has a class of its own besides these: `switch --quirk c22=on`.
@@ -50,7 +50,7 @@ class Reason(StrEnum):
     """It was done here after the moment up to which is compared, or is recorded after it."""
 
 
-UNPROVED = frozenset((Reason.UNEXPLAINED, Reason.NOT_COMPARABLE))
+UNPROVED = frozenset((DifferenceClass.UNEXPLAINED, DifferenceClass.NOT_COMPARABLE))
 """The classes that say that nothing is shown."""
 
 
@@ -135,7 +135,7 @@ class Sought:
         if any(uid in waiting for uid in beside):
             return False
         return not beside or not any(
-            each.reason == Reason.UNEXPLAINED and uid in beside
+            each.reason == DifferenceClass.UNEXPLAINED and uid in beside
             for (_, uid, _), each in judgements.items()
         )
 
@@ -151,13 +151,15 @@ class Sought:
 def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Judgement | None:
     """The judgement that the two traces give by themselves; None when a run has to tell."""
     if _is_after_end(sides, recorded, again, end):
-        return Judgement(reason=Reason.AFTER_END, detail="it lies after the end")
+        return Judgement(reason=DifferenceClass.AFTER_END, detail="it lies after the end")
     key = recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
     if key is None:
         return None
     is_only_theirs = sides.uid in recorded.other_writers and sides.uid not in recorded.writes
     if sides.aspect is Aspect.FINAL and key.group == api_groups.APPS and is_only_theirs:
-        return Judgement(reason=Reason.REPLICAS, detail="replica controllers do not decide again")
+        return Judgement(
+            reason=DifferenceClass.REPLICAS, detail="replica controllers do not decide again"
+        )
     return None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from app.analysis.replay.authors import SCHEDULER
-from app.analysis.replay.classes import Reason
+from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.facts import (
     ClaimsNamed,
@@ -124,14 +124,14 @@ class Proposals:
             yield from self._of_pod(sides, again, group, pod)
         if key.resource == "devicetaintrules":
             yield Hypothesis(
-                reason=Reason.TIMING,
+                reason=DifferenceClass.TIMING,
                 detail="its removal from outside came later in its second",
                 field="postponed",
                 target=sides.uid,
             )
             for name, when in _COUNTED:
                 yield Hypothesis(
-                    reason=Reason.TIMING,
+                    reason=DifferenceClass.TIMING,
                     detail=f"what its status tells was counted {when}",
                     field=name,
                     target=key.name,
@@ -140,7 +140,7 @@ class Proposals:
             if self._is_of_end(sides, claim, again):
                 if self._returns(claim):
                     yield Hypothesis(
-                        reason=Reason.RACE,
+                        reason=DifferenceClass.RACE,
                         detail="the scheduler took the reservation back when it was recorded",
                         field="returned",
                         target=claim,
@@ -190,7 +190,7 @@ class Proposals:
         )
         if has_finished and is_resync:
             yield Hypothesis(
-                reason=Reason.FINISHED_POD,
+                reason=DifferenceClass.FINISHED_POD,
                 detail="with c8 and c22 on, the pod is synced again when it was recorded",
                 field="quirks",
                 target=self._reserved_again(sides),
@@ -199,21 +199,21 @@ class Proposals:
         is_placed_otherwise = sides.aspect in (Aspect.NODES, Aspect.DEVICES) and sides.recorded
         if is_placed_otherwise:
             yield Hypothesis(
-                reason=Reason.TIMING,
+                reason=DifferenceClass.TIMING,
                 detail="the pod was tried earlier, and the requests for it waited longer",
                 field="waited",
                 target=uid,
             )
         if uid in self._recorded.removed and _all(sides.facts("again"), Nominated):
             yield Hypothesis(
-                reason=Reason.RACE,
+                reason=DifferenceClass.RACE,
                 detail="the nomination came when the pod was gone",
                 field="unanswered",
                 target=uid,
             )
         if self._is_report_in_vain(sides, uid):
             yield Hypothesis(
-                reason=Reason.RACE,
+                reason=DifferenceClass.RACE,
                 detail="the condition of the attempt came when the pod was gone",
                 field="unreported",
                 target=uid,
@@ -227,14 +227,14 @@ class Proposals:
                 yield replace(each, detail=detail, field=f"tried+{each.field}")
         if uid in self._recorded.removed and _all(sides.facts("again"), *_LATE_CLAIMS):
             yield Hypothesis(
-                reason=Reason.RACE,
+                reason=DifferenceClass.RACE,
                 detail="the pod was gone before the claim controller looked",
                 field="unsynced",
                 target=key,
             )
         if is_placed_otherwise or self._is_refusal(sides):
             yield Hypothesis(
-                reason=Reason.TIMING,
+                reason=DifferenceClass.TIMING,
                 detail="the scheduler's client had a lower limit, and all its requests for "
                 "placements may have waited longer",
                 field="is_limited",
@@ -269,7 +269,7 @@ class Proposals:
         theirs, ours = list(sides.facts("recorded")), list(sides.facts("again"))
         if any(is_skip(fact) for fact in theirs):
             yield Hypothesis(
-                reason=Reason.TIMING,
+                reason=DifferenceClass.TIMING,
                 detail="the pod was tried between the two revisions of its removal",
                 field="skipped",
                 target=uid,
@@ -306,13 +306,13 @@ def _is_tried_more(sides: Sides) -> bool:
     return any(is_failed_attempt(fact) and not is_skip(fact) for fact in sides.facts("recorded"))
 
 
-def _reason_of_attempts(sides: Sides) -> Reason:
+def _reason_of_attempts(sides: Sides) -> DifferenceClass:
     only = list(sides.facts())
     if any(meets_claim_in_flight(fact) for fact in only):
-        return Reason.IN_FLIGHT
+        return DifferenceClass.IN_FLIGHT
     others = {str(text) for text in (sides.again if sides.only_recorded else sides.recorded)}
     is_repeated = any(step.text in others for step in (*sides.only_recorded, *sides.only_again))
-    return Reason.RACE if is_repeated else Reason.TIMING
+    return DifferenceClass.RACE if is_repeated else DifferenceClass.TIMING
 
 
 def _orders(claim: ObjectKey) -> Iterator[Hypothesis]:
@@ -323,26 +323,26 @@ def _orders(claim: ObjectKey) -> Iterator[Hypothesis]:
         ("released_last", "the claim controller came after the collector"),
         ("released_first", "the claim controller came before the others"),
     ):
-        yield Hypothesis(reason=Reason.RACE, detail=detail, field=name, target=claim)
+        yield Hypothesis(reason=DifferenceClass.RACE, detail=detail, field=name, target=claim)
 
 
 def _late_reports(uid: str) -> Iterator[Hypothesis]:
     """When the scheduler's Events about a pod were written, and what was sent again or added."""
     yield Hypothesis(
-        reason=Reason.RACE,
+        reason=DifferenceClass.RACE,
         detail="the scheduler's Events were written when they were recorded",
         field="reported",
         target=uid,
     )
     yield Hypothesis(
-        reason=Reason.RACE,
+        reason=DifferenceClass.RACE,
         detail="the scheduler's Events, and those that it sent again, were written when "
         "they were recorded",
         field="reported+repeated",
         target=uid,
     )
     yield Hypothesis(
-        reason=Reason.RACE,
+        reason=DifferenceClass.RACE,
         detail="the scheduler's Events were written when they were recorded, and what it "
         "said again meanwhile was added to them",
         field="reported+repeated+joined",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from app.analysis.replay.attempts import Try
-from app.analysis.replay.classes import Judgement, Reason
+from app.analysis.replay.classes import DifferenceClass, Judgement
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Sides
 from app.analysis.replay.facts import is_failed_attempt, is_placement, meets_claim_in_flight
 from app.analysis.replay.hypotheses import Hypothesis
@@ -70,7 +70,7 @@ class Races:
                 continue
             name = self._recorded.keys.get(other) or again.keys.get(other)
             yield Hypothesis(
-                reason=Reason.QUEUE_ORDER,
+                reason=DifferenceClass.QUEUE_ORDER,
                 detail=f"{name} wanted the same and was tried after it",
                 field="held",
                 target=(other, Instant(placed.last + 1)),
@@ -82,22 +82,22 @@ class Races:
             reason=self._reason(sides, again), detail="as recorded at the recorded pace"
         )
 
-    def _reason(self, sides: Sides, again: Trace) -> Reason:
+    def _reason(self, sides: Sides, again: Trace) -> DifferenceClass:
         only = list(sides.facts())
         pod = self._pod_of(sides.uid, again)
         if sides.aspect in (Aspect.DEVICES, Aspect.NODES):
             there, here = self._devices_of(self._recorded, pod), self._devices_of(again, pod)
             competitors = self._takers(again, there, "") | self._takers(self._recorded, here, "")
-            return Reason.QUEUE_ORDER if competitors - {pod} else Reason.FOLLOWS
+            return DifferenceClass.QUEUE_ORDER if competitors - {pod} else DifferenceClass.FOLLOWS
         if any(meets_claim_in_flight(fact) for fact in only):
-            return Reason.IN_FLIGHT
+            return DifferenceClass.IN_FLIGHT
         if any(is_placement(fact) for fact in only):
-            return Reason.FOLLOWS
+            return DifferenceClass.FOLLOWS
         if only and all(is_failed_attempt(fact) for fact in only):
-            return Reason.TIMING
+            return DifferenceClass.TIMING
         if sides.aspect is Aspect.RULES:
-            return Reason.TIMING
-        return Reason.RACE
+            return DifferenceClass.TIMING
+        return DifferenceClass.RACE
 
     def _pod_of(self, uid: str, again: Trace) -> str:
         for trace in (self._recorded, again):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from app.analysis.replay import races
-from app.analysis.replay.classes import Judgement, Reason
+from app.analysis.replay.classes import DifferenceClass, Judgement
 from app.analysis.replay.differences import Aspect, Compared, DifferenceKey, Sides
 from app.analysis.replay.traces import Trace
 from app.domain.log import Revision, doubts
@@ -82,8 +82,8 @@ class AspectCounts:
 
     def to_json(self) -> JsonObject:
         """The counts as JSON for reports."""
-        known = [why for why in Reason if self.different[why]]
-        switches = sorted(why for why in self.different if why not in set(Reason))
+        known = [why for why in DifferenceClass if self.different[why]]
+        switches = sorted(why for why in self.different if why not in set(DifferenceClass))
         return {
             "same": self.same,
             "different": sum(self.different.values()),
@@ -124,9 +124,9 @@ class DecideReport:
     def agreement(self) -> Agreement:
         """The outcome of the replay."""
         classes = {why for counts in self.aspects.values() for why in counts.different}
-        if self.violations or Reason.UNEXPLAINED in classes:
+        if self.violations or DifferenceClass.UNEXPLAINED in classes:
             return Agreement.UNEXPLAINED
-        is_whole = not self.not_comparable and Reason.NOT_COMPARABLE not in classes
+        is_whole = not self.not_comparable and DifferenceClass.NOT_COMPARABLE not in classes
         # If there are differences, writes that could not be done here follow from them. A plan that
         # is refused here writes nothing: if the recording has its writes, that is a difference.
         is_whole &= bool(classes) or not self.not_done.keys() - {REFUSED_PLAN}
@@ -194,7 +194,9 @@ def listed(
     Aspects keep their order; unexplained differences have precedence over those with a class.
     """
     order = list(Aspect)
-    chosen = sorted(different, key=lambda key: judgements[key].reason != Reason.UNEXPLAINED)
+    chosen = sorted(
+        different, key=lambda key: judgements[key].reason != DifferenceClass.UNEXPLAINED
+    )
     keys = sorted(chosen[:LISTED_MAX], key=lambda key: order.index(key[0]))
     return tuple(
         _difference(

@@ -14,7 +14,7 @@ import msgspec
 
 from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.minimise import beginnings, witnesses
-from app.analysis.minimise.beginnings import Beginning
+from app.analysis.minimise.beginnings import LaterBeginning
 from app.analysis.minimise.material import Candidate, Device, Material
 from app.analysis.minimise.predicates import Command, Predicate, Sighting
 from app.analysis.minimise.unlike import Unlike
@@ -36,7 +36,7 @@ from app.settings import Settings
 SIGHTINGS_MAX = 12
 """The most sightings in the whole history that are examined."""
 
-Tried: TypeAlias = Candidate | Beginning
+Tried: TypeAlias = Candidate | LaterBeginning
 """A history that is tried: parts of a material, or these with a later beginning."""
 
 CANDIDATE = "candidate"
@@ -81,13 +81,13 @@ class Judge:
         """The digest of a candidate's judgement: equal candidates have the same."""
         is_near = isinstance(self.predicate, Unlike) and self.predicate.sought.placed is not None
         near = "-near" if is_near else ""
-        if isinstance(candidate, Beginning):
+        if isinstance(candidate, LaterBeginning):
             return f"{self.material.digest(candidate.candidate)}-{candidate.number}{near}"
         return f"{self.material.digest(candidate)}{near}"
 
     def judge(self, candidate: Tried) -> Judged:
         """Run the candidate and check whether it shows the predicate."""
-        if isinstance(candidate, Beginning):
+        if isinstance(candidate, LaterBeginning):
             material, whole = beginnings.begun(self.material, candidate)
             return self.of(material).judge(whole)
         if self.is_out(candidate):
@@ -98,7 +98,7 @@ class Judge:
 
     def is_out(self, candidate: Tried) -> bool:
         """Whether the candidate is empty or the API would refuse its writes; needs no run."""
-        parts = candidate.candidate if isinstance(candidate, Beginning) else candidate
+        parts = candidate.candidate if isinstance(candidate, LaterBeginning) else candidate
         return not parts.kept or not self._runner.is_valid(parts)
 
     def run(self, candidate: Candidate) -> Ran:

@@ -18,7 +18,7 @@ import msgspec
 
 from app.analysis.minimise import beginnings, predicates
 from app.analysis.minimise import material as materials
-from app.analysis.minimise.beginnings import Beginning
+from app.analysis.minimise.beginnings import LaterBeginning
 from app.analysis.minimise.material import Candidate, Material
 from app.analysis.minimise.predicates import Predicate
 from app.analysis.minimise.reduction import FAR, NEAR, Pass, Reduction, Tries
@@ -373,7 +373,7 @@ class _Search:
             return True
         return any(beginnings.is_beginning(step) for step in self._material.inputs(self.best))
 
-    def _begin(self, tries: Iterable[Beginning]) -> bool:
+    def _begin(self, tries: Iterable[LaterBeginning]) -> bool:
         """Continue with the first of these beginnings that shows the predicate."""
         rest = iter(tries)
         while not self._is_over and (batch := list(islice(rest, self._judges.width))):

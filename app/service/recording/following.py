@@ -26,6 +26,7 @@ from app.domain.errors import (
     TooManyRequests,
 )
 from app.domain.log import ObjectKey
+from app.domain.log.recorded_cluster import ServedKind, WatchItem
 from app.domain.log.records import (
     LIST,
     Loss,
@@ -35,7 +36,6 @@ from app.domain.log.records import (
     comparable_version,
     join_losses,
 )
-from app.domain.log.sightings import ServedKind, Sighting
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, ClusterSource
 from app.service.recording.known import KnownObjects, Name, deletion
@@ -210,16 +210,14 @@ class Follower:
         began = self._clock.steady()
         if began - self._alive > BACKLOG_AFTER:
             self._backlog_until = began + BACKLOG_MICROS
-        async with self._source.watch(
-            self.kind, after=self._position, seconds=seconds
-        ) as sightings:
+        async with self._source.watch(self.kind, after=self._position, seconds=seconds) as items:
             self.problem, self._is_denied = "", False
             if self._shares_counter:
                 self._window.follow(name, self._position)
             try:
-                async for sighting in sightings:
+                async for item in items:
                     self._pause = self._bounds.pause_seconds
-                    await self._take(sighting)
+                    await self._take(item)
                     self._alive = self._clock.steady()
                     if not self._position:
                         return
@@ -230,32 +228,32 @@ class Follower:
             # A server that ends each watch at once is asked again only after a pause.
             await anyio.sleep(self._next_pause())
 
-    async def _take(self, sighting: Sighting) -> None:
-        if self._is_repeated(sighting.version):
+    async def _take(self, item: WatchItem) -> None:
+        if self._is_repeated(item.version):
             return
-        record = sighting.record
+        record = item.record
         if record is None:
-            if sighting.problem:
-                self._note_unreadable(sighting)
-                await self._put(self._gap(sighting.problem, key=sighting.key), sighting.version)
-            elif sighting.version:
-                await self._put(None, sighting.version)
-            self._position = sighting.version or self._position
+            if item.problem:
+                self._note_unreadable(item)
+                await self._put(self._gap(item.problem, key=item.key), item.version)
+            elif item.version:
+                await self._put(None, item.version)
+            self._position = item.version or self._position
             return
         contradiction = self._known.contradiction(record)
         if contradiction:
             self._lose(f"a watch lost changes: {contradiction}")
             return
         self._known.note(record)
-        self._position = sighting.version
-        await self._put(self._timed(record, sighting), sighting.version)
+        self._position = item.version
+        await self._put(self._timed(record, item), item.version)
 
-    def _timed(self, record: Record, sighting: Sighting) -> Record:
+    def _timed(self, record: Record, item: WatchItem) -> Record:
         """The record with the time that its object holds, if it waited for the watch to begin.
 
         A deletion leaves no time in its object.
         """
-        written = sighting.written
+        written = item.written
         if written is None or record.op is Op.DELETED or record.observed_at is None:
             return record
         if self._clock.steady() > self._backlog_until or written >= record.observed_at:
@@ -305,8 +303,8 @@ class Follower:
                     f"changes of {self.kind.name} up to resource version {page.version} are "
                     "not recorded; the objects that exist then are listed"
                 )
-            for sighting in page.sightings:
-                await self._compare(sighting, listed)
+            for item in page.items:
+                await self._compare(item, listed)
             token = page.token
             if not token:
                 break
@@ -320,13 +318,13 @@ class Follower:
             WindowEntry(kind=self.kind.name, version=page.version, is_listed=True)
         )
 
-    async def _compare(self, sighting: Sighting, listed: set[Name]) -> None:
-        record = sighting.record
+    async def _compare(self, item: WatchItem, listed: set[Name]) -> None:
+        record = item.record
         if record is None:
-            if sighting.key is not None:
-                listed.add((sighting.key.namespace, sighting.key.name))
-                self._note_unreadable(sighting)
-                await self._show(self._gap(sighting.problem, key=sighting.key))
+            if item.key is not None:
+                listed.add((item.key.namespace, item.key.name))
+                self._note_unreadable(item)
+                await self._show(self._gap(item.problem, key=item.key))
             return
         name = record.namespace, record.name
         listed.add(name)
@@ -338,9 +336,9 @@ class Follower:
             self._known.note(shown)
             await self._show(shown)
 
-    def _note_unreadable(self, sighting: Sighting) -> None:
-        if sighting.key is not None:
-            self._unreadable.add((sighting.key.namespace, sighting.key.name))
+    def _note_unreadable(self, item: WatchItem) -> None:
+        if item.key is not None:
+            self._unreadable.add((item.key.namespace, item.key.name))
 
     async def _delete(self, name: Name) -> None:
         key = ObjectKey(self.kind.group, self.kind.resource, *name)

@@ -1,4 +1,4 @@
-"""The recorded objects of a kind, and the changes that a sighting implies.
+"""The recorded objects of a kind, and the changes that a listed or watched object implies.
 
 A watch shows each change once and in order. A change that does not follow from the known objects (a
 change of an object that was never created, a creation of an existing one) proves that a change was

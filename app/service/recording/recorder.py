@@ -19,8 +19,8 @@ import msgspec
 
 from app.domain.errors import InputError, LogUnavailable, StaleLease
 from app.domain.log import CLOCKS, Head, HistoryInfo, LeaseToken, ObjectKey, chain
+from app.domain.log.recorded_cluster import ClusterIdentity, ServedKind
 from app.domain.log.records import Record
-from app.domain.log.sightings import ClusterIdentity, ServedKind
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from app.analysis.recordings.fidelity import FidelityCollector
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Head, HistoryInfo, ObjectKey, Revision
+from app.domain.log.recorded_cluster import ClusterIdentity
 from app.domain.log.records import WATCH, Op, Record
-from app.domain.log.sightings import ClusterIdentity
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 from app.ports import EventLog

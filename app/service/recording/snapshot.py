@@ -20,8 +20,8 @@ from app.domain.errors import (
     RevisionTooLarge,
     TooManyRequests,
 )
+from app.domain.log.recorded_cluster import ListPage, ServedKind
 from app.domain.log.records import Record, comparable_version
-from app.domain.log.sightings import ListPage, ServedKind
 from app.domain.values.timestamps import Instant
 from app.ports import ClusterSource
 from app.service.recording.following import Start, gap
@@ -121,12 +121,12 @@ async def _take_kind(
             source, kind, bounds, limit=bounds.page_max, version=exact, token=token
         )
         records: list[Record] = []
-        for sighting in page.sightings:
-            if sighting.record is not None:
-                start.known.note(sighting.record)
-                records.append(sighting.record)
-            elif sighting.problem:
-                records.append(gap(source.name, sighting.key or kind.key, sighting.problem, now))
+        for item in page.items:
+            if item.record is not None:
+                start.known.note(item.record)
+                records.append(item.record)
+            elif item.problem:
+                records.append(gap(source.name, item.key or kind.key, item.problem, now))
         await journal.add(records)
         token = page.token
         if not token:

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from app.analysis.minimise import beginnings, predicates
-from app.analysis.minimise.beginnings import Beginning
+from app.analysis.minimise.beginnings import LaterBeginning
 from app.bootstrap.executors import InlineExecutor, OnDemand
 from app.bootstrap.minimising import searching, sharing, sources
 from app.bootstrap.minimising.judging import Judge, Judged, Tried
@@ -60,7 +60,7 @@ def source(tmp_path: Path) -> Source:
         recorder.claim_status(SCHEDULER, name, allocation=given)
     path = recorder.write(tmp_path / "audit.jsonl")
     whole = anyio.run(sources.read_files, Settings(), (path,), None)
-    begun = Beginning(candidate=whole.whole(whole.recorded), number=count)
+    begun = LaterBeginning(candidate=whole.whole(whole.recorded), number=count)
     material, candidate = beginnings.begun(whole.recorded, begun)
     ran = Judge(material, whole.info, Settings(), KEPT).run(candidate)
     return anyio.run(sources.read_ran, Settings(), ran, "begun")
@@ -77,7 +77,9 @@ def test_beginnings_are_tried_beside_each_other_with_the_same_result(
         file.parent.mkdir()
     alone = find(files[0])
     shared = find(files[1], judges_of=partial(SharedJudges, workers=Workers(there)))
-    begun = [batch for batch in there.batches if any(isinstance(one, Beginning) for one in batch)]
+    begun = [
+        batch for batch in there.batches if any(isinstance(one, LaterBeginning) for one in batch)
+    ]
     assert begun, "no beginning was tried"
     assert {len(batch) for batch in begun[:-1]} <= {2}
     assert len(begun[0]) == 2
@@ -87,7 +89,7 @@ def test_beginnings_are_tried_beside_each_other_with_the_same_result(
 
 def test_judgement_on_a_worker_is_that_made_here(source: Source) -> None:
     judge = Judge(source.recorded, source.info, Settings(), KEPT)
-    begin = partial(Beginning, candidate=source.whole(source.recorded))
+    begin = partial(LaterBeginning, candidate=source.whole(source.recorded))
     tries = [begin(number=number) for number in range(1, len(source.recorded.steps))]
     sent = SharedJudges(judge, Workers(TwoAtOnce()))
     task = [(sent._digest, each) for each in tries]
@@ -97,5 +99,5 @@ def test_judgement_on_a_worker_is_that_made_here(source: Source) -> None:
     # A beginning in which a claim is gone shows nothing.
     names = [step.event.key.name for step in source.recorded.steps]
     candidate = source.recorded.without(source.whole(source.recorded), [names.index("b")])
-    other = Beginning(candidate=candidate, number=2)
+    other = LaterBeginning(candidate=candidate, number=2)
     assert not sharing.judge_candidate(sent._content, (sent._digest, other)).shows

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from app.analysis.replay.classes import Reason
+from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches
@@ -67,7 +67,11 @@ class Evidence:
     @property
     def turned(self) -> set[str]:
         """The classes that only switches turned before everything else can prove."""
-        rules = () if self.rules_seen is None else (self.rules_seen.reason, Reason.IGNORED_RULES)
+        rules = (
+            ()
+            if self.rules_seen is None
+            else (self.rules_seen.reason, DifferenceClass.IGNORED_RULES)
+        )
         return {*(each.reason for each in self.chosen), *rules}
 
     @property

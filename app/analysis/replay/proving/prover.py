@@ -14,8 +14,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 
+from app.analysis.replay import classes
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHEDULER
-from app.analysis.replay.classes import End, Judgement, Reason, Sought, contradicts, seen_in_traces
+from app.analysis.replay.classes import DifferenceClass, End, Judgement, Sought
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Compared, DifferenceKey, Sides
 from app.analysis.replay.hypotheses import Hypothesis, Proposals
 from app.analysis.replay.proving.budget import Budget
@@ -82,7 +83,7 @@ class Prover:
         self._search = SwitchSearch(
             evidence.groups(),
             left_by=self._left_by,
-            contradicts=lambda again: contradicts(
+            contradicts=lambda again: classes.contradicts(
                 recorded, again, end, self._open.keys() | self._settled
             ),
             # The other half is for other steps: most switches explain nothing.
@@ -103,7 +104,7 @@ class Prover:
 
     async def _judge_all(self, base: Trace, different: Mapping[DifferenceKey, Sides]) -> None:
         for key, sides in different.items():
-            judgement = seen_in_traces(sides, self._recorded, base, self._end)
+            judgement = classes.seen_in_traces(sides, self._recorded, base, self._end)
             if judgement is None:
                 self._open[key] = sides
             else:
@@ -171,7 +172,7 @@ class Prover:
             key: sides
             for key, sides in self._compare(self._recorded, again).different.items()
             if key not in self._settled
-            and seen_in_traces(sides, self._recorded, again, self._end) is None
+            and classes.seen_in_traces(sides, self._recorded, again, self._end) is None
         }
         return again, left
 
@@ -184,9 +185,8 @@ class Prover:
     ) -> None:
         """Continues from a variant: removed differences get their judgement, or follow."""
         for key in [key for key in self._open if key not in left]:
-            follows = Judgement(
-                reason=Reason.FOLLOWS, detail="gone when an earlier difference is as recorded"
-            )
+            detail = "gone when an earlier difference is as recorded"
+            follows = Judgement(reason=DifferenceClass.FOLLOWS, detail=detail)
             self._settle(key, reasons.get(key, follows))
         self._variant, self._again = variant, again
         self._open = {key: left.get(key, sides) for key, sides in self._open.items()}
@@ -197,7 +197,7 @@ class Prover:
     def _undecided(self, sides: Sides, detail: str) -> Judgement:
         """The judgement of a difference that no hypothesis explains."""
         unsure = self._lack(sides) or self._doubting.times(sides, self._again)
-        reason = Reason.NOT_COMPARABLE if unsure else Reason.UNEXPLAINED
+        reason = DifferenceClass.NOT_COMPARABLE if unsure else DifferenceClass.UNEXPLAINED
         impossible = self._doubting.impossibility(sides, self._again)
         return Judgement(reason=reason, detail=unsure or impossible or detail)
 
@@ -214,7 +214,7 @@ class Prover:
             if overuse is None:
                 self._settle(key, self._undecided(sides, self._unproved()))
             else:
-                self._settle(key, Judgement(reason=Reason.UNEXPLAINED, detail=overuse))
+                self._settle(key, Judgement(reason=DifferenceClass.UNEXPLAINED, detail=overuse))
 
     # steps
 
@@ -233,7 +233,7 @@ class Prover:
                 continue
             if not left.keys() - self._open.keys():
                 judgement = Judgement(
-                    reason=Reason.NOT_EMULATED,
+                    reason=DifferenceClass.NOT_EMULATED,
                     detail="its status as the node controller wrote it, which no Lease here tells",
                 )
                 reasons = {key: judgement for key in self._open if key[1] in nodes}
@@ -315,7 +315,7 @@ class Prover:
             for subject in self._races.concerned(claim, self._again)
         }
         judgement = Judgement(
-            reason=Reason.IGNORED_RULES,
+            reason=DifferenceClass.IGNORED_RULES,
             detail="a rule forbids the recorded device; with c24 on the outcome is as recorded",
         )
         reasons = {key: judgement for key in self._open if key[1] in concerned}
@@ -364,9 +364,9 @@ class Prover:
             if key == root.key or self._group(sides) == group:
                 judgement = self._undecided(sides, self._unproved())
                 if overuse is not None:
-                    judgement = Judgement(reason=Reason.UNEXPLAINED, detail=overuse)
+                    judgement = Judgement(reason=DifferenceClass.UNEXPLAINED, detail=overuse)
                 elif lack:
-                    judgement = Judgement(reason=Reason.NOT_COMPARABLE, detail=lack)
+                    judgement = Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=lack)
                 self._settle(key, judgement)
                 self._settled.add(key)
         author = EVICTION if root.aspect is Aspect.EVICTIONS else SCHEDULER
@@ -389,7 +389,7 @@ class Prover:
             if self._is(uid, "resourceclaims")
         }
         for key, gap in gaps.items():
-            self._settle(key, Judgement(reason=Reason.NOT_COMPARABLE, detail=gap))
+            self._settle(key, Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=gap))
             self._settled.add(key)
         await self._impose({(each, uid) for each in (CLAIMS, COLLECTOR) for uid in claims})
 
@@ -496,4 +496,4 @@ class Prover:
         return None
 
     def _has_unexplained(self) -> bool:
-        return any(each.reason == Reason.UNEXPLAINED for each in self.judgements.values())
+        return any(each.reason == DifferenceClass.UNEXPLAINED for each in self.judgements.values())

@@ -4,7 +4,7 @@ import pytest
 
 from app.adapters import schemas
 from app.analysis.replay import differences
-from app.analysis.replay.classes import End, Reason, seen_in_traces
+from app.analysis.replay.classes import DifferenceClass, End, seen_in_traces
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.facts import (
     ConditionSet,
@@ -120,9 +120,9 @@ def test_placement_that_only_one_side_has_is_no_attempt_at_another_instant():
 @pytest.mark.parametrize(
     ("fact", "field", "reason"),
     [
-        (SKIPPED, "skipped", Reason.TIMING),
-        (IN_FLIGHT, "tried", Reason.IN_FLIGHT),
-        (FAILED, "tried", Reason.TIMING),
+        (SKIPPED, "skipped", DifferenceClass.TIMING),
+        (IN_FLIGHT, "tried", DifferenceClass.IN_FLIGHT),
+        (FAILED, "tried", DifferenceClass.TIMING),
     ],
 )
 def test_attempt_that_only_the_recording_has_is_tried_when_it_was_recorded(fact, field, reason):
@@ -187,7 +187,7 @@ def test_what_lies_after_the_end_is_told_apart_from_what_does_not():
     late = trace(pod=[of_pod(EVICTED, at=10)])
     judgement = seen_in_traces(sides(trace(), late, Aspect.ORDER, "pod"), trace(), late, end)
     assert judgement is not None
-    assert judgement.reason is Reason.AFTER_END
+    assert judgement.reason is DifferenceClass.AFTER_END
     failed = trace(pod=[of_pod(FAILED)])
     assert seen_in_traces(sides(failed, late, Aspect.ORDER, "pod"), failed, late, end) is None
 

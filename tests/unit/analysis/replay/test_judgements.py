@@ -10,17 +10,19 @@ from app.analysis.diff.classes import Class, Parted, PodAspect
 from app.analysis.diff.courses import Course, Moment
 from app.analysis.diff.matching import Pair
 from app.analysis.replay import judgements
-from app.analysis.replay.classes import Judgement, Reason
+from app.analysis.replay.classes import DifferenceClass, Judgement
 from app.analysis.replay.differences import Aspect, DifferenceKey
 from app.analysis.replay.traces import Trace
 from app.domain.log import ObjectKey, Revision
 from app.domain.values.timestamps import Instant
 
 FATES = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS)
-UNPROVED = {Reason.UNEXPLAINED, Reason.NOT_COMPARABLE}
+UNPROVED = {DifferenceClass.UNEXPLAINED, DifferenceClass.NOT_COMPARABLE}
 
 
-def judged(reasons: dict[tuple[Aspect, str], Reason], users: dict[str, set[str]]) -> dict[str, str]:
+def judged(
+    reasons: dict[tuple[Aspect, str], DifferenceClass], users: dict[str, set[str]]
+) -> dict[str, str]:
     trace = Trace()
     trace.users.update(users)
     given: dict[DifferenceKey, Judgement] = {
@@ -32,21 +34,30 @@ def judged(reasons: dict[tuple[Aspect, str], Reason], users: dict[str, set[str]]
 
 @pytest.mark.parametrize("unproved", sorted(UNPROVED))
 def test_proof_of_one_difference_of_a_pod_is_none_of_another(unproved):
-    found = judged({(Aspect.NODES, "p"): Reason.RACE, (Aspect.EVICTIONS, "p"): unproved}, {})
+    found = judged(
+        {(Aspect.NODES, "p"): DifferenceClass.RACE, (Aspect.EVICTIONS, "p"): unproved}, {}
+    )
     assert found == {"p": unproved}
 
 
 @pytest.mark.parametrize("unproved", sorted(UNPROVED))
 def test_proof_about_a_claim_is_none_of_what_else_befalls_its_users(unproved):
-    reasons = {(Aspect.DEVICES, "c"): Reason.QUEUE_ORDER, (Aspect.EVICTIONS, "p2"): unproved}
+    reasons = {
+        (Aspect.DEVICES, "c"): DifferenceClass.QUEUE_ORDER,
+        (Aspect.EVICTIONS, "p2"): unproved,
+    }
     found = judged(reasons, {"c": {"p1", "p2"}})
-    assert found == {"c": Reason.QUEUE_ORDER, "p1": Reason.QUEUE_ORDER, "p2": unproved}
+    assert found == {
+        "c": DifferenceClass.QUEUE_ORDER,
+        "p1": DifferenceClass.QUEUE_ORDER,
+        "p2": unproved,
+    }
 
 
 @pytest.mark.parametrize("words", [Aspect.CONDITIONS, Aspect.SAID])
 @pytest.mark.parametrize("fate", FATES)
 def test_what_becomes_of_a_pod_weighs_more_than_words_about_it(fate, words):
-    proved, unproved = Reason.RACE, Reason.UNEXPLAINED
+    proved, unproved = DifferenceClass.RACE, DifferenceClass.UNEXPLAINED
     assert judged({(fate, "p"): proved, (words, "p"): unproved}, {}) == {"p": proved}
     assert judged({(fate, "p"): unproved, (words, "p"): proved}, {}) == {"p": unproved}
 
@@ -72,8 +83,8 @@ def waiting(uid: str, number: int) -> PodDifference:
 def test_difference_that_no_run_proves_stays_unexplained_beside_one_that_is():
     trace = Trace()
     trace.users["c"] = {"p1", "p2"}
-    proved = Judgement(reason=Reason.QUEUE_ORDER, detail="taken in another order")
-    unproved = Judgement(reason=Reason.UNEXPLAINED, detail="")
+    proved = Judgement(reason=DifferenceClass.QUEUE_ORDER, detail="taken in another order")
+    unproved = Judgement(reason=DifferenceClass.UNEXPLAINED, detail="")
     given = {(Aspect.DEVICES, "c", ""): proved, (Aspect.EVICTIONS, "p2", ""): unproved}
     found = [waiting("p1", 0), waiting("p2", 1)]
     causes.judge(found, judgements.of_pods(given, trace, Trace()))
@@ -90,7 +101,12 @@ def test_pod_is_proved_only_when_all_about_it_is(seed):
             drawn.choice(FATES),
             drawn.choice(["p0", "p1", "p2", "c0", "c1", "c2"]),
         ): drawn.choice(
-            [Reason.RACE, Reason.QUEUE_ORDER, Reason.UNEXPLAINED, Reason.NOT_COMPARABLE]
+            [
+                DifferenceClass.RACE,
+                DifferenceClass.QUEUE_ORDER,
+                DifferenceClass.UNEXPLAINED,
+                DifferenceClass.NOT_COMPARABLE,
+            ]
         )
         for _ in range(drawn.randrange(1, 7))
     }

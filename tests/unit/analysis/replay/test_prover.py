@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.analysis.replay.classes import End, Reason
+from app.analysis.replay.classes import DifferenceClass, End
 from app.analysis.replay.differences import Aspect, Compared, Sides
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving.budget import Budget
@@ -80,14 +80,18 @@ async def test_each_way_that_explains_is_kept_unless_it_changes_something_else(e
     judged, _ = await World(explained, spoiling).judged()
     for rule, way in explained.items():
         is_proved = (way, rule) not in spoiling
-        assert judged[rule].reason == (Reason.TIMING if is_proved else Reason.UNEXPLAINED)
+        assert judged[rule].reason == (
+            DifferenceClass.TIMING if is_proved else DifferenceClass.UNEXPLAINED
+        )
 
 
 async def test_one_wrong_hypothesis_among_many_costs_a_few_runs():
     judged, budget = await World(
         dict.fromkeys(RULES, "postponed"), {("postponed", "rule-3")}
     ).judged()
-    assert {rule for rule, each in judged.items() if each.reason != Reason.TIMING} == {"rule-3"}
+    assert {rule for rule, each in judged.items() if each.reason != DifferenceClass.TIMING} == {
+        "rule-3"
+    }
     assert budget.runs <= 2 * len(RULES)
 
 
@@ -96,11 +100,11 @@ async def test_differences_beyond_the_bound_are_not_said_to_have_no_explanation(
     judged, budget = await World(dict.fromkeys(RULES, "counted_first")).judged(**bounds)
     assert budget.runs == 2
     for each in judged.values():
-        assert each.reason == Reason.UNEXPLAINED
+        assert each.reason == DifferenceClass.UNEXPLAINED
         assert each.detail.startswith("not proved within 2 ")
 
 
 async def test_difference_that_nothing_explains_is_said_to_have_no_explanation():
     judged, _ = await World({"rule-1": "", "rule-2": "counted"}).judged()
     assert judged["rule-1"].detail == "no hypothesis gives the recorded outcome"
-    assert judged["rule-2"].reason == Reason.TIMING
+    assert judged["rule-2"].reason == DifferenceClass.TIMING

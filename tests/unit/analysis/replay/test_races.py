@@ -3,7 +3,7 @@
 import pytest
 
 from app.adapters import schemas
-from app.analysis.replay.classes import Reason
+from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.facts import (
     Allocated,
@@ -63,11 +63,11 @@ def class_of(aspect, uid, recorded, again, *facts, facts_again=()):
 @pytest.mark.parametrize(
     ("there", "here", "reason"),
     [
-        ([("p", "c", "a")], [("p", "c", "b"), ("q", "d", "a")], Reason.QUEUE_ORDER),
-        ([("p", "c", "a"), ("q", "d", "b")], [("p", "c", "b")], Reason.QUEUE_ORDER),
-        ([("p", "c", "a")], [("p", "c", "b"), ("q", "d", "x")], Reason.FOLLOWS),
-        ([("p", "c", "a")], [("p", "c", "b"), ("p", "d", "a")], Reason.FOLLOWS),
-        ([("p", "c", "a")], [], Reason.FOLLOWS),
+        ([("p", "c", "a")], [("p", "c", "b"), ("q", "d", "a")], DifferenceClass.QUEUE_ORDER),
+        ([("p", "c", "a"), ("q", "d", "b")], [("p", "c", "b")], DifferenceClass.QUEUE_ORDER),
+        ([("p", "c", "a")], [("p", "c", "b"), ("q", "d", "x")], DifferenceClass.FOLLOWS),
+        ([("p", "c", "a")], [("p", "c", "b"), ("p", "d", "a")], DifferenceClass.FOLLOWS),
+        ([("p", "c", "a")], [], DifferenceClass.FOLLOWS),
     ],
     ids=["its device is another's here", "another's there is its own", "nobody", "itself", "none"],
 )
@@ -81,20 +81,20 @@ def test_queue_decides_only_where_another_pod_has_what_this_one_had(aspect, ther
 @pytest.mark.parametrize(
     ("facts", "reason"),
     [
-        ([MET], Reason.IN_FLIGHT),
-        ([REFUSED, MET], Reason.IN_FLIGHT),
-        ([MET, Bound("n")], Reason.IN_FLIGHT),
-        ([Bound("n")], Reason.FOLLOWS),
-        ([Nominated("n")], Reason.FOLLOWS),
-        ([Allocated(("r: p/a",))], Reason.FOLLOWS),
-        ([Reserved("p")], Reason.FOLLOWS),
-        ([REFUSED, Bound("n")], Reason.FOLLOWS),
-        ([ConditionSet("PodScheduled", "True", "", "")], Reason.FOLLOWS),
-        ([REFUSED], Reason.TIMING),
-        ([REFUSED, Released()], Reason.RACE),
-        ([Released()], Reason.RACE),
-        ([ConditionSet("Ready", "False", "Unschedulable", IN_FLIGHT)], Reason.RACE),
-        ([], Reason.RACE),
+        ([MET], DifferenceClass.IN_FLIGHT),
+        ([REFUSED, MET], DifferenceClass.IN_FLIGHT),
+        ([MET, Bound("n")], DifferenceClass.IN_FLIGHT),
+        ([Bound("n")], DifferenceClass.FOLLOWS),
+        ([Nominated("n")], DifferenceClass.FOLLOWS),
+        ([Allocated(("r: p/a",))], DifferenceClass.FOLLOWS),
+        ([Reserved("p")], DifferenceClass.FOLLOWS),
+        ([REFUSED, Bound("n")], DifferenceClass.FOLLOWS),
+        ([ConditionSet("PodScheduled", "True", "", "")], DifferenceClass.FOLLOWS),
+        ([REFUSED], DifferenceClass.TIMING),
+        ([REFUSED, Released()], DifferenceClass.RACE),
+        ([Released()], DifferenceClass.RACE),
+        ([ConditionSet("Ready", "False", "Unschedulable", IN_FLIGHT)], DifferenceClass.RACE),
+        ([], DifferenceClass.RACE),
     ],
 )
 @pytest.mark.parametrize("side", ["there", "here"])
@@ -105,5 +105,5 @@ def test_facts_of_one_side_tell_the_class(facts, reason, side):
 
 
 def test_statuses_of_rules_differ_by_time():
-    assert class_of(Aspect.RULES, "r", trace(), trace(), Released()) is Reason.TIMING
-    assert class_of(Aspect.RULES, "r", trace(), trace(), Bound("n")) is Reason.FOLLOWS
+    assert class_of(Aspect.RULES, "r", trace(), trace(), Released()) is DifferenceClass.TIMING
+    assert class_of(Aspect.RULES, "r", trace(), trace(), Bound("n")) is DifferenceClass.FOLLOWS

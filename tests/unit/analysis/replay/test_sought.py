@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.analysis.replay.classes import Judgement, Reason, Sought
+from app.analysis.replay.classes import DifferenceClass, Judgement, Sought
 from app.analysis.replay.differences import Aspect, DifferenceKey
 
-RACE = Judgement(reason=Reason.RACE, detail="the proof")
-UNEXPLAINED = Judgement(reason=Reason.UNEXPLAINED, detail="")
+RACE = Judgement(reason=DifferenceClass.RACE, detail="the proof")
+UNEXPLAINED = Judgement(reason=DifferenceClass.UNEXPLAINED, detail="")
 POD: DifferenceKey = (Aspect.ORDER, "pod", "")
 CLAIM: DifferenceKey = (Aspect.WRITES, "claim", "")
 OTHER: DifferenceKey = (Aspect.WRITES, "other", "")
@@ -26,7 +26,7 @@ OTHER: DifferenceKey = (Aspect.WRITES, "other", "")
         ({}, [POD], False, False),
         ({CLAIM: UNEXPLAINED}, [POD], False, True),
         ({}, [CLAIM, OTHER], False, True),
-        ({POD: Judgement(reason=Reason.RACE, detail="another proof")}, [], False, True),
+        ({POD: Judgement(reason=DifferenceClass.RACE, detail="another proof")}, [], False, True),
         ({OTHER: RACE}, [], False, True),
     ],
 )
@@ -37,7 +37,9 @@ def test_only_its_own_subject_has_to_be_explained_beside_it(
     is_decided: bool,
 ) -> None:
     sought = Sought(
-        reason=Reason.RACE, shown={"pod": ("the proof",)}, explained={"pod": ("claim", "pod")}
+        reason=DifferenceClass.RACE,
+        shown={"pod": ("the proof",)},
+        explained={"pod": ("claim", "pod")},
     )
     assert sought.is_proved(judged, left) is is_proved
     assert sought.is_decided(judged, left) is is_decided

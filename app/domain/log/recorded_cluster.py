@@ -1,4 +1,4 @@
-"""What a recorder sees of a real cluster: its kinds, and objects at their versions."""
+"""The content of a real cluster as a recorder reads it: kinds, pages of lists, items of watches."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class ClusterIdentity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class WatchItem:
     """One item of a list or a watch: an object, a bookmark, or an object that cannot be read.
 
     `version` is the cluster's resource version. `written` is the time of the last write that a
@@ -68,6 +68,6 @@ class ObjectVersion(NamedTuple):
 class ListPage:
     """One page of a list: the version of the whole list, and the token of the next page if any."""
 
-    sightings: tuple[Sighting, ...]
+    items: tuple[WatchItem, ...]
     version: str
     token: str = ""
