@@ -17,7 +17,7 @@ from app.settings import Settings
 class QueryResult:
     """The rows of a query, and notes that a reader should know."""
 
-    found: QueryRows
+    rows: QueryRows
     notes: tuple[str, ...]
 
 
@@ -40,7 +40,7 @@ async def ask(settings: Settings, text: str, history: str = "") -> QueryResult:
         notes.append(
             f"there are more rows: the first {len(result.rows)} are shown (REDRA_SQL_ROWS_MAX)"
         )
-    return QueryResult(found=result, notes=tuple(notes))
+    return QueryResult(rows=result, notes=tuple(notes))
 
 
 def _bounds(settings: Settings) -> DatabaseBounds:

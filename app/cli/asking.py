@@ -41,7 +41,7 @@ def sql(
     if not text.strip():
         raise InputError("there is no statement", cure="give a statement, - for stdin, or --url")
     answer = console.run(lambda: questions.ask(settings, text, history))
-    columns, rows = answer.found.columns, answer.found.rows
+    columns, rows = answer.rows.columns, answer.rows.rows
     if output is Output.JSON:
         console.say_json([dict(zip(columns, row, strict=True)) for row in rows])
     elif columns:

@@ -244,10 +244,10 @@ class HeadMoved(LogError):
     """Another writer appended first. Cure: fold the missing events and decide again."""
 
     expected: int
-    found: int
+    actual: int
 
     def __str__(self) -> str:
-        return f"the log is at revision {self.found}, not {self.expected}: another process wrote"
+        return f"the log is at revision {self.actual}, not {self.expected}: another process wrote"
 
 
 @dataclass(eq=False)

@@ -168,7 +168,7 @@ async def test_append_elsewhere_than_at_the_head_is_refused(open_stores: OpenSto
         for size in (1, 2_000):
             with pytest.raises(HeadMoved) as caught:
                 await stores.log.append(history, expected=Head(), events=claims(Head(), size))
-            assert (caught.value.expected, caught.value.found) == (0, 2)
+            assert (caught.value.expected, caught.value.actual) == (0, 2)
         with pytest.raises(HeadMoved):
             await stores.log.append(history, expected=Head(), events=[])
         assert await stores.log.head(history) == head

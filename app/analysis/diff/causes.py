@@ -137,21 +137,21 @@ def own_change(known: Known, pair: Pair, time: int | None = None) -> InputDiffer
     return None
 
 
-def link(found: Sequence[PodDifference], known: Known) -> None:
+def link(differences: Sequence[PodDifference], known: Known) -> None:
     """Fills in the roots and parents of all differences, which are in the order of time.
 
     Differences that diverge at one instant are linked after those from which they follow. Those
     that wait for each other in a circle are taken in their order.
     """
-    linking = _Linking(found, known)
-    for _, together in groupby(found, key=lambda difference: difference.parted.time):
+    linking = _Linking(differences, known)
+    for _, together in groupby(differences, key=lambda difference: difference.parted.time):
         waiting = list(together)
         while waiting:
             ready = [each for each in waiting if linking.is_ready(each)] or waiting[:1]
             for difference in ready:
                 linking.link(difference)
             waiting = [each for each in waiting if each not in ready]
-    for difference in found:
+    for difference in differences:
         if not difference.roots:
             difference.parents[0].below.append(difference)
 
@@ -159,11 +159,11 @@ def link(found: Sequence[PodDifference], known: Known) -> None:
 class _Linking:
     """The differences that are linked already, and lookups from causes to differences."""
 
-    def __init__(self, found: Sequence[PodDifference], known: Known) -> None:
-        pairs = [difference.pair for difference in found]
+    def __init__(self, differences: Sequence[PodDifference], known: Known) -> None:
+        pairs = [difference.pair for difference in differences]
         self._places = {side: matching.by_uid(pairs, side) for side in ("a", "b")}
-        self._by_pair = {difference.pair: difference for difference in found}
-        self._found = found
+        self._by_pair = {difference.pair: difference for difference in differences}
+        self._differences = differences
         self._known = known
         self._linked: set[PodDifference] = set()
 
@@ -203,7 +203,7 @@ class _Linking:
         if difference.parted.aspect is PodAspect.END:
             yield _end(difference)
             return
-        for cause in _causes(difference, self._found, self._known):
+        for cause in _causes(difference, self._differences, self._known):
             likeliest: Root | PodDifference | None = None
             if isinstance(cause, Root | PodDifference):
                 likeliest = cause
@@ -267,11 +267,11 @@ def settings_root(switches: Iterable[str]) -> Root:
 
 
 def _causes(
-    difference: PodDifference, found: Sequence[PodDifference], known: Known
+    difference: PodDifference, differences: Sequence[PodDifference], known: Known
 ) -> Iterator[Cause | Root | PodDifference]:
     """The causes of a difference; those that are not pods are resolved."""
     if difference.parted.aspect is PodAspect.EXISTENCE:
-        yield from _of_existence(difference, found, known)
+        yield from _of_existence(difference, differences, known)
     parting = difference.parting
     for cause in () if parting is None else parting.causes:
         match cause:
@@ -282,13 +282,13 @@ def _causes(
             case BySettings() if known.switches:
                 yield settings_root(known.switches)
             case ByOrder():
-                yield from found[:1] if found[0] is not difference else ()
+                yield from differences[:1] if differences[0] is not difference else ()
             case _:
                 yield cause
 
 
 def _of_existence(
-    difference: PodDifference, found: Sequence[PodDifference], known: Known
+    difference: PodDifference, differences: Sequence[PodDifference], known: Known
 ) -> Iterator[Root | PodDifference]:
     """Why a controller created a pod on one side only: its owner, or a pod that it replaces."""
     course = difference.pair.a or difference.pair.b
@@ -299,7 +299,7 @@ def _of_existence(
         is_above = course.key.name.startswith(f"{key.name}-") and key.resource != "pods"
         if key.namespace == course.key.namespace and is_above and key.group:
             yield root_of(change)
-    for other in found:
+    for other in differences:
         mine = other.pair.a or other.pair.b
         if other is difference or mine is None or mine.owner is None:
             continue

@@ -195,8 +195,8 @@ class _Line:
         return self.side.events[place - 1].revision if place else self.side.common
 
 
-def _placements(found: Sequence[PodDifference], name: str) -> list[tuple[int, Revision]]:
-    courses = [difference.pair.side(name) for difference in found]
+def _placements(differences: Sequence[PodDifference], name: str) -> list[tuple[int, Revision]]:
+    courses = [difference.pair.side(name) for difference in differences]
     return [
         (course.placed.at.time, course.placed.decided)
         for course in courses
@@ -234,7 +234,7 @@ def _queries(difference: PodDifference, name: str, line: _Line) -> Iterator[Quer
 
 
 def _parting(
-    difference: PodDifference, told: Mapping[str, Testimony], courses: Mapping[str, Courses]
+    difference: PodDifference, testimonies: Mapping[str, Testimony], courses: Mapping[str, Courses]
 ) -> Parting:
     pair, parted = difference.pair, difference.parted
     first = pair.side(parted.side)
@@ -250,11 +250,11 @@ def _parting(
             return _preempted(preemptor, parted.side, courses[parted.side])
         devices = [given.device for each in placed for given in each.devices]
         node = placed[0].node if placed else ""
-        return partings.of_eviction(told, list(dict.fromkeys(devices)), node)
+        return partings.of_eviction(testimonies, list(dict.fromkeys(devices)), node)
     nodes = list(dict.fromkeys(each.node for each in placed))
     starts = (pair.a and pair.a.placed, pair.b and pair.b.placed)
     return partings.of_placement(
-        told,
+        testimonies,
         nodes,
         (
             starts[0].start if starts[0] else None,
@@ -270,7 +270,7 @@ def _parting(
             for side, course in (("a", pair.a), ("b", pair.b))
             if course is not None
             and course.placed is not None
-            and course.placed.decided == told[side].revision
+            and course.placed.decided == testimonies[side].revision
         },
     )
 

@@ -67,6 +67,6 @@ def _kin(course: Course) -> Hashable:
     )
 
 
-def by_uid(found: Sequence[Pair], which: str) -> dict[str, Pair]:
+def by_uid(pairs: Sequence[Pair], which: str) -> dict[str, Pair]:
     """The pairs by the uid of their pod on one side."""
-    return {course.uid: pair for pair in found if (course := pair.side(which)) is not None}
+    return {course.uid: pair for pair in pairs if (course := pair.side(which)) is not None}

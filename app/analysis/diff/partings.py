@@ -71,7 +71,7 @@ Sides: TypeAlias = Mapping[str, Testimony]
 
 
 def of_placement(
-    told: Sides,
+    sides: Sides,
     nodes: Sequence[str],
     starts: tuple[int | None, int | None],
     chosen: Mapping[str, str],
@@ -83,13 +83,13 @@ def of_placement(
     sides to their node. `starts` are the positions among the nodes at which the schedulers began.
     `given` has the devices of the pod for sides that were asked about the attempt which gave them.
     """
-    for parting in _partings(told, nodes, given):
+    for parting in _partings(sides, nodes, given):
         if parting.causes:
             return parting
-    causes = _around(told, nodes)
+    causes = _around(sides, nodes)
     place = nodes[0] if nodes else ""
-    said = {side: _node_text(told[side].nodes.get(place)) for side in told}
-    shown = {side: _scores_text(told[side].scores, nodes, chosen.get(side, "")) for side in told}
+    said = {side: _node_text(sides[side].nodes.get(place)) for side in sides}
+    shown = {side: _scores_text(sides[side].scores, nodes, chosen.get(side, "")) for side in sides}
     if shown["a"] and shown["b"] and shown["a"] != shown["b"]:
         # All verdicts are the same: the total scores of the nodes decide.
         said, causes = shown, causes or (BySettings(),)
@@ -98,10 +98,10 @@ def of_placement(
     return Parting(node=place, a=said["a"], b=said["b"], causes=causes)
 
 
-def of_eviction(told: Sides, devices: Sequence[str], node: str) -> Parting:
+def of_eviction(sides: Sides, devices: Sequence[str], node: str) -> Parting:
     """Why a pod is evicted on one side only: the taints of its devices, or its node."""
     for device in devices:
-        facts = {side: told[side].devices.get(device) for side in told}
+        facts = {side: sides[side].devices.get(device) for side in sides}
         left, right = facts["a"], facts["b"]
         if left is None or right is None:
             if left is not right:
@@ -109,38 +109,38 @@ def of_eviction(told: Sides, devices: Sequence[str], node: str) -> Parting:
                     device=device,
                     a=_taints_text(left),
                     b=_taints_text(right),
-                    causes=tuple(_slices(told, device)),
+                    causes=tuple(_slices(sides, device)),
                 )
             continue
         a, b = left.taints | left.rules, right.taints | right.rules
         if a != b:
-            causes = tuple(_taints(told, device, a, b))
+            causes = tuple(_taints(sides, device, a, b))
             return Parting(
                 device=device, a=_taints_text(left), b=_taints_text(right), causes=causes
             )
-    known = [told[side].node_facts.get(node) for side in ("a", "b")]
+    known = [sides[side].node_facts.get(node) for side in ("a", "b")]
     if known[0] is not None and known[1] is not None and known[0].content != known[1].content:
         cause = ByObject(ObjectKey(*api_resources.NODES, "", node))
         return Parting(node=node, a="", b="", causes=(cause,))
     return Parting(node=node)
 
 
-def _partings(told: Sides, nodes: Sequence[str], given: Given) -> Iterator[Parting]:
-    yield from _of_pod(told)
-    others = [name for name in told["a"].nodes if name not in nodes]
-    others += [name for name in told["b"].nodes if name not in nodes and name not in others]
+def _partings(sides: Sides, nodes: Sequence[str], given: Given) -> Iterator[Parting]:
+    yield from _of_pod(sides)
+    others = [name for name in sides["a"].nodes if name not in nodes]
+    others += [name for name in sides["b"].nodes if name not in nodes and name not in others]
     for node in (*nodes, *others):
-        left, right = told["a"].nodes.get(node), told["b"].nodes.get(node)
+        left, right = sides["a"].nodes.get(node), sides["b"].nodes.get(node)
         if left is None and right is None:
             continue
-        yield from _of_node(told, node, left, right)
-        yield from _of_devices(told, node, (left, right), given)
+        yield from _of_node(sides, node, left, right)
+        yield from _of_devices(sides, node, (left, right), given)
 
 
-def _of_pod(told: Sides) -> Iterator[Parting]:
+def _of_pod(sides: Sides) -> Iterator[Parting]:
     """Differences before any node is asked: the pod itself, and its claims."""
-    left, right = told["a"], told["b"]
-    words = {side: told[side].text or "nodes are asked" for side in told}
+    left, right = sides["a"], sides["b"]
+    words = {side: sides[side].text or "nodes are asked" for side in sides}
     for entry in {**left.claims, **right.claims}:
         mine, other = left.claims.get(entry), right.claims.get(entry)
         if mine is None or other is None:
@@ -163,13 +163,13 @@ def _of_pod(told: Sides) -> Iterator[Parting]:
 
 
 def _of_node(
-    told: Sides, node: str, left: NodeReason | None, right: NodeReason | None
+    sides: Sides, node: str, left: NodeReason | None, right: NodeReason | None
 ) -> Iterator[Parting]:
     """Differences in what a node answers before devices are asked."""
     is_early = [reason is None or reason.explained is None for reason in (left, right)]
     if not any(is_early) or _node_text(left) == _node_text(right):
         return
-    facts = {side: told[side].node_facts.get(node) for side in told}
+    facts = {side: sides[side].node_facts.get(node) for side in sides}
     mine, other = facts["a"], facts["b"]
     causes: list[Cause] = []
     if mine is None or other is None or mine.content != other.content:
@@ -185,7 +185,7 @@ def _of_node(
 
 
 def _of_devices(
-    told: Sides, node: str, reasons: tuple[NodeReason | None, NodeReason | None], given: Given
+    sides: Sides, node: str, reasons: tuple[NodeReason | None, NodeReason | None], given: Given
 ) -> Iterator[Parting]:
     """The first device that one side could have and the other could not.
 
@@ -199,7 +199,7 @@ def _of_devices(
     for place in {**mine, **other}:
         device = place[1]
         said = {"a": mine.get(place), "b": other.get(place)}
-        facts = {side: told[side].devices.get(device) for side in told}
+        facts = {side: sides[side].devices.get(device) for side in sides}
         seem = [_is_open(said[side], facts[side]) for side in ("a", "b")]
         was = [_was_given(said[side], node, device, given.get(side)) for side in ("a", "b")]
         can = [
@@ -215,7 +215,7 @@ def _of_devices(
             else ("chosen" if then else ON_ITS_WAY)
             for side, then in zip(("a", "b"), was, strict=True)
         ]
-        causes = _of_device(told, device, facts["a"], facts["b"], said["a"], said["b"])
+        causes = _of_device(sides, device, facts["a"], facts["b"], said["a"], said["b"])
         parting = Parting(
             node=node,
             device=device,
@@ -253,7 +253,7 @@ def _is_open(said: _Said | None, facts: DeviceFacts | None) -> bool | None:
 
 
 def _of_device(
-    told: Sides,
+    sides: Sides,
     device: str,
     left: DeviceFacts | None,
     right: DeviceFacts | None,
@@ -262,19 +262,19 @@ def _of_device(
 ) -> Iterator[Cause]:
     """The causes of a difference about one device, by the answer of the side without it."""
     if left is None or right is None:
-        yield from _slices(told, device)
+        yield from _slices(sides, device)
         return
     kind = _kind(a) or _kind(b)
-    pools = [told[side].pools.get(pool_of(device)) for side in ("a", "b")]
+    pools = [sides[side].pools.get(pool_of(device)) for side in ("a", "b")]
     match kind:
         case CauseKind.ALLOCATED | CauseKind.TAKEN:
             yield from _pods(left.holders, right.holders)
         case CauseKind.TAINT if left.taints != right.taints:
-            yield from _taints(told, device, left.taints, right.taints)
+            yield from _taints(sides, device, left.taints, right.taints)
         case CauseKind.SELECTOR | CauseKind.SELECTOR_ERROR:
-            names = {**told["a"].classes, **told["b"].classes}
+            names = {**sides["a"].classes, **sides["b"].classes}
             for name in names:
-                if told["a"].classes.get(name) != told["b"].classes.get(name):
+                if sides["a"].classes.get(name) != sides["b"].classes.get(name):
                     yield ByObject(ObjectKey(*api_resources.DEVICE_CLASSES, "", name))
         case CauseKind.COUNTERS if pools[0] is not None and pools[1] is not None:
             yield from _pods(pools[0].holders, pools[1].holders)
@@ -283,7 +283,7 @@ def _of_device(
         case _:
             pass
     if left.content != right.content:
-        yield from _slices(told, device)
+        yield from _slices(sides, device)
     yield BySettings()
 
 
@@ -304,11 +304,11 @@ def _by_device(
     }
 
 
-def _slices(told: Sides, device: str) -> Iterator[Cause]:
+def _slices(sides: Sides, device: str) -> Iterator[Cause]:
     pool = pool_of(device)
     names = {
         name
-        for side in told.values()
+        for side in sides.values()
         if (facts := side.pools.get(pool)) is not None
         for name in facts.slices
     }
@@ -316,13 +316,13 @@ def _slices(told: Sides, device: str) -> Iterator[Cause]:
         yield ByObject(ObjectKey(*api_resources.RESOURCE_SLICES, "", name))
 
 
-def _taints(told: Sides, device: str, left: _Taints, right: _Taints) -> Iterator[Cause]:
+def _taints(sides: Sides, device: str, left: _Taints, right: _Taints) -> Iterator[Cause]:
     rules = {rule for _, rule in left ^ right}
     for rule in sorted(rules):
         if rule:
             yield ByObject(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", rule))
         else:
-            yield from _slices(told, device)
+            yield from _slices(sides, device)
 
 
 def _pods(left: frozenset[str], right: frozenset[str]) -> Iterator[Cause]:
@@ -333,11 +333,11 @@ def _pods(left: frozenset[str], right: frozenset[str]) -> Iterator[Cause]:
         yield ByPod("a", uid)
 
 
-def _around(told: Sides, nodes: Sequence[str]) -> tuple[Cause, ...]:
+def _around(sides: Sides, nodes: Sequence[str]) -> tuple[Cause, ...]:
     """Pods and nodes that affect scores and differ although all verdicts are the same."""
     causes: list[Cause] = []
     for node in nodes:
-        facts = [told[side].node_facts.get(node) for side in ("a", "b")]
+        facts = [sides[side].node_facts.get(node) for side in ("a", "b")]
         if facts[0] is None or facts[1] is None:
             continue
         causes += _pods(facts[0].pods, facts[1].pods)

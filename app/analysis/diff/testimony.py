@@ -166,10 +166,10 @@ def _ask(
     tree: JsonObject,
     query: Query,
     bounds: DiffBounds,
-    told: Testimony,
+    testimony: Testimony,
 ) -> Steps[None]:
-    told.text = unasked.cause(views, tree, rules)
-    if told.text:
+    testimony.text = unasked.cause(views, tree, rules)
+    if testimony.text:
         return
     count = sum(1 for _ in views.objects.keys(*api_resources.NODES))
     names: Sequence[str] = ("",) if count <= bounds.nodes_max else query.nodes
@@ -178,13 +178,13 @@ def _ask(
             answers = node_answers.ask_nodes(rules, views, tree, now=Instant(0), node=node)
             for answer in answers:
                 if answer is not None:
-                    told.nodes[answer.node] = node_reason(answer, effort_steps=0)
+                    testimony.nodes[answer.node] = node_reason(answer, effort_steps=0)
                 yield
         except ClaimsNotReady as problem:
-            told.text = str(problem)
+            testimony.text = str(problem)
             return
     if count <= bounds.nodes_max:
-        told.scores = yield from scores.by_node(rules, views, tree, now=Instant(0))
+        testimony.scores = yield from scores.by_node(rules, views, tree, now=Instant(0))
 
 
 def _claims(views: LiveViews, tree: JsonObject) -> Iterator[tuple[str, ClaimFacts]]:

@@ -184,11 +184,11 @@ def _difference(difference: PodDifference, known: Proof | None) -> Reason:
     return Reason(text=text, children=tuple(children))
 
 
-def _class_text(found: Class, pair: Pair) -> str:
-    if found is not Class.MOVED or pair.a is None or pair.b is None:
-        return found.value
+def _class_text(of_class: Class, pair: Pair) -> str:
+    if of_class is not Class.MOVED or pair.a is None or pair.b is None:
+        return of_class.value
     nodes = {course.placed.node for course in (pair.a, pair.b) if course.placed is not None}
-    return "moved to another device of its node" if len(nodes) == 1 else found.value
+    return "moved to another device of its node" if len(nodes) == 1 else of_class.value
 
 
 def _place(difference: PodDifference, side: str) -> str:

@@ -87,7 +87,7 @@ class NodeReason:
             body["tried"] = [one.tree() for one in explained.tried]
             body["givenUp"] = explained.given_up
         if explained.deepest is not None:
-            devices = list(explained.taken)
+            devices = list(explained.picks)
             body["deepest"] = {"taken": devices, **_request_json(explained.deepest)}
         if explained.quirks:
             body["quirks"] = list(explained.quirks)
@@ -346,9 +346,9 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
         names = [device.device for _, one in reason.requests() for device in one.devices]
         prefix = common_prefix(names)
         lines = [
-            Reason(text=f"tried{where} {_taken(one.taken, prefix)}: then {one.reason.text}")
+            Reason(text=f"tried{where} {_taken(one.picks, prefix)}: then {one.reason.text}")
             for one in explained.tried
-            if one.taken
+            if one.picks
         ]
         if explained.given_up > len(explained.tried):
             lines.append(Reason(text=f"… given up {explained.given_up} times in all"))
@@ -356,7 +356,7 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
         if deepest is not None:
             lines.append(
                 Reason(
-                    text=f"deepest{where} after {_taken(explained.taken, prefix)}: {deepest.text}",
+                    text=f"deepest{where} after {_taken(explained.picks, prefix)}: {deepest.text}",
                     children=_request([(reason.node, deepest)]).children,
                 )
             )

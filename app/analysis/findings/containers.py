@@ -12,15 +12,15 @@ from app.domain.log import Event
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import core
 
-_Found = tuple[Event, str]
+_Case = tuple[Event, str]
 """The last event of a pod, and what is wrong in it."""
 
 
 def of_pods(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
     """What is wrong with the devices of pods that have a node and have not finished."""
-    mistaken: list[_Found] = []
-    unnamed: list[_Found] = []
-    unhealthy: list[_Found] = []
+    mistaken: list[_Case] = []
+    unnamed: list[_Case] = []
+    unhealthy: list[_Case] = []
     for key in views.objects.keys(*api_resources.PODS, namespace or None):
         event = views.objects.event(key)
         if event is None or not containers.concerns(event.object):
@@ -40,12 +40,12 @@ def of_pods(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
 
 
 def _finding(
-    views: LiveViews, kind: FindingKind, severity: Severity, said: str, found: Sequence[_Found]
+    views: LiveViews, kind: FindingKind, severity: Severity, said: str, cases: Sequence[_Case]
 ) -> Iterator[Finding]:
     """One finding about all these pods, with the words about the one that changed last."""
-    if not found:
+    if not cases:
         return
-    newest = sorted(found, key=lambda one: -one[0].revision)
+    newest = sorted(cases, key=lambda one: -one[0].revision)
     keys = list(dict.fromkeys(event.key for event, _ in newest))
     count = len(keys)
     text = said.format(f"{counts.of(count, 'pod')} {counts.plural(count, 'has')}")

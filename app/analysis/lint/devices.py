@@ -118,7 +118,7 @@ def _types(
     device: Device,
     path: str,
     types: dict[tuple[str, str], _Attribute],
-    told: set[tuple[str, str]],
+    reported: set[tuple[str, str]],
 ) -> Iterator[LintFinding]:
     driver = device.id[0]
     for name, value in published_attributes(device).items():
@@ -127,8 +127,8 @@ def _types(
         first = types.get(key)
         if first is None:
             types[key] = _Attribute(kind, _attribute(published, path, name))
-        elif first.kind != kind and key not in told:
-            told.add(key)
+        elif first.kind != kind and key not in reported:
+            reported.add(key)
             yield TYPE_DIFFERS.at(
                 _attribute(published, path, name),
                 f"{name} is of type {kind} here and of type {first.kind} elsewhere",
@@ -137,7 +137,7 @@ def _types(
 
 
 def _names(
-    published: PublishedSlice, device: Device, path: str, told: set[tuple[str, str]]
+    published: PublishedSlice, device: Device, path: str, reported: set[tuple[str, str]]
 ) -> Iterator[LintFinding]:
     driver, attributes = device.id[0], published_attributes(device)
     for part, names in (("attributes", attributes), ("capacity", device.capacity)):
@@ -152,8 +152,8 @@ def _names(
             continue
         full = f"{STANDARD_DOMAIN}/{standard}"
         key = driver, f"standard {name}"
-        if full not in attributes and key not in told:
-            told.add(key)
+        if full not in attributes and key not in reported:
+            reported.add(key)
             yield STANDARD_NAME.at(_attribute(published, path, name), f"{full} is missing")
 
 

@@ -49,7 +49,7 @@ class ComponentEvidence:
 class ReleaseEvidence:
     """Collects the evidence of records for the release of their cluster."""
 
-    found: dict[tuple[str, str, str], ComponentEvidence] = field(default_factory=dict)
+    components: dict[tuple[str, str, str], ComponentEvidence] = field(default_factory=dict)
     _agents: dict[str, tuple[str, str] | None] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
@@ -71,7 +71,9 @@ class ReleaseEvidence:
     def best(self) -> ComponentEvidence | None:
         """The most frequent evidence of the first component that has any; None without evidence."""
         for component in COMPONENTS:
-            said = [evidence for evidence in self.found.values() if evidence.component == component]
+            said = [
+                evidence for evidence in self.components.values() if evidence.component == component
+            ]
             if said:
                 return max(said, key=lambda one: (one.count, _order(one.release)))
         return None
@@ -81,7 +83,7 @@ class ReleaseEvidence:
 
         Kubelets up to that release are no contradiction.
         """
-        for one in sorted(self.found.values(), key=_place):
+        for one in sorted(self.components.values(), key=_place):
             is_older_kubelet = one.component == "kubelet" and _order(one.release) <= _order(
                 best.release
             )
@@ -98,9 +100,9 @@ class ReleaseEvidence:
 
     def _count(self, component: str, release: str, kind: str, record: Record) -> None:
         key = (component, release, kind)
-        if key not in self.found:
-            self.found[key] = ComponentEvidence(component, release, kind, record.place)
-        self.found[key].count += 1
+        if key not in self.components:
+            self.components[key] = ComponentEvidence(component, release, kind, record.place)
+        self.components[key].count += 1
 
 
 def notes(evidence: ReleaseEvidence, profile: str) -> list[str]:
@@ -123,7 +125,7 @@ def objections(evidence: ReleaseEvidence, profile: str) -> list[str]:
     best = evidence.best()
     if best is None:
         return []
-    said = {one.release for one in evidence.found.values() if one.component == best.component}
+    said = {one.release for one in evidence.components.values() if one.component == best.component}
     if profile in {profiles.profile_of(release) for release in said}:
         return []
     like = profiles.profile_of(best.release)

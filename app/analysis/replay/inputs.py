@@ -116,9 +116,9 @@ def is_terminating(tree: JsonView | None) -> bool:
     return tree is not None and bool(meta.deletion_timestamp(tree))
 
 
-def command_of(found: Input, ours: JsonObject | None) -> Command | None:
+def command_of(write: Input, ours: JsonObject | None) -> Command | None:
     """The command with the effect of the recorded write here; None when nothing is to be done."""
-    event = found.event
+    event = write.event
     if event.type is EventType.OBJECT_CREATED or ours is None:
         if event.type is not EventType.OBJECT_CREATED:
             return None
@@ -126,31 +126,31 @@ def command_of(found: Input, ours: JsonObject | None) -> Command | None:
     if meta.uid(ours) != event.uid:
         return None
     if event.type is EventType.OBJECT_DELETED:
-        return _deletion(found)
+        return _deletion(write)
     if event.stamp.verb in ("delete", "deletecollection"):
-        return _deletion(found)
-    if not found.is_terminating and is_terminating(event.object):
-        return _deletion(found)
-    before = found.before if found.before is not None else {}
+        return _deletion(write)
+    if not write.is_terminating and is_terminating(event.object):
+        return _deletion(write)
+    before = write.before if write.before is not None else {}
     merged = merge(before, event.object, ours)
     return None if merged == ours else _taken_over(event, "MODIFIED", merged)
 
 
-def beside_deletion(found: Input, ours: JsonObject | None) -> Command | None:
+def beside_deletion(write: Input, ours: JsonObject | None) -> Command | None:
     """The other changes of a write that shows an unrecorded deletion request for the object.
 
     The request is executed first; this command applies the rest of the write.
     """
-    event = found.event
+    event = write.event
     is_by_itself = event.stamp.verb in ("delete", "deletecollection")
-    if is_by_itself or found.before is None or ours is None or not is_terminating(ours):
+    if is_by_itself or write.before is None or ours is None or not is_terminating(ours):
         return None
     if event.type is not EventType.OBJECT_UPDATED or meta.uid(ours) != event.uid:
         return None
     deletion = {
         name: value for name, value in meta.metadata(event.object).items() if name in _OF_DELETION
     }
-    before = {**found.before, "metadata": {**meta.metadata(found.before), **deletion}}
+    before = {**write.before, "metadata": {**meta.metadata(write.before), **deletion}}
     merged = merge(before, event.object, ours)
     return None if merged == ours else _taken_over(event, "MODIFIED", merged)
 
@@ -230,8 +230,8 @@ def _name_field(*lists: list[Any]) -> str | None:
     return None
 
 
-def _deletion(found: Input) -> DeleteObject:
-    event = found.event
+def _deletion(write: Input) -> DeleteObject:
+    event = write.event
     finalizers = meta.finalizers(event.object)
     propagation = None
     if "foregroundDeletion" in finalizers:
@@ -242,7 +242,7 @@ def _deletion(found: Input) -> DeleteObject:
     return DeleteObject(
         key=event.key,
         version=version or json_tree.text(event.object, "apiVersion").rpartition("/")[2],
-        grace_seconds=_grace(found),
+        grace_seconds=_grace(write),
         propagation=propagation,
         uid=event.uid,
         # It was admitted when it was recorded, perhaps for reasons that the log does not have.
@@ -259,18 +259,18 @@ def as_served(command: DeleteObject, profile: Profile) -> DeleteObject:
     return replace(command, version=versions[0][1]) if versions else command
 
 
-def _grace(found: Input) -> int | None:
+def _grace(write: Input) -> int | None:
     """The requested grace period as far as it is visible; None stands for the object's own."""
-    if found.event.key.resource != "pods" or found.before is None:
+    if write.event.key.resource != "pods" or write.before is None:
         return None
-    given = meta.deletion_grace_seconds(found.event.object)
-    if found.is_terminating and found.event.type is EventType.OBJECT_DELETED:
+    given = meta.deletion_grace_seconds(write.event.object)
+    if write.is_terminating and write.event.type is EventType.OBJECT_DELETED:
         # Independent of its last known state, it ended with this request.
         return 0
-    if found.is_terminating:
+    if write.is_terminating:
         return given
-    own = json_tree.integer(found.before, "spec", "terminationGracePeriodSeconds")
-    phase = meta.phase(found.before)
-    if not found.is_bound or phase in core.FINISHED or given == own:
+    own = json_tree.integer(write.before, "spec", "terminationGracePeriodSeconds")
+    phase = meta.phase(write.before)
+    if not write.is_bound or phase in core.FINISHED or given == own:
         return None
     return given

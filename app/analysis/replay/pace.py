@@ -45,11 +45,11 @@ class Act:
     is_guessed: bool
 
     @property
-    def asked(self) -> Instant:
+    def requested(self) -> Instant:
         """The instant of the controller's request, as far as recorded."""
         origin = self.event.stamp.origin
-        asked = 0 if origin is None else origin.asked
-        return Instant(min(asked, self.known) if asked else self.known)
+        requested = 0 if origin is None else origin.asked
+        return Instant(min(requested, self.known) if requested else self.known)
 
     @property
     def answered(self) -> Instant:
@@ -346,7 +346,7 @@ class RecordedPace:
 
     def _note(self, place: _Key, act: Act) -> None:
         self._acts[place].append(act.known)
-        self._asked[place, act.known] = act.asked
+        self._asked[place, act.known] = act.requested
         self._answered[place, act.known] = act.answered
 
     def _learn_namespace(self, act: Act) -> None:
@@ -398,7 +398,7 @@ class RecordedPace:
         if is_event_object(event.key):
             self._learn_said(act)
             return
-        self._writes.append(act.asked)
+        self._writes.append(act.requested)
         self._coarse += is_derived(event)
         if event.key.resource == "pods":
             self._learn_pod(act)
@@ -421,7 +421,7 @@ class RecordedPace:
             for result in dra.result_trees(act.before or {}):
                 if "consumedCapacity" not in result and not result.get("adminAccess"):
                     place = f"{json_tree.text(result, 'pool')}/{json_tree.text(result, 'device')}"
-                    self._freed[place].append(act.asked)
+                    self._freed[place].append(act.requested)
 
     def _note_order(self) -> None:
         """Places attempts between writes, where only the order of writes is known."""
@@ -452,7 +452,7 @@ class RecordedPace:
         try:
             instant = Instant(min(timestamps.parse(when), act.known))
         except TimestampError:
-            instant = act.asked
+            instant = act.requested
         # Parity: controllers.md 4.3, a repeated report keeps the note of the first.
         is_repeated = act.event.type is not EventType.OBJECT_CREATED
         tries = self._tries[said.subject.uid]
@@ -472,17 +472,17 @@ class RecordedPace:
         node = json_tree.text(event.object, *named)
         if _refusal(event.object) not in (None, _refusal(act.before or {})):
             # A node in the same write means that the attempt found victims there: it failed too.
-            tries.refusals.append((act.asked, _refusal(event.object) or ""))
+            tries.refusals.append((act.requested, _refusal(event.object) or ""))
             origin = event.stamp.origin
             tries.written.append(_version("" if origin is None else origin.resource_version))
         elif node and node != json_tree.text(act.before or {}, *named):
-            tries.placings.append(Placing(began=act.asked, node=node))
+            tries.placings.append(Placing(began=act.requested, node=node))
 
     def _placing(self, uid: str, act: Act) -> Placing:
         """The placing that the write belongs to: the last one, unless it has ended."""
         placings = self._tries[uid].placings
         if not placings or placings[-1].bind_at is not None:
-            placings.append(Placing(began=act.asked))
+            placings.append(Placing(began=act.requested))
         return placings[-1]
 
 

@@ -24,9 +24,9 @@ class Readiness:
         self._waits = defaultdict(list)
         self._put_off: dict[str, list[tuple[Instant, Instant]]] = defaultdict(list)
 
-    def note(self, queue: str, key: tuple[str, ...], asked: Instant, due: Instant) -> None:
-        """Notes that a key was ready at `asked` and had to wait until `due`."""
-        _extend(self._waits[queue, key], asked, due)
+    def note(self, queue: str, key: tuple[str, ...], ready: Instant, due: Instant) -> None:
+        """Notes that a key was ready at `ready` and had to wait until `due`."""
+        _extend(self._waits[queue, key], ready, due)
 
     def note_put_off(self, pod: str, tried: Instant, due: Instant) -> None:
         """Notes that the result of an attempt for a pod (a uid) did not count."""

@@ -61,7 +61,7 @@ class _Choice:
     row: RequestRow | None = None
     number: int = 0
     pending: int = 0
-    taken: Taken | None = None
+    take: Taken | None = None
     only_limit: bool = True
     books: Books | None = None
     key: Key | None = None
@@ -221,9 +221,9 @@ class Search:
         """Tries the next device of the list in mode All, once."""
         row = choice.row
         assert row is not None
-        if choice.taken is not None:
+        if choice.take is not None:
             assert signal is not None
-            self._usage.undo(choice.taken)
+            self._usage.undo(choice.take)
             self._stack.pop()
             return signal
         made = self._usage.take(row, row.listed[choice.number], must=True)
@@ -232,7 +232,7 @@ class Search:
                 self._observer.stuck(row, choice.number, self._usage)
             self._stack.pop()
             return StepEnd.FAIL
-        choice.taken = made
+        choice.take = made
         self._count()
         entered = self._enter_row(row, choice.claim, choice.request, choice.number + 1)
         return self._deeper(entered, choice.claim, choice.request)
@@ -242,16 +242,16 @@ class Search:
         row = choice.row
         assert row is not None
         usage = self._usage
-        if choice.taken is not None:
-            usage.undo(choice.taken)
+        if choice.take is not None:
+            usage.undo(choice.take)
             if signal is StepEnd.LIMIT:
                 self._stack.pop()
                 return signal
             if self._pruner is not None:
                 choice.pending = self._pruner.after_failure(
-                    row, choice.number, choice.taken.device, choice.pending
+                    row, choice.number, choice.take.device, choice.pending
                 )
-            choice.taken = None
+            choice.take = None
         faults = row.faults
         left = choice.pending & ~usage.blocked(row)
         while left:
@@ -270,7 +270,7 @@ class Search:
                     left &= ~usage.blocked(row)  # quirk q8 may have marked the device
                 continue
             choice.pending = left
-            choice.taken = made
+            choice.take = made
             self._count()
             start = 0 if self._permutes else device + 1
             entered = self._enter_row(row, choice.claim, choice.request, choice.number + 1, start)

@@ -34,7 +34,7 @@ class Books:
     """A snapshot of the takes, shares, bookings and states of constraints."""
 
     taken_by: tuple[int, ...]
-    taken: int
+    taken_devices: int
     allocating: Mapping[int, Mapping[str, int]]
     shares: Mapping[int, int]
     constraints: tuple[Saved, ...]
@@ -179,7 +179,7 @@ class Usage:
         """A snapshot with which `restore` removes the traces of later failed attempts."""
         return Books(
             taken_by=tuple(self._taken_by),
-            taken=self._taken,
+            taken_devices=self._taken,
             allocating={device: dict(amounts) for device, amounts in self._allocating.items()},
             shares=dict(self._shares),
             constraints=tuple(
@@ -191,7 +191,7 @@ class Usage:
     def restore(self, books: Books) -> None:
         """Restores a snapshot; all takes since then must have been undone."""
         self._taken_by = list(books.taken_by)
-        self._taken = books.taken
+        self._taken = books.taken_devices
         self._allocating = {device: dict(amounts) for device, amounts in books.allocating.items()}
         self._shares = dict(books.shares)
         states = [state for claim_states in self._constraints for state in claim_states]

@@ -111,11 +111,11 @@ def _reason(key: ObjectKey, written: Event, claim: str, differences: Sequence[st
 
 def _differences(claim: JsonView, template: JsonView) -> list[str]:
     """The fields in which the spec of a claim differs from that in its template."""
-    asked, now = dict(flat(claim)), dict(flat(template))
+    then, now = dict(flat(claim)), dict(flat(template))
     return [
-        f"{path}: the claim has {_value(asked.get(path))}, the template {_value(now.get(path))}"
-        for path in dict.fromkeys((*asked, *now))
-        if asked.get(path) != now.get(path)
+        f"{path}: the claim has {_value(then.get(path))}, the template {_value(now.get(path))}"
+        for path in dict.fromkeys((*then, *now))
+        if then.get(path) != now.get(path)
     ]
 
 

@@ -86,7 +86,7 @@ def test_combination_that_fails_tells_how_far_the_search_got() -> None:
     slices = [resource_slice("s", device("d0", numa=0), device("d1", numa=1))]
     found = reasons(slices, [claim(request("a"), request("b"), constraints=[match()])])
     assert "not all together" in found.text
-    assert found.taken == ("gpu.example.com/pool/d0 for request a",)
+    assert found.picks == ("gpu.example.com/pool/d0 for request a",)
     assert found.deepest is not None
     assert [reason.cause.text for reason in found.deepest.devices if reason.cause] == [
         "taken by request a of claim ns/claim",
@@ -137,7 +137,7 @@ def test_refused_combination_tells_what_was_tried_first() -> None:
     devices = [device(f"d{number}", numa=number) for number in range(3)]
     given = [claim(request("a"), request("b"), constraints=[match()])]
     found = reasons([resource_slice("s", *devices)], given)
-    assert [one.taken for one in found.tried] == [
+    assert [one.picks for one in found.tried] == [
         (f"gpu.example.com/pool/d{number} for request a",) for number in range(3)
     ]
     assert (

@@ -150,14 +150,14 @@ def _baseline(tree: json_tree.JsonObject) -> RequestOutcome:
 
 
 def _placed(
-    found: tuple[RequestOutcome, ObjectRef, str],
+    matched: tuple[RequestOutcome, ObjectRef, str],
     event: AuditEvent,
     times: tuple[Instant | None, Instant | None],
     position: str,
     order: tuple[int, int],
     state: _State,
 ) -> Record:
-    outcome, reference, source = found
+    outcome, reference, source = matched
     received, stage_time = times
     is_cluster = kinds.is_cluster_resource(reference.resource)
     resource = "pods" if reference.resource == "bindings" else reference.resource

@@ -254,7 +254,7 @@ def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> Non
         "WHERE sub > 0 "
         "ORDER BY epoch, version, sub, coalesce(time, 0), source, position"
     ).fetchall()
-    taken: set[int] = set()
+    used_rows: set[int] = set()
     guessed = 0
     spool.database.execute("BEGIN")
     for row, epoch, version, key, uid, op, time, source, position, head in rows:
@@ -267,9 +267,9 @@ def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> Non
                 if isinstance(record.effect, BoundEffect)
                 else _known_by(spool, key, version, record)
             )
-            witness = _witness(spool, taken, key, lower, uid, record)
+            witness = _witness(spool, used_rows, key, lower, uid, record)
             if witness is not None:
-                taken.add(witness[0])
+                used_rows.add(witness[0])
                 losses = tuple(loss for loss in record.losses if loss is not Loss.NO_RV)
                 seen = msgspec.structs.replace(record, losses=losses)
                 spool.database.execute(
@@ -377,7 +377,7 @@ def _is_afterwards(record: Record, tree: JsonObject | None) -> bool | None:
 
 
 def _witness(
-    spool: Spool, taken: set[int], key: str, lower: str, uid: str, record: Record
+    spool: Spool, used_rows: set[int], key: str, lower: str, uid: str, record: Record
 ) -> tuple[int, str] | None:
     """The row and version of a record of the same change in another source; None without one."""
     cursor = spool.database.execute(
@@ -387,7 +387,7 @@ def _witness(
         (key, lower),
     )
     for row, own, seen_uid, op, body in cursor:
-        if row in taken or (uid and seen_uid != uid):
+        if row in used_rows or (uid and seen_uid != uid):
             continue
         tree = spool.tree_in(body) or {}
         if fits(record.op, record.effect, Op(op), tree):

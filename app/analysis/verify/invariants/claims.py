@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Raw
 
 from app.analysis.verify.invariants import ordinary, placements, reading, reported
-from app.analysis.verify.invariants.asking import asked_in
 from app.analysis.verify.invariants.cluster import (
     CLAIM_FINALIZER,
     LISTED,
@@ -24,6 +23,7 @@ from app.analysis.verify.invariants.known import (
 )
 from app.analysis.verify.invariants.placements import Written
 from app.analysis.verify.invariants.reading import Allocation, Consumer, Result
+from app.analysis.verify.invariants.specs import claim_spec
 from app.analysis.verify.invariants.unseen import is_partial, is_shown
 from app.analysis.verify.invariants.violations import Cause, Finding, Place, ViolationKind
 from app.domain.log import Event, EventType, ObjectKey
@@ -96,7 +96,7 @@ def _take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
         status.reserved_for == known.raw_reserved
         and is_protected is known.is_protected
         and (metadata.deletion_timestamp != "") is known.is_terminating
-        and claim.spec == known.asked.raw
+        and claim.spec == known.spec.raw
         and metadata.owner_references == known.raw_owners
     ):
         return
@@ -110,7 +110,7 @@ def _note_shown(
 
     Whatever happened between the two, no server changed what is immutable.
     """
-    last = known.shown or Shown(known.asked.raw, known.is_terminating)
+    last = known.shown or Shown(known.spec.raw, known.is_terminating)
     if known.uid != event.uid or not event.uid:
         last = NOT_SHOWN
     known.shown = None if shows and event.uid else last
@@ -198,7 +198,7 @@ def _take_change(
 
     `is_steady`: no device was published differently since the claim's last recorded write.
     """
-    held, raw, spec = known.allocation, known.raw_allocation, known.asked.raw
+    held, raw, spec = known.allocation, known.raw_allocation, known.spec.raw
     reserved, was_terminating = known.reserved, known.is_terminating
     was_protected = known.is_protected
     is_certain = is_whole and known.uid != "" and known.uid == event.uid
@@ -245,7 +245,7 @@ def _take_change(
     if is_odd:
         cluster.dirty.add(known)
     if is_certain:
-        if spec != known.asked.raw and not reading.means_same(spec, known.asked.raw):
+        if spec != known.spec.raw and not reading.means_same(spec, known.spec.raw):
             note_changed(cluster, event, "spec")
         if was_terminating and not known.is_terminating:
             note_changed(cluster, event, "metadata.deletionTimestamp")
@@ -262,8 +262,8 @@ def _read(known: KnownClaim, claim: RawClaim, *, is_new: bool) -> None:
     metadata, status = claim.metadata, claim.status
     known.is_protected = _has_finalizer(metadata.finalizers)
     known.is_terminating = metadata.deletion_timestamp != ""
-    if is_new or claim.spec != known.asked.raw:
-        known.asked = asked_in(claim.spec)
+    if is_new or claim.spec != known.spec.raw:
+        known.spec = claim_spec(claim.spec)
     if is_new or metadata.owner_references != known.raw_owners:
         known.raw_owners = metadata.owner_references.copy()
     if status.allocation != known.raw_allocation:
@@ -353,7 +353,7 @@ def _written(
     """The allocation that the event shows."""
     return Written(
         claim=event.key,
-        asked=known.asked,
+        spec=known.spec,
         made=known.made,
         results=results,
         now=event.stamp.time,
@@ -365,7 +365,7 @@ def _written(
 def _placed(cluster: Cluster, event: Event, written: Written) -> Mapping[Place, Finding]:
     """The faults of the allocation that the event shows."""
     stock, switches = cluster.stock, cluster.switches
-    if placements.plain_pool(stock, switches, written.asked, written.results) is not None:
+    if placements.plain_pool(stock, switches, written.spec, written.results) is not None:
         return SOUND
     return _at(event, placements.judge(stock, switches, written))
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Raw
 
-from app.analysis.verify.invariants.asking import NO_ENTRIES, Asked
 from app.analysis.verify.invariants.reading import NOTHING, Allocation, Consumer
+from app.analysis.verify.invariants.specs import NO_ENTRIES, ClaimSpec
 from app.analysis.verify.invariants.violations import Cause, Finding, Place
 from app.domain.log import ObjectKey, Revision
 from app.domain.values.timestamps import Instant
@@ -70,7 +70,6 @@ class KnownClaim:
 
     __slots__ = (
         "allocation",
-        "asked",
         "cause",
         "held_since",
         "is_protected",
@@ -84,6 +83,7 @@ class KnownClaim:
         "raw_reserved",
         "reserved",
         "shown",
+        "spec",
         "strangers",
         "uid",
         "users",
@@ -94,7 +94,7 @@ class KnownClaim:
     uid: str
     written: Revision
     made: Instant
-    asked: Asked
+    spec: ClaimSpec
     raw_owners: Raw
     is_protected: bool
     is_terminating: bool

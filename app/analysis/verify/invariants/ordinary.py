@@ -8,10 +8,10 @@ omitted here only if every write that passes satisfies it. The tests in
 """
 
 from app.analysis.verify.invariants import placements, reading
-from app.analysis.verify.invariants.asking import asked_in
 from app.analysis.verify.invariants.cluster import LISTED, Cluster
 from app.analysis.verify.invariants.known import SOUND, KnownClaim, KnownPod, joined, parted
 from app.analysis.verify.invariants.reading import NOTHING, Consumer
+from app.analysis.verify.invariants.specs import claim_spec
 from app.domain.log import Event
 from app.domain.log.raw_parts import RawClaim
 
@@ -22,7 +22,7 @@ def take_first(known: KnownClaim, event: Event, claim: RawClaim, *, is_protected
     known.uid, known.made, known.written = event.uid, event.stamp.time, event.revision
     known.is_protected = is_protected
     known.is_terminating = claim.metadata.deletion_timestamp != ""
-    known.asked = asked_in(claim.spec)
+    known.spec = claim_spec(claim.spec)
     known.raw_owners = claim.metadata.owner_references.copy()
 
 
@@ -30,7 +30,7 @@ def take_given(
     cluster: Cluster, event: Event, known: KnownClaim, claim: RawClaim, *, is_protected: bool
 ) -> bool:
     """Applies the allocation of a free device to a claim, for an unbound pod that names it."""
-    metadata, status, spec = claim.metadata, claim.status, known.asked
+    metadata, status, spec = claim.metadata, claim.status, known.spec
     if (
         spec.single is None
         or not is_protected
@@ -74,7 +74,7 @@ def take_back(
 ) -> bool:
     """Applies the deallocation of a claim's only device, which no bound pod needs."""
     metadata, held = claim.metadata, known.allocation
-    if held is None or known.strangers or claim.spec != known.asked.raw:
+    if held is None or known.strangers or claim.spec != known.spec.raw:
         return False
     if known.is_terminating and not metadata.deletion_timestamp:
         return False

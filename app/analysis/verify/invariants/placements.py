@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.analysis.verify.invariants import reading
-from app.analysis.verify.invariants.asking import Asked, Wanted, tolerations_in
 from app.analysis.verify.invariants.pools import DeviceId, Pool
 from app.analysis.verify.invariants.reading import Result, Taint
+from app.analysis.verify.invariants.specs import ClaimSpec, Wanted, tolerations_in
 from app.analysis.verify.invariants.stock import SINCE_EVER, Stock
 from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Place, ViolationKind
 from app.domain.log import ObjectKey
@@ -60,7 +60,7 @@ class Written:
     """
 
     claim: ObjectKey
-    asked: Asked
+    spec: ClaimSpec
     made: Instant
     results: Sequence[Result]
     now: Instant
@@ -76,10 +76,10 @@ class Written:
 
 def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[Place, Finding]]:
     """The faults of an allocation, each with its place within the allocation."""
-    asked, wanted, results = written.asked, written.asked.wanted, written.results
+    spec, wanted, results = written.spec, written.spec.wanted, written.results
     yield from _unsatisfied(written, wanted)
-    if asked.constraints:
-        yield from _constraints(stock, switches, written, asked.constraints)
+    if spec.constraints:
+        yield from _constraints(stock, switches, written, spec.constraints)
     for index, result in enumerate(results):
         copied = tolerations_in(reading.value(result.tolerations))
         for rule, kind, objects, message, is_timed in _result(
@@ -95,7 +95,7 @@ def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[
 def judge_copies(stock: Stock, written: Written) -> Iterator[tuple[Place, Finding]]:
     """Results that have not the tolerations of their request, whenever they were written."""
     for index, result in enumerate(written.results):
-        request = written.asked.wanted.get(result.request)
+        request = written.spec.wanted.get(result.request)
         if request is None or stock.device(result.id) is None:
             continue
         if tolerations_in(reading.value(result.tolerations)) != request.tolerations:
@@ -104,7 +104,7 @@ def judge_copies(stock: Stock, written: Written) -> Iterator[tuple[Place, Findin
 
 
 def plain_pool(
-    stock: Stock, switches: Switches, asked: Asked, results: Sequence[Result]
+    stock: Stock, switches: Switches, spec: ClaimSpec, results: Sequence[Result]
 ) -> Pool | None:
     """The pool of an allocation that is certainly valid: one untainted device for one request.
 
@@ -113,7 +113,7 @@ def plain_pool(
     if len(results) != 1 or (switches.rules and stock.rules):
         return None
     result = results[0]
-    if asked.single != result.request or result.admin_access or result.tolerations:
+    if spec.single != result.request or result.admin_access or result.tolerations:
         return None
     pool = stock.pools.get((result.driver, result.pool))
     if pool is None:

@@ -3,7 +3,6 @@
 from collections.abc import Collection
 
 from app.analysis.verify.invariants import cells, evictions, reading
-from app.analysis.verify.invariants.asking import entries_in
 from app.analysis.verify.invariants.claims import change_between, note_changed
 from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, losses_of
 from app.analysis.verify.invariants.known import (
@@ -14,6 +13,7 @@ from app.analysis.verify.invariants.known import (
     joined,
     parted,
 )
+from app.analysis.verify.invariants.specs import entries_in
 from app.analysis.verify.invariants.unseen import is_partial, is_shown
 from app.analysis.verify.invariants.violations import ViolationKind
 from app.domain.log import Event, EventType

@@ -81,7 +81,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Taken:
+class _DeviceResult:
     """One device result, resolved."""
 
     claim: int
@@ -102,7 +102,7 @@ class _Claim:
     key: str
     tree: JsonView
     asks: Sequence[Sequence[Ask]]
-    taken: Sequence[_Taken]
+    devices: Sequence[_DeviceResult]
     allocation: JsonView
 
 
@@ -160,23 +160,23 @@ class _Judge:
                 Finding(claim=claim.key, problem=text, quirk=quirk)
                 for text, quirk in self._of_claim(claim)
             ]
-        taken = [one for claim in claims for one in claim.taken]
+        devices = [one for claim in claims for one in claim.devices]
         keys = [claim.key for claim in claims]
         for one, text, quirk in (
-            *self._exclusive(taken),
-            *self._capacities(taken),
-            *self._generations(taken),
+            *self._exclusive(devices),
+            *self._capacities(devices),
+            *self._generations(devices),
         ):
             problem = f"device {one.piece.text} {text}"
             findings.append(Finding(claim=keys[one.claim], problem=problem, quirk=quirk))
-        return findings + list(self._counters(taken))
+        return findings + list(self._counters(devices))
 
     def _resolve(
         self, number: int, tree: JsonView, allocation: JsonView
     ) -> tuple[_Claim, list[str]]:
         asks = wishes.asks_of(tree, self.case.classes)
         named = {ask.name: ask for alternatives in asks for ask in alternatives}
-        taken, problems = [], []
+        devices, problems = [], []
         for result in json_tree.objects(allocation, "devices", "results"):
             ask = named.get(json_tree.text(result, "request"))
             known = self.pieces.get(stock.key_of(result))
@@ -186,37 +186,41 @@ class _Judge:
                 problems.append(f"device {'/'.join(stock.key_of(result))} is not usable")
             else:
                 pool, piece = known
-                taken.append(_Taken(claim=number, ask=ask, piece=piece, pool=pool, tree=result))
+                devices.append(
+                    _DeviceResult(claim=number, ask=ask, piece=piece, pool=pool, tree=result)
+                )
         namespace = json_tree.text(tree, "metadata", "namespace")
         name = json_tree.text(tree, "metadata", "name")
         key = f"{namespace}/{name}" if namespace else name
-        return _Claim(key=key, tree=tree, asks=asks, taken=taken, allocation=allocation), problems
+        return _Claim(
+            key=key, tree=tree, asks=asks, devices=devices, allocation=allocation
+        ), problems
 
     def _of_claim(self, claim: _Claim) -> Iterator[tuple[str, str]]:
         """The problems of one claim alone, each with the quirk that explains it, if any."""
-        if len(claim.taken) > DEVICES_MAX:
-            yield f"{len(claim.taken)} devices exceed the limit of {DEVICES_MAX}", ""
+        if len(claim.devices) > DEVICES_MAX:
+            yield f"{len(claim.devices)} devices exceed the limit of {DEVICES_MAX}", ""
         places = {a.main: n for n, alternatives in enumerate(claim.asks) for a in alternatives}
-        order = [places[one.ask.main] for one in claim.taken]
+        order = [places[one.ask.main] for one in claim.devices]
         if order != sorted(order):
             yield "results are not in the order of the requests", ""
         for alternatives in claim.asks:
-            yield from self._amount(alternatives, claim.taken)
-        for one in claim.taken:
+            yield from self._amount(alternatives, claim.devices)
+        for one in claim.devices:
             for text in self._one(one):
                 yield f"device {one.piece.text}: {text}", ""
         for constraint in json_tree.objects(claim.tree, "spec", "devices", "constraints"):
-            yield from self._constraint(constraint, claim.taken)
+            yield from self._constraint(constraint, claim.devices)
         for text in self._derived(claim):
             yield text, ""
 
     def _amount(
-        self, alternatives: Sequence[Ask], taken: Sequence[_Taken]
+        self, alternatives: Sequence[Ask], devices: Sequence[_DeviceResult]
     ) -> Iterator[tuple[str, str]]:
         if not alternatives:
             return
         main = alternatives[0].main
-        mine = [one for one in taken if one.ask.main == main]
+        mine = [one for one in devices if one.ask.main == main]
         chosen = {one.ask.name: one.ask for one in mine}
         if len(chosen) > 1:
             yield f"request {main} mixes alternatives {sorted(chosen)}", ""
@@ -226,22 +230,20 @@ class _Judge:
                 yield f"request {main} has no devices", ""
             return
         ask = next(iter(chosen.values()))
-        devices = [one.piece.key for one in mine]
+        keys = [one.piece.key for one in mine]
         if ask.takes_all:
-            if devices != self._all(ask):
+            if keys != self._all(ask):
                 text = f"request {ask.name} does not have all devices, in their order"
                 listed = [one.piece for one in mine]
                 is_explained = self.capacities.explain_list(ask, self._selectable(ask), listed)
                 yield text, "q20" if is_explained else ""
         elif len(mine) != (json_tree.integer(ask.tree, "count") or 0):
             yield f"request {ask.name} has {len(mine)} of {ask.tree.get('count')} devices", ""
-        if len(set(devices)) != len(devices):
+        if len(set(keys)) != len(keys):
             yield f"request {ask.name} has a device twice", ""
         # Parity: allocator.md 15; only upstream's stable allocator looks at permutations of one
         # request's devices.
-        if self.case.variant != "stable" and devices != sorted(
-            devices, key=self.places.__getitem__
-        ):
+        if self.case.variant != "stable" and keys != sorted(keys, key=self.places.__getitem__):
             yield f"devices of request {ask.name} are not in the order in which they are listed", ""
 
     def _all(self, ask: Ask) -> list[DeviceKey]:
@@ -263,7 +265,7 @@ class _Judge:
             return False
         return stock.is_selected(piece.place, self.case.node)
 
-    def _one(self, one: _Taken) -> Iterator[str]:
+    def _one(self, one: _DeviceResult) -> Iterator[str]:
         """The problems of one device result, field by field."""
         ask, piece, case = one.ask, one.piece, self.case
         if not self._is_selectable(ask, piece):
@@ -288,14 +290,14 @@ class _Judge:
 
     def _derived(self, claim: _Claim) -> Iterator[str]:
         """The problems of config, node selector and unknown fields."""
-        chosen_by = {one.ask.main: one.ask for one in claim.taken}
+        chosen_by = {one.ask.main: one.ask for one in claim.devices}
         chosen = [chosen_by.get(options[0].main, options[0]) for options in claim.asks if options]
         cleaned = self.case.cleaned_configs
         expected = results.configs(claim.tree, chosen, are_cleaned=cleaned)
         written = json_tree.get(claim.allocation, "devices", "config")
         if not results.is_same(written if written is not None else [], expected):
             yield f"config is {written}, not {expected}"
-        pieces = [one.piece for one in claim.taken]
+        pieces = [one.piece for one in claim.devices]
         is_stable = self.case.variant == "stable"
         selector = results.node_selector(self.case.node, pieces, is_stable=is_stable)
         if not results.is_same(claim.allocation.get("nodeSelector"), selector):
@@ -303,10 +305,10 @@ class _Judge:
         yield from (f"the field {n} is not known" for n in results.unknown_fields(claim.allocation))
 
     def _constraint(
-        self, constraint: JsonView, taken: Sequence[_Taken]
+        self, constraint: JsonView, devices: Sequence[_DeviceResult]
     ) -> Iterator[tuple[str, str]]:
         names = json_tree.texts(constraint, "requests")
-        concerned = [one for one in taken if not names or wishes.names_it(names, one.ask)]
+        concerned = [one for one in devices if not names or wishes.names_it(names, one.ask)]
         matching = constraint.get("matchAttribute")
         name = matching if matching is not None else constraint.get("distinctAttribute")
         values = []
@@ -330,10 +332,12 @@ class _Judge:
     def _is_shared(self, piece: Piece) -> bool:
         return self.case.consumable and piece.tree.get("allowMultipleAllocations") is True
 
-    def _exclusive(self, taken: Sequence[_Taken]) -> Iterator[tuple[_Taken, str, str]]:
+    def _exclusive(
+        self, devices: Sequence[_DeviceResult]
+    ) -> Iterator[tuple[_DeviceResult, str, str]]:
         """The devices that are taken as a whole twice. Parity: allocator.md 5.2 and 5.4."""
-        earlier: dict[DeviceKey, list[_Taken]] = {}
-        for one in taken:
+        earlier: dict[DeviceKey, list[_DeviceResult]] = {}
+        for one in devices:
             if not one.is_admin and one.piece.key in self.holding.whole:
                 yield one, "is allocated already", ""
             if self._is_shared(one.piece):
@@ -345,12 +349,12 @@ class _Judge:
                     yield one, "is taken twice", ""
             earlier[one.piece.key].append(one)
 
-    def _counters(self, taken: Sequence[_Taken]) -> Iterator[Finding]:
+    def _counters(self, devices: Sequence[_DeviceResult]) -> Iterator[Finding]:
         """The overdrawn counters; a shared device draws counters once. Parity: allocator.md 7."""
         drawn: dict[tuple[str, str], dict[CounterKey, Fraction]] = {}
         pools = {}
         counted: set[DeviceKey] = set()
-        for one in taken:
+        for one in devices:
             key = one.piece.key
             if self._is_shared(one.piece) and (key in counted or key in self.holding.shared):
                 continue
@@ -387,12 +391,14 @@ class _Judge:
         )
         return "q7" if "q7" in self.case.quirks and gives_without_amounts else ""
 
-    def _capacities(self, taken: Sequence[_Taken]) -> Iterator[tuple[_Taken, str, str]]:
+    def _capacities(
+        self, devices: Sequence[_DeviceResult]
+    ) -> Iterator[tuple[_DeviceResult, str, str]]:
         """The amounts that are not rounded, not recorded, or too large. Parity: allocator.md 8."""
         before: dict[DeviceKey, dict[str, Fraction]] = {}
         # What grew is taken back in full, which can make room for any request.
         anywhere = "q20" if any(map(self.capacities.growing, self._asks())) else ""
-        for one in taken:
+        for one in devices:
             own = "q20" if self.capacities.growing(one.ask) else ""
             written = one.tree.get("consumedCapacity")
             shared = self._is_shared(one.piece)
@@ -418,9 +424,11 @@ class _Judge:
             for alternatives in wishes.asks_of(claim, self.case.classes):
                 yield from alternatives
 
-    def _generations(self, taken: Sequence[_Taken]) -> Iterator[tuple[_Taken, str, str]]:
+    def _generations(
+        self, devices: Sequence[_DeviceResult]
+    ) -> Iterator[tuple[_DeviceResult, str, str]]:
         seen: set[tuple[str, str]] = set()
-        for one in taken:
+        for one in devices:
             pool = one.pool
             if pool.newer is not None and pool.key not in seen:
                 seen.add(pool.key)

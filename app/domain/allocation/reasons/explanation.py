@@ -120,12 +120,12 @@ class ClaimReason:
 class FailedPicks:
     """The devices that the search took in vain, and the request without a device then."""
 
-    taken: tuple[str, ...]
+    picks: tuple[str, ...]
     reason: RequestReason
 
     def tree(self) -> JsonObject:
         """The same as JSON."""
-        return {"taken": list(self.taken), "text": self.reason.text}
+        return {"taken": list(self.picks), "text": self.reason.text}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +144,7 @@ class Explanation:
     pools: tuple[tuple[str, str], ...] = ()
     claims: tuple[ClaimReason, ...] = ()
     deepest: RequestReason | None = None
-    taken: tuple[str, ...] = ()
+    picks: tuple[str, ...] = ()
     tried: tuple[FailedPicks, ...] = ()
     given_up: int = 0
     quirks: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ class Explanation:
         if self.claims:
             tree["claims"] = [claim.tree() for claim in self.claims]
         if self.deepest is not None:
-            tree["deepest"] = {"taken": list(self.taken), **self.deepest.tree()}
+            tree["deepest"] = {"taken": list(self.picks), **self.deepest.tree()}
         if self.tried:
             tree["tried"] = [one.tree() for one in self.tried]
             tree["givenUp"] = self.given_up
@@ -283,7 +283,7 @@ def _of_refusal(answer: DoesNotFit | Failure, text: str, effort_steps: int) -> E
         detail = "each request could be satisfied alone, but not all together"
         if dead_ends_found.deepest is not None:
             deepest = _tried(problem, dead_ends_found.deepest)
-            detail += f"; after {_devices(len(deepest.taken))}, {deepest.reason.text}"
+            detail += f"; after {_devices(len(deepest.picks))}, {deepest.reason.text}"
     return Explanation(
         node=answer.node.name,
         outcome="refused",
@@ -291,7 +291,7 @@ def _of_refusal(answer: DoesNotFit | Failure, text: str, effort_steps: int) -> E
         pools=_unusable(answer),
         claims=claims,
         deepest=None if deepest is None else deepest.reason,
-        taken=() if deepest is None else deepest.taken,
+        picks=() if deepest is None else deepest.picks,
         tried=tried,
         given_up=given_up,
     )
@@ -444,7 +444,7 @@ def _is_short(row: RequestRow, reason: RequestReason) -> bool:
 def _tried(problem: Problem, dead_end: DeadEnd) -> FailedPicks:
     usage = dead_ends.usage_after(problem, dead_end.takes)
     return FailedPicks(
-        taken=_taken_names(problem, dead_end.takes),
+        picks=_taken_names(problem, dead_end.takes),
         reason=_request_reason(problem, usage, dead_end.row),
     )
 

@@ -28,7 +28,7 @@ def of(checked: Checked) -> frozenset[Read]:
     """The parts that an expression reads, without parts that are within another one."""
     reader = _Reader(checked=checked)
     reader.visit(checked.root)
-    reads = reader.found
+    reads = reader.reads
     return frozenset(
         read for read in reads if not any(read[:length] in reads for length in range(len(read)))
     )
@@ -37,14 +37,14 @@ def of(checked: Checked) -> frozenset[Read]:
 @dataclass(slots=True, kw_only=True)
 class _Reader:
     checked: Checked
-    found: set[Read] = field(default_factory=set)
+    reads: set[Read] = field(default_factory=set)
     scopes: list[dict[str, Read | None]] = field(default_factory=list)
 
     def visit(self, node: Node) -> None:
         """Records the parts that a node reads."""
         read = self._resolve(node)
         if read is not None:
-            self.found.add(read)
+            self.reads.add(read)
         elif isinstance(node, Select) and node.test_only:
             self._presence(node)
         elif isinstance(node, Call) and node.id in self.checked.calls:
@@ -63,7 +63,7 @@ class _Reader:
             # `has(device.attributes)` and `has(device.attributes.dom)` are always true.
             return
         else:
-            self.found.add((*held, node.field)[:_WHOLE_LENGTH])
+            self.reads.add((*held, node.field)[:_WHOLE_LENGTH])
 
     def _call(self, node: Call) -> None:
         args = self.checked.calls[node.id].args
@@ -79,10 +79,10 @@ class _Reader:
         if not isinstance(element, Literal) or not isinstance(element.value, str):
             return False
         if len(held) == 1:
-            self.found.add((f"{held[0]}?", element.value))
+            self.reads.add((f"{held[0]}?", element.value))
             return True
         if len(held) == _WHOLE_LENGTH - 1:
-            self.found.add((*held, element.value))
+            self.reads.add((*held, element.value))
             return True
         return False
 

@@ -25,7 +25,7 @@ _SET_LATER = ("creationTimestamp", "generation", "uid")
 class Patch(NamedTuple):
     """The JSON patch of a webhook and the version of the object that it applies to."""
 
-    told: GroupVersion
+    group_version: GroupVersion
     operations: tuple[JsonObject, ...]
 
 
@@ -92,7 +92,7 @@ def cannot_be_changed(name: str = "") -> Rejected:
 
 
 def _patched(kind: Kind, tree: JsonObject, patch: Patch) -> JsonObject:
-    target = registry.api_version(*patch.told)
+    target = registry.api_version(*patch.group_version)
     source = kind.storage_api_version
     try:
         shown = conversion.convert(tree, kind, source, target) if target != source else tree

@@ -38,11 +38,11 @@ class WebhookFailed(RedraError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """A webhook to call. `told` is the group and version of the object in its request."""
+    """A webhook to call. `group_version` is the group and version of the object in its request."""
 
     configuration: str
     tree: JsonObject
-    told: GroupVersion
+    group_version: GroupVersion
     target: WebhookTarget
 
     @property
@@ -132,7 +132,7 @@ def hook_for(
     matched = matching.of_webhook(webhook, attributes, reader)
     if matched is None:
         return None
-    hook = Hook(configuration=configuration, tree=webhook, told=matched, target=target)
+    hook = Hook(configuration=configuration, tree=webhook, group_version=matched, target=target)
     return hook if _conditions_hold(hook, attributes, reader, rules) else None
 
 
@@ -142,7 +142,7 @@ def _conditions_hold(
     conditions = json_tree.objects(hook.tree, "matchConditions")
     if not conditions or rules.policy_rules is None:
         return True
-    values = policies.given(attributes, hook.told, reader, rules.policy_rules)
+    values = policies.given(attributes, hook.group_version, reader, rules.policy_rules)
     scope = policies.condition_scope(hook.tree, rules.policy_rules)
     session = rules.policy_rules.session(scope, values, is_about_conditions=True)
     is_met, error = policies.conditions_met(conditions, session)
@@ -153,8 +153,13 @@ def _conditions_hold(
 
 def request_of(hook: Hook, attributes: Attributes, uid: str) -> bytes:
     """The body of the request to a webhook: an AdmissionReview."""
-    tree, old = attributes.trees_in(*hook.told)
-    request = {"uid": uid, **attributes.request_in(*hook.told), "object": tree, "oldObject": old}
+    tree, old = attributes.trees_in(*hook.group_version)
+    request = {
+        "uid": uid,
+        **attributes.request_in(*hook.group_version),
+        "object": tree,
+        "oldObject": old,
+    }
     return msgspec.json.encode(
         {
             "kind": "AdmissionReview",
@@ -171,7 +176,7 @@ def verdict_of(hook: Hook, body: bytes, uid: str, *, is_mutating: bool) -> Webho
     operations = _operations(response, is_mutating=is_mutating, is_strict=hook.version == "v1")
     if response.get("allowed") is not True:
         return WebhookReview(refusal=_refusal(hook, response), warnings=warnings)
-    patch = Patch(hook.told, operations) if operations else None
+    patch = Patch(hook.group_version, operations) if operations else None
     return WebhookReview(warnings=warnings, patch=patch)
 
 

@@ -126,16 +126,16 @@ def _failures(
 
 
 def given(
-    attributes: Attributes, told: GroupVersion, reader: ObjectsReader, rules: PolicyRules
+    attributes: Attributes, group_version: GroupVersion, reader: ObjectsReader, rules: PolicyRules
 ) -> dict[str, object]:
     """The variables of expressions, cached for other policies that use the same version."""
-    known = attributes.given.get(told)
+    known = attributes.given.get(group_version)
     if known is None:
-        tree, old = attributes.trees_in(*told)
-        known = attributes.given[told] = {
+        tree, old = attributes.trees_in(*group_version)
+        known = attributes.given[group_version] = {
             "object": rules.value_of(tree),
             "oldObject": rules.value_of(old),
-            "request": rules.value_of(attributes.request_in(*told)),
+            "request": rules.value_of(attributes.request_in(*group_version)),
             "namespaceObject": rules.value_of(_shown(namespace_of(attributes, reader))),
         }
     return known

@@ -28,19 +28,19 @@ class WrongType(RedraError):
     `fields` is the path of field names from the root, `struct` the innermost struct.
     """
 
-    def __init__(self, found: str, expected: str) -> None:
-        super().__init__(found, expected)
-        self.found = found
+    def __init__(self, value: str, expected: str) -> None:
+        super().__init__(value, expected)
+        self.value = value
         self.expected = expected
         self.fields: list[str] = []
         self.struct = ""
 
     def __str__(self) -> str:
         if not self.expected:
-            return self.found
+            return self.value
         place = ".".join(self.fields)
         return (
-            f"json: cannot unmarshal {self.found} into Go struct field "
+            f"json: cannot unmarshal {self.value} into Go struct field "
             f"{self.struct}.{place} of type {self.expected}"
         )
 

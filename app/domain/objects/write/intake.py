@@ -108,8 +108,8 @@ def check_object(tree: JsonView, key: ObjectKey, uid: Uid, schemas: Schemas, pla
         clean(_node(schemas, registry.find(key.group, key.resource)), dict(tree))
     except WrongType as wrong:
         field = ".".join(wrong.fields)
-        expected = f"{wrong.found}, where {wrong.expected} is expected"
-        problem = expected if wrong.expected else wrong.found
+        expected = f"{wrong.value}, where {wrong.expected} is expected"
+        problem = expected if wrong.expected else wrong.value
         raise InputError(f"{field}: {problem}", place=place) from wrong
     except RecursionError as problem:
         raise InputError("the object is nested too deep", place=place) from problem

@@ -184,24 +184,24 @@ class Run:
         decided_elsewhere = (each for each in self._recording.decided if self._is_imposed(each))
         yield from merge(self._recording.inputs, decided_elsewhere, key=lambda each: each.number)
 
-    def take(self, found: Input) -> None:
+    def take(self, write: Input) -> None:
         """Advances time to the instant of an input, and applies it, or lets it wait."""
-        self._advance(found.time)
-        uid = found.event.uid
-        is_removal = found.event.type is EventType.OBJECT_DELETED
-        if uid in self._variant.postponed and is_removal and is_derived(found.event):
-            until = Instant(found.time + tolerances.TABLE.coarse)
-            self._at(until, partial(self._apply, found))
+        self._advance(write.time)
+        uid = write.event.uid
+        is_removal = write.event.type is EventType.OBJECT_DELETED
+        if uid in self._variant.postponed and is_removal and is_derived(write.event):
+            until = Instant(write.time + tolerances.TABLE.coarse)
+            self._at(until, partial(self._apply, write))
             return
-        waits = found.is_of_kubelet or found.is_about_devices or uid in self._spare
-        if self._is_spare(found):
-            owner = meta.controller(found.event.object)
+        waits = write.is_of_kubelet or write.is_about_devices or uid in self._spare
+        if self._is_spare(write):
+            owner = meta.controller(write.event.object)
             self._spare[uid] = owner.uid if owner is not None else ""
-            self._waiting[uid].append(found)
-        elif waits and (self._waiting.get(uid) or not self._is_possible(found)):
-            self._waiting[uid].append(found)
+            self._waiting[uid].append(write)
+        elif waits and (self._waiting.get(uid) or not self._is_possible(write)):
+            self._waiting[uid].append(write)
         else:
-            self._apply(found)
+            self._apply(write)
 
     def finish(self, last: Instant) -> None:
         """Completes the work under way up to an instant, and counts the inputs that still wait."""
@@ -264,49 +264,49 @@ class Run:
                     break
                 self._apply(waiting.popleft())
 
-    def _due(self, found: Input) -> Instant:
+    def _due(self, write: Input) -> Instant:
         """The recorded instant of an input, plus the delay of its pod's progress in this run."""
         late = Instant(0)
         for what in ("bound", "terminating"):
-            here = self._reached.get((found.event.uid, what))
-            there = self._recorded_at.get((found.event.uid, what))
-            if here is not None and there is not None and there <= found.time:
+            here = self._reached.get((write.event.uid, what))
+            there = self._recorded_at.get((write.event.uid, what))
+            if here is not None and there is not None and there <= write.time:
                 late = Instant(max(late, here - there))
-        return Instant(found.time + late)
+        return Instant(write.time + late)
 
-    def _is_imposed(self, found: Input) -> bool:
+    def _is_imposed(self, write: Input) -> bool:
         """True when the variant takes a write of a controller as recorded."""
         variant = self._variant
-        if found.event.uid in variant.unheard and found.author == NODES and found.is_about_status:
+        if write.event.uid in variant.unheard and write.author == NODES and write.is_about_status:
             return True
-        return any((found.author, uid) in variant.imposed for uid in found.subjects)
+        return any((write.author, uid) in variant.imposed for uid in write.subjects)
 
-    def _is_spare(self, found: Input) -> bool:
+    def _is_spare(self, write: Input) -> bool:
         """True when the input makes a pod that its ReplicaSet does not lack here at present."""
         return self._alteration is not None and lacks_no_pod(
-            found.event, self.timeline.views.objects
+            write.event, self.timeline.views.objects
         )
 
-    def _is_possible(self, found: Input) -> bool:
-        ours = self.timeline.views.objects.get(found.event.key)
-        if ours is None or meta.uid(ours) != found.event.uid:
-            if found.event.uid in self._spare:
-                return not self._is_spare(found)
+    def _is_possible(self, write: Input) -> bool:
+        ours = self.timeline.views.objects.get(write.event.key)
+        if ours is None or meta.uid(ours) != write.event.uid:
+            if write.event.uid in self._spare:
+                return not self._is_spare(write)
             # The object is gone here, so there is nothing to wait for and nothing to apply.
             return True
-        return found.is_possible(ours)
+        return write.is_possible(ours)
 
-    def _apply(self, found: Input) -> None:
-        event = found.event
+    def _apply(self, write: Input) -> None:
+        event = write.event
         ours = self.timeline.views.objects.get(event.key)
-        command = command_of(found, ours)
+        command = command_of(write, ours)
         if command is None:
-            is_end = event.type is EventType.OBJECT_DELETED and found.is_terminating
+            is_end = event.type is EventType.OBJECT_DELETED and write.is_terminating
             if ours is None and not is_end:
                 # The deletion has already ended here by itself, so there is nothing to do.
-                self._leave_out(found, _GONE)
+                self._leave_out(write, _GONE)
             elif ours is not None and meta.uid(ours) != event.uid:
-                self._leave_out(found, _ANOTHER)
+                self._leave_out(write, _ANOTHER)
             return
         if self._spare.pop(event.uid, None) is not None and ours is not None:
             return  # a controller here has made it
@@ -316,17 +316,17 @@ class Run:
                 self._announce(event.key)
         actor: Actor = event.stamp.actor
         self._is_outside = True
-        self._writer = short_name(found.author) if self._is_imposed(found) else None
+        self._writer = short_name(write.author) if self._is_imposed(write) else None
         try:
             if self._alteration is not None:
-                command = self._alteration.admit(found, command, self.timeline.views.objects)
+                command = self._alteration.admit(write, command, self.timeline.views.objects)
             self.timeline.submit(command, actor=actor, verb=event.stamp.verb)
             if isinstance(command, DeleteObject):
-                beside = beside_deletion(found, self.timeline.views.objects.get(event.key))
+                beside = beside_deletion(write, self.timeline.views.objects.get(event.key))
                 if beside is not None:
                     self.timeline.submit(beside, actor=actor, verb=event.stamp.verb)
         except Rejected as refusal:
-            self._leave_out(found, f"a write from outside that is refused here: {refusal}")
+            self._leave_out(write, f"a write from outside that is refused here: {refusal}")
         finally:
             self._is_outside = False
         event.forget_tree()

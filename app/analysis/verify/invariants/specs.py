@@ -25,7 +25,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ClaimSpec:
     """The requests and constraints of a claim, read from its spec (`raw`).
 
     `single` is the name of the request if it is the only one, asks for one device, and uses nothing
@@ -38,13 +38,13 @@ class Asked:
     single: str | None
 
 
-def asked_in(spec: Raw) -> Asked:
+def claim_spec(spec: Raw) -> ClaimSpec:
     """Reads a spec; many claims from one template have the same spec."""
-    return _asked(bytes(spec))
+    return _claim_spec(bytes(spec))
 
 
 @lru_cache(maxsize=_SPECS_MAX)
-def _asked(part: bytes) -> Asked:
+def _claim_spec(part: bytes) -> ClaimSpec:
     spec = reading.value(part)
     wanted = _wanted(spec)
     constraints = reading.objects(reading.get(spec, "devices", "constraints"))
@@ -54,7 +54,7 @@ def _asked(part: bytes) -> Asked:
         is_one = request.mode in ("", "ExactCount") and request.count in (0, 1)
         if is_one and "/" not in name and not request.is_admin and not request.tolerations:
             single = name
-    return Asked(Raw(part), wanted, constraints, single)
+    return ClaimSpec(Raw(part), wanted, constraints, single)
 
 
 def _wanted(spec: Any) -> dict[str, Wanted]:
