@@ -69,10 +69,15 @@ class ObjectsProjection:
         """The revision last folded."""
         return self._revision
 
-    def fold(self, event: Event) -> None:
-        """Apply the event; an event that is not about an object only moves the revision."""
+    def fold(self, event: Event, created: Revision = Revision(0)) -> None:
+        """Apply the event; an event that is not about an object only moves the revision.
+
+        `created` is the revision of the object's creation where earlier events are not folded.
+        """
         self._take((event,))
         self._revision = event.revision
+        if created and event.key in self._created:
+            self._created[event.key] = created
 
     def fold_page(self, page: Page) -> None:
         """Fold the events of a page."""

@@ -29,6 +29,11 @@ def first_cause(message: str) -> str:
     return text.rstrip(". ") or message
 
 
+def lacks(refusal: str, resource: str) -> bool:
+    """Whether one of the reasons of a node is that it has too little of a resource."""
+    return f"Insufficient {resource}" in refusal.split(", ")
+
+
 def without_names(cause: str) -> str:
     """A cause with its quoted names left out; causes that differ in nothing else are of a kind."""
     return _QUOTED.sub('"…"', cause)

@@ -83,17 +83,20 @@ class LiveViews:
         """The revision last folded."""
         return self.objects.revision
 
-    def fold(self, event: Event) -> None:
-        """Applies one event to every view."""
+    def fold(self, event: Event, created: Revision = Revision(0)) -> None:
+        """Applies one event to every view.
+
+        `created` is the revision of the object's creation where earlier events are not folded.
+        """
         key = event.key
         if event.is_about_object and key.group == api_groups.RESOURCE:
-            self._fold_devices(event)
+            self._fold_devices(event, created)
         elif (
             event.type is EventType.OBJECT_DELETED
             and (key.group, key.resource) == api_resources.NODES
         ):
             self.inventory.forget_node(key.name)
-        self.objects.fold(event)
+        self.objects.fold(event, created)
 
     def show_as_of(self, revision: Revision) -> None:
         """Marks the folded state as that of `revision` (nothing changed since the last event)."""

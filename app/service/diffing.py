@@ -308,6 +308,7 @@ async def _read(
         profile=profiles.from_settings(settings),
         options=registry.options_from(settings),
         start=start,
+        created=await moments.creations(log, info, start),
         common=common,
         events=events,
         revision=revision,

@@ -400,9 +400,7 @@ class Histories:
 
     async def _fold_at(self, info: HistoryInfo, revision: Revision) -> LiveViews:
         views = LiveViews(self._rules(info).profile)
-        async for event in self.objects_at(info, revision):
-            views.fold(event)
-        views.show_as_of(revision)
+        await moments.fold_objects(views, self._ports.log, info, revision, self._objects_max)
         return views
 
     async def _run(

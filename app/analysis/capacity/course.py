@@ -4,14 +4,15 @@ Most slices and nodes are equal at all moments. They are compiled once, and what
 about them is kept.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
 from app.analysis.capacity import largest
 from app.analysis.capacity.largest import Devices
 from app.analysis.views import LiveViews
-from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.profile import Profile
 from app.domain.values import api_resources
 
@@ -23,8 +24,13 @@ class DeviceCourse:
         self._views = LiveViews(profile)
         self._events: dict[ObjectKey, Event] = {}
 
-    def move(self, events: Iterable[Event]) -> Devices:
-        """The devices of the state with these last events of its objects, until the next `move`."""
+    def move(
+        self, events: Iterable[Event], created: Mapping[ObjectKey, Revision] = MappingProxyType({})
+    ) -> Devices:
+        """The devices of the state with these last events of its objects, until the next `move`.
+
+        `created` are the revisions of creation of patches that were changed since.
+        """
         wanted = {event.key: event for event in events}
         changed = []
         for key, new in wanted.items():
@@ -36,7 +42,7 @@ class DeviceCourse:
         for gone in self._events.values():
             self._remove(gone)
         for event in changed:
-            self._views.fold(event)
+            self._views.fold(event, created.get(event.key, Revision(0)))
             if event.key in self._views.unreadable:
                 self._remove(event)
         self._events = wanted

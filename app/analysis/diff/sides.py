@@ -1,13 +1,13 @@
 """The two sides of a comparison, as values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from app.analysis.views import compiler_of, features_of
 from app.domain.controllers import registry
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
-from app.domain.log import Event, Revision
+from app.domain.log import Event, ObjectKey, Revision
 from app.domain.objects.profile import GATES, RELEASE_RULES, Profile
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -16,7 +16,8 @@ from app.domain.values.timestamps import SECOND, Instant
 class Side:
     """One history from the common revision of both on.
 
-    `start` are the last events of the objects that exist at `common`. `events` are the later ones,
+    `start` are the last events of the objects that exist at `common`; `created` are the revisions
+    of creation of patches among them that were changed since. `events` are the later ones,
     in order, up to `revision` and `until`; `left_out` counts those after that. `shift` is
     subtracted from its instants to convert them to the time of the other side. `beyond` is what a
     recording has after the end of the shorter one with which it is compared; `until` is that end.
@@ -26,6 +27,7 @@ class Side:
     profile: Profile
     options: ControllerOptions
     start: Sequence[Event] = ()
+    created: Mapping[ObjectKey, Revision] = field(default_factory=dict)
     common: Revision = Revision(0)
     events: Sequence[Event] = ()
     revision: Revision = Revision(0)

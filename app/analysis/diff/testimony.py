@@ -119,7 +119,7 @@ def hear(side: Side, queries: Iterable[Query], bounds: DiffBounds) -> Steps[dict
     """Collects the answers of a side, by the number of the query."""
     views = LiveViews(side.profile)
     for event in side.start:
-        views.fold(event)
+        views.fold(event, side.created.get(event.key, Revision(0)))
     views.show_as_of(side.common)
     rules = side.rules
     testimonies: dict[int, Testimony] = {}

@@ -8,6 +8,7 @@ meant for its taint, or the nodes for which devices were published that no node 
 import re
 from collections.abc import Iterator, Sequence
 
+from app.analysis import scheduler_messages
 from app.analysis.explain import lives, stuck, tainted, waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
@@ -231,9 +232,14 @@ def _failing_selectors(
     views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> Iterator[Reason]:
     """The expressions of the selectors that failed with an error; the error gives their numbers."""
-    failed = [_FAILED.search(reason.text) for reason in nodes if reason.is_error]
+    failed: dict[tuple[str, ...], dict[tuple[str, str], None]] = {}
+    for reason in nodes:
+        match = _FAILED.search(reason.text) if reason.is_error else None
+        if match is not None:
+            names = () if reason.explained is None else reason.explained.failing
+            failed.setdefault(match.groups(), {}).update(dict.fromkeys(names))
     said: dict[str, None] = {}
-    for kind, name, number in {match.groups(): None for match in failed if match is not None}:
+    for (kind, name, number), requests in failed.items():
         if kind == "class":
             key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
             owners = [(f"class {name}", tuple(_of_class(views.objects.get(key) or {})))]
@@ -241,16 +247,25 @@ def _failing_selectors(
             namespace, _, short = name.rpartition("/")
             claim = views.objects.get(claim_key(namespace, short)) or {}
             owners = [
-                (f"request {request.name} of claim {short}", tuple(wish.selectors))
-                for request in dra.requests(claim)
-                for wish in (request.exactly, *request.first_available)
-                if wish is not None
+                (f"request {called} of claim {short}", tuple(wish.selectors))
+                for called, wish in _wishes(claim)
+                # Without a name it is one that asks for all devices.
+                if ((name, called) in requests if requests else wish.allocation_mode == "All")
             ]
         for owner, selectors in owners:
             if int(number) < len(selectors):
                 said[f"selector #{number} of {owner}: {_expression(selectors[int(number)])}"] = None
     for text in list(said)[:NAMES_MAX]:
         yield Reason(text=text, is_kept=True)
+
+
+def _wishes(claim: JsonView) -> Iterator[tuple[str, dra.RequestDetails]]:
+    """The requests of a claim, and the alternatives as results name them: `REQUEST/ALTERNATIVE`."""
+    for request in dra.requests(claim):
+        if request.exactly is not None:
+            yield request.name, request.exactly
+        for wish in request.first_available:
+            yield f"{request.name}/{wish.name}", wish
 
 
 def _declared_counters(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
@@ -279,7 +294,7 @@ def _offered_by_nodes(
     Parity: controllers.md 3.10.
     """
     lacking = {
-        name: [reason.node for reason in nodes if f"Insufficient {name}" in reason.text]
+        name: [reason.node for reason in nodes if scheduler_messages.lacks(reason.text, name)]
         for name in pod_resources.effective(meta.spec(pod), "requests")
         if names_of_resources.is_extended(name)
     }

@@ -14,6 +14,9 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
+POD_CREATED = "PodCreated"
+"""The kind of the entry of the timeline about a new pod."""
+
 UNTOLD = "no scheduler has said anything about them"
 
 
@@ -74,7 +77,7 @@ def waiting(
     for pod, tree in _waiting_now(views, namespace):
         cause = unasked(tree) or latest.get(pod, "") or UNTOLD
         if pod not in groups.get(cause, _EMPTY).pods:
-            _note(groups, cause, pod, views.objects.created(pod))
+            _note(groups, cause, pod, _created(chronicle, views, pod, until))
         event = views.objects.event(pod)
         assert event is not None, "it was listed"
         groups[cause].last = max(groups[cause].last, event.revision)
@@ -198,6 +201,12 @@ def _waiting_now(views: LiveViews, namespace: str) -> Iterator[tuple[ObjectKey, 
             continue
         if not meta.is_deleting(tree):
             yield pod, tree
+
+
+def _created(chronicle: Chronicle, views: LiveViews, pod: ObjectKey, until: Revision) -> Revision:
+    """The revision at which a pod was created; the views of a past moment know its last event."""
+    made = [each for each in chronicle.about(pod, until=until) if each.kind == POD_CREATED]
+    return made[-1].revision if made else views.objects.created(pod)
 
 
 def _note(groups: dict[str, _Group], cause: str, pod: ObjectKey, revision: Revision) -> None:

@@ -3,7 +3,7 @@
 States are frozen on the event loop, which is quick; answers are computed in a thread.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import anyio
 import anyio.to_thread
@@ -29,7 +29,7 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import Instant
 from app.service import recorded_doubts
 from app.service.histories import Histories
-from app.service.moments import time_of
+from app.service.moments import creations, time_of
 from app.service.runtime import HistoryRuntime
 
 FIT_FROM = (
@@ -172,14 +172,16 @@ class CapacityApi:
                 for kind in _DEVICES_FROM
                 async for event in self._histories.objects_at(info, revision, *kind)
             ]
+            created = await creations(runtime.log, info, events)
             now = await time_of(runtime.log, info, revision) if revision else runtime.head.time
 
             def moment(
                 revision: Revision = revision,
                 now: Instant = now,
                 events: Sequence[Event] = events,
+                created: Mapping[ObjectKey, Revision] = created,
             ) -> CapacityMoment:
-                devices = course.move(events)
+                devices = course.move(events, created)
                 return moments.of(revision, now, devices, compiler, quirks, steps_max)
 
             self._kept[runtime.life, revision] = await anyio.to_thread.run_sync(moment)

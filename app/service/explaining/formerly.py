@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
+from app.analysis import scheduler_messages
 from app.analysis.explain import circumstances, sources, waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.trees import NodeReason
@@ -217,7 +218,7 @@ async def _renamed(
         name
         for name in requests
         if extended_resources.is_extended(name)
-        and any(f"Insufficient {name}" in reason.text for reason in nodes)
+        and any(scheduler_messages.lacks(reason.text, name) for reason in nodes)
     ]
     reasons: list[Reason] = []
     for name in lacking[:NAMES_MAX]:

@@ -30,7 +30,10 @@ async def told(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
         differences = _differences(meta.spec(tree), _asked(template))
         if not differences:
             continue
-        written = _written_later(await evidence.changes(key), tree, objects.created(claim))
+        # The views of a past moment know the last event of a claim, and not its first one.
+        born = sources.creation(await evidence.changes(claim))
+        made = objects.created(claim) if born is None else born.revision
+        written = _written_later(await evidence.changes(key), tree, made)
         if written is not None and evidence.sight.sees(written):
             reasons.append(_reason(key, written, claim.name, differences))
     return reasons

@@ -3,9 +3,19 @@
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.analysis.capacity.course import DeviceCourse
+from app.analysis.capacity.largest import Devices
+from app.analysis.views import LiveViews
+from app.domain.devices.nodes import Node
+from app.domain.devices.pools import Reading
 from app.domain.errors import InputError, RevisionTooLarge
+from app.domain.log import Head, ObjectKey
+from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import PatchObject, PatchType
+from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant, parse
 from app.service import moments
+from tests.cluster import DRIVER, T0, USER, Cluster
 
 
 @pytest.mark.parametrize("text", ["", "²", "-1", "yesterday", "9" * 19, "2026-02-30"])
@@ -34,3 +44,44 @@ async def test_time_of_an_instant_is_the_instant() -> None:
     revision = await moments.find_revision(log, info, text)
     assert await moments.find_time(log, info, text, revision) == parse(text)
     assert await moments.find_time(log, info, "0", revision) == 0
+
+
+def patched_line(last: str) -> Cluster:
+    """A cluster in which patch z was made before patch a, in the same second; `last` changed."""
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.slice("n1")
+    for name in ("z", "a"):
+        spec = {"devices": {"attributes": {f"{DRIVER}/model": {"string": name}}}}
+        cluster.create("resource.k8s.io/v1alpha3", "ResourceSlicePatch", name, spec=spec)
+    key = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", last)
+    for label in "bc":
+        body = {"metadata": {"labels": {"x": label}}}
+        command = PatchObject(key=key, version="v1alpha3", type=PatchType.MERGE, body=body)
+        cluster.line.submit(command, actor=USER)
+    return cluster
+
+
+@pytest.mark.parametrize("last", ["z", "a"])
+async def test_views_of_a_moment_know_which_patch_was_made_first(last: str) -> None:
+    events = patched_line(last).line.events
+    log = MemoryLog(MemoryStore())
+    info = await log.create_history("h", seed=0, settings={}, created=T0, hash=Head().hash)
+    await log.append(info.id, expected=Head(), events=events)
+    revision = events[-1].revision
+    views = LiveViews(Profile())
+    await moments.fold_objects(views, log, info, revision, 1_000)
+    assert model_of(views) == "z"
+    copied = LiveViews(Profile())
+    copied.load_objects(views.objects.dump())
+    assert model_of(copied) == "z"
+    found = [event async for event in moments.objects_at(log, info, revision, 1_000)]
+    course = DeviceCourse(Profile())
+    course.move(found, await moments.creations(log, info, found))
+    assert model_of(course.move(found, await moments.creations(log, info, found))) == "z"
+
+
+def model_of(views: LiveViews | Devices) -> str:
+    """The model that patches give the first device of n1."""
+    view = views.inventory.node_view(Node(name="n1", labels={}), Reading(partitionable=True))
+    return view.devices[0].attributes[f"{DRIVER}/model"]["string"]

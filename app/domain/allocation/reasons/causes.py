@@ -6,15 +6,18 @@ change nothing.
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import TypeAlias
 
 import msgspec
 
 from app.domain.allocation import capacity
+from app.domain.allocation.case import Case
 from app.domain.allocation.constraints import ConstraintState
 from app.domain.allocation.eligibility import Exclusion
 from app.domain.allocation.features import AllocatorVariant
 from app.domain.allocation.problem import Problem, RequestRow
+from app.domain.allocation.requests import AttemptAborted
 from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
 from app.domain.values.json_tree import JsonObject
@@ -228,6 +231,25 @@ def of_refusal(refusal: Exclusion, row: RequestRow) -> Cause:
     owner = f"class {row.request.class_name}" if refusal.of_class else "the request"
     about = f"selector #{refusal.number} of {owner}: {refusal.expression}"
     return Cause(kind=CauseKind.SELECTOR, about=about, text=f"false: {about}")
+
+
+def failing(case: Case, error: str) -> tuple[tuple[str, str], ...]:
+    """The requests, as (claim, request), on whose devices a selector failed with this error.
+
+    Empty where the problem cannot be built, because a request for all devices met the error.
+    """
+    try:
+        problem = case.problem
+    except AttemptAborted:
+        return ()
+    return tuple(
+        (problem.plans[row.claim].key, row.request.result_name)
+        for row in chain.from_iterable(chain.from_iterable(problem.rows))
+        if any(
+            fault.text(row.request.class_name, problem.plans[row.claim].key) == error
+            for fault in row.faults.values()
+        )
+    )
 
 
 def _short_of_capacity(

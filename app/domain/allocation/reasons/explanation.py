@@ -134,8 +134,9 @@ class Explanation:
 
     `pools` are the unusable pools, each with the reason. `deepest` is how far the search got and
     what stopped it, for refusals in which no request alone is at fault; `tried` are the first of
-    `given_up` dead ends (within the effort). `quirks` are defects of upstream whose repair would
-    change the answer.
+    `given_up` dead ends (within the effort). `failing` are the requests, as (claim, request), on
+    whose devices a selector failed with the error that ended the attempt. `quirks` are defects of
+    upstream whose repair would change the answer.
     """
 
     node: str
@@ -147,6 +148,7 @@ class Explanation:
     picks: tuple[str, ...] = ()
     tried: tuple[FailedPicks, ...] = ()
     given_up: int = 0
+    failing: tuple[tuple[str, str], ...] = ()
     quirks: tuple[str, ...] = ()
 
     def tree(self) -> JsonObject:
@@ -243,8 +245,13 @@ def _of_failure(answer: Failure, effort_steps: int) -> Explanation:
         pools = _unusable(answer)
         if is_node_scoped and _has_problem(answer.case):
             return _of_refusal(answer, text, effort_steps)
-    outcome = "refused" if is_node_scoped else "error"
-    return Explanation(node=answer.node.name, outcome=outcome, text=text, pools=pools)
+    return Explanation(
+        node=answer.node.name,
+        outcome="refused" if is_node_scoped else "error",
+        text=text,
+        pools=pools,
+        failing=() if answer.case is None else causes.failing(answer.case, text),
+    )
 
 
 def _has_problem(case: Case) -> bool:

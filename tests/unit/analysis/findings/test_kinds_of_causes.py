@@ -3,9 +3,13 @@
 from app.analysis.chronicle import Chronicle
 from app.analysis.findings import pods
 from app.analysis.views import LiveViews
-from app.domain.log import Revision
+from app.domain.log import ObjectKey, Revision
 from app.domain.objects.profile import Profile
-from tests.cluster import Cluster
+from app.domain.objects.write.commands import PatchObject, PatchType
+from app.domain.values import api_resources
+from tests.cluster import USER, Cluster
+
+POD = ObjectKey(*api_resources.PODS, "default", "a")
 
 
 def findings_of(cluster, cause_of):
@@ -46,3 +50,18 @@ def test_other_causes_are_findings_of_their_own():
 def test_one_cause_of_several_pods_is_written_as_it_is():
     (one,) = findings_of(waiting("a", "b"), lambda _: 'could not find claim "x"')
     assert one.text == '2 pods wait: could not find claim "x"'
+
+
+def test_pod_waits_since_it_was_made_also_in_the_views_of_a_past_moment():
+    cluster = waiting("a")
+    made = cluster.line.views.objects.created(POD)
+    labels = {"metadata": {"labels": {"x": "y"}}}
+    command = PatchObject(key=POD, version="v1", type=PatchType.MERGE, body=labels)
+    cluster.line.submit(command, actor=USER)
+    chronicle, views = Chronicle(), LiveViews(Profile())
+    chronicle.fold(cluster.line.events)
+    views.fold(cluster.line.views.objects.event(POD))
+    until = cluster.line.views.revision
+    (one,) = pods.waiting(chronicle, views, until, lambda _: "no node")
+    assert (one.first, one.last) == (made, until)
+    assert made < until

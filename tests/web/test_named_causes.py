@@ -1,0 +1,75 @@
+"""An answer names the part that is at fault, and no other of nearly the same name."""
+
+from urllib.parse import urlencode
+
+from app.cli.explaining import page, parts
+from tests.api.serving import serving
+from tests.web.invented import Invented, ask, cel, claim, class_of, node, pod, slice_of, space
+from tests.web.test_incident_stories import stored
+
+DRIVER = "d.test"
+
+
+async def why(steps, about="pod/job", **asked):
+    """The text of the answer about an object in namespace `lab` after the steps."""
+    kind, _, name = about.partition("/")
+    asked = {"kind": kind, "namespace": "lab", "name": name, **asked}
+    made = Invented(told=(), steps=steps).incident()
+    async with serving(store=await stored(made)) as server:
+        answer = await server.get(f"/redra/v1/histories/default/why?{urlencode(asked)}")
+    return " ".join(line.strip("│├└─ ") for line in page(*parts(answer), 100))
+
+
+async def test_resource_that_a_node_lacks_is_not_another_that_begins_with_its_name():
+    card, large = "x.test/card", "x.test/card-large"
+    tree = class_of("c", DRIVER)
+    tree["spec"]["extendedResourceName"] = card
+    served = node("n")
+    for amounts in ("allocatable", "capacity"):
+        served["status"][amounts] = {**served["status"][amounts], card: "1"}
+    wanted = pod("job", "lab", claim="no")
+    del wanted["spec"]["resourceClaims"]
+    amounts = {card: "1", large: "1"}
+    wanted["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    text = await why((
+        {"apply": [space("lab"), tree, served,
+                   slice_of("s", DRIVER, "n", [{"name": "x"}], nodeName="n")]},
+        {"apply": [wanted]},
+        {"wait": 5},
+    ))  # fmt: skip
+    assert f"Insufficient {large}" in text
+    assert f"no deviceclass stands for {large}" in text
+    assert "device plugin" not in text, "the node has enough of the shorter name"
+
+
+async def test_selector_that_failed_is_named_and_not_that_of_another_request():
+    broken = cel(f"device.attributes['{DRIVER}'].nope == 1")
+    sound = cel(f"device.driver == '{DRIVER}'")
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"),
+                   slice_of("s", DRIVER, "n", [{"name": "x"}, {"name": "y"}], nodeName="n")]},
+        {"apply": [claim("want", "lab", ask("c", "first", selectors=sound),
+                         ask("c", "second", selectors=broken)),
+                   pod("job", "lab", claim="want")]},
+        {"wait": 5},
+    ))  # fmt: skip
+    assert f"selector #0 of request second of claim want: {broken[0]['cel']['expression']}" in text
+    assert "of request first" not in text
+
+
+async def test_alternative_whose_selector_failed_is_named_with_its_request():
+    broken = cel(f"device.attributes['{DRIVER}'].nope == 1")
+    sound = cel(f"device.driver == '{DRIVER}' && false")
+    alternatives = [
+        {"name": name, "deviceClassName": "c", "selectors": chosen}
+        for name, chosen in (("large", sound), ("small", broken))
+    ]
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"),
+                   slice_of("s", DRIVER, "n", [{"name": "x"}], nodeName="n")]},
+        {"apply": [claim("want", "lab", {"name": "dev", "firstAvailable": alternatives}),
+                   pod("job", "lab", claim="want")]},
+        {"wait": 5},
+    ))  # fmt: skip
+    assert "selector #0 of request dev/small of claim want: device.attributes" in text
+    assert "selector #0 of request dev/large" not in text
