@@ -116,40 +116,59 @@ def test_defect_that_no_release_repairs_is_repaired_by_its_switch(
         run_test(alone, quirks={number: False})
 
 
-def run_by_pytest(file: Path, marker: str = "") -> int:
-    """Run a file as whoever has it does, with a marker above its test; returns the exit code."""
-    marked = file.with_name("test_marked.py")
-    text = file.read_text()
-    if marker:
-        text = text.replace("def test_", f"import pytest\n\n@{marker}\ndef test_", 1)
-    marked.write_text(text)
-    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", marked)
-    return subprocess.run(command, cwd=file.parent, capture_output=True, check=False).returncode
+MARKED = ("admin-access-takes-the-device", "counters-stay-booked")
+SWITCHES = ('quirks={"q9": False}', 'quirks=["q9=off"]', 'quirks=("q9=off",)', 'quirks="q9=off"')
+"""Ways to write that the defect of the first of them is repaired."""
 
 
-@pytest.mark.parametrize("name", ["admin-access-takes-the-device", "counters-stay-booked"])
-def test_marker_that_the_head_names_makes_the_test_pass(name: str, tmp_path: Path) -> None:
-    source = bundle(name, IncidentVariant.BROKEN, tmp_path / f"{name}.zip")
-    file = tmp_path / "test_repaired.py"
+def repaired(name: str, folder: Path) -> str:
+    """The text of the exported test of a repair."""
+    source = bundle(name, IncidentVariant.BROKEN, folder / f"{name}.zip")
+    file = folder / f"{name}.py"
     words = ("--as", "pytest", "--expect", "repaired", "-o", file)
     assert redra("export", source, *words)[0] == 0
-    (marker,) = re.findall(r"passes with `@(pytest.+?)`", file.read_text())
-    failed, passed = 1, 0
-    assert run_by_pytest(file) == failed
-    assert run_by_pytest(file, marker) == passed
+    return file.read_text()
 
 
-@pytest.mark.parametrize(
-    "switches",
-    ['quirks={"q9": False}', 'quirks=["q9=off"]', 'quirks=("q9=off",)', 'quirks="q9=off"'],
-)
-def test_switches_of_a_marker_may_be_written_as_people_do(switches: str, tmp_path: Path) -> None:
-    name = "admin-access-takes-the-device"
-    source = bundle(name, IncidentVariant.BROKEN, tmp_path / f"{name}.zip")
-    file = tmp_path / "test_repaired.py"
-    words = ("--as", "pytest", "--expect", "repaired", "-o", file)
-    assert redra("export", source, *words)[0] == 0
-    assert run_by_pytest(file, f"pytest.mark.redra({switches})") == 0
+def marked(text: str, marker: str) -> str:
+    """The file with a marker above its test, as somebody writes it."""
+    return text.replace("def test_", f"import pytest\n\n@{marker}\ndef test_", 1)
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What pytest says of exported files, by name, run by one process as whoever has them does."""
+    folder = tmp_path_factory.mktemp("exported")
+    texts = {name: repaired(name, folder) for name in MARKED}
+    files = {each: marked(texts[MARKED[0]], f"pytest.mark.redra({each})") for each in SWITCHES}
+    for name, text in texts.items():
+        (marker,) = re.findall(r"passes with `@(pytest.+?)`", text)
+        files |= {f"{name} as it is": text, f"{name} as its head says": marked(text, marker)}
+    run = folder / "run"
+    run.mkdir()
+    for number, text in enumerate(files.values()):
+        (run / f"test_{number}.py").write_text(text)
+    command = (sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", run)
+    done = subprocess.run(command, cwd=run, capture_output=True, check=False, text=True)
+    said = re.findall(r"^(PASSED|FAILED|ERROR) test_(\d+)\.py", done.stdout, re.MULTILINE)
+    assert len(said) == len(files), done.stdout
+    names = [*files]
+    return {names[int(number)]: outcome for outcome, number in said}
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_marker_that_the_head_names_makes_the_test_pass(
+    outcomes: dict[str, str], name: str
+) -> None:
+    assert outcomes[f"{name} as it is"] == "FAILED"
+    assert outcomes[f"{name} as its head says"] == "PASSED"
+
+
+@pytest.mark.parametrize("switches", SWITCHES)
+def test_switches_of_a_marker_may_be_written_as_people_do(
+    outcomes: dict[str, str], switches: str
+) -> None:
+    assert outcomes[switches] == "PASSED"
 
 
 def test_history_without_a_known_defect_has_no_test_of_a_repair(tmp_path: Path) -> None:
