@@ -8,7 +8,7 @@ an unusable pool are `unusable`.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from app.analysis.mapped import DeviceMap, Gauge, MappedDevice, MappedPool
+from app.analysis.map_answers import DeviceMap, Gauge, MappedDevice, MappedPool
 from app.analysis.views import LiveViews
 from app.domain.devices.model import Device
 from app.domain.devices.pools import Pool

@@ -18,8 +18,8 @@ from app.domain.log import HistoryInfo
 from app.domain.log.projection import Projection
 from app.domain.objects import profile as profiles
 from app.domain.objects import webhook_targets
-from app.domain.objects.forms import Forms
 from app.domain.objects.kinds import services
+from app.domain.objects.prepared_creates import Forms
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree

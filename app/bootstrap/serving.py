@@ -22,7 +22,7 @@ from app.api.server.connections import ConnectionBounds, connection_class
 from app.bootstrap import garbage_collection, heads, kubeconfigs
 from app.bootstrap.access import Door, open_door
 from app.bootstrap.answers.limits import api_limits
-from app.bootstrap.gallery import exhibits
+from app.bootstrap.gallery import incident_files
 from app.bootstrap.histories import (
     default_history,
     folding_bounds,
@@ -31,9 +31,9 @@ from app.bootstrap.histories import (
 )
 from app.bootstrap.pacing.companions import Companions
 from app.bootstrap.pacing.overseeing import oversight_for
-from app.bootstrap.pacing.wanted import ReplayWanted
+from app.bootstrap.pacing.replay_request import ReplayWanted
 from app.bootstrap.projecting import keep_process, start_each
-from app.bootstrap.recording.wanted import Wanted
+from app.bootstrap.recording.recording_request import Wanted
 from app.bootstrap.stores import Store, find_history, memory_store, open_store, with_lost_secrets
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import registry
@@ -253,7 +253,7 @@ def _application(
         render_metrics=telemetry.render,
         beside=Beside(
             players=companions.players,
-            incident=exhibits.incident,
+            incident=incident_files.incident,
             holders=holders,
             sign=lambda name, head: heads.own_key(settings).sign(name, head),
         ),
@@ -327,7 +327,7 @@ async def serve_in_memory(
                 limits=api_limits(settings),
                 credentials=door.credentials,
                 authorization=door.authorization,
-                beside=Beside(incident=exhibits.incident, holders=store.leases.holders),
+                beside=Beside(incident=incident_files.incident, holders=store.leases.holders),
             )
             server = _Server(_server_config(application, door, settings))
             take_connections(listener)

@@ -12,7 +12,6 @@ from typer.core import TyperGroup
 from app.cli import (
     access,
     allocating,
-    asking,
     blasting,
     console,
     controlling,
@@ -24,19 +23,20 @@ from app.cli import (
     forking,
     importing,
     listing,
+    migrating,
     profiles,
-    proving,
+    querying,
     recording,
     replaying,
     serving,
-    storing,
-    telling,
+    timelines,
+    verifying,
 )
 from app.cli.arguments import completing
 from app.cli.connecting import paging
 from app.cli.exit_codes import ExitCode
 from app.cli.experiments import exporting, minimising, rehearsing, sweeping
-from app.cli.judging import exhibiting, linting
+from app.cli.judging import incidents, linting
 from app.cli.looking import fitting, reporting, showing
 from app.cli.pacing import playing, watching
 from app.domain.errors import RedraError
@@ -183,26 +183,26 @@ def completion(
 for _module in (
     serving,
     access,
-    storing,
+    migrating,
     listing,
-    telling,
+    timelines,
     importing,
     exporting,
     recording,
     playing,
     watching,
     replaying,
-    proving,
+    verifying,
     explaining,
     blasting,
     forking,
     minimising,
     rehearsing,
     sweeping,
-    asking,
+    querying,
     allocating,
     linting,
-    exhibiting,
+    incidents,
     demonstrating,
     diffing,
     fleet,

@@ -89,7 +89,7 @@ def _rows_of_server(server: "AskedServer") -> list[dict[str, object]]:
 def _rows(source: AnswerSource) -> list[dict[str, object]]:
     """The rows of the histories in the data folder."""
     from app.bootstrap import stores
-    from app.service import brokenness
+    from app.service import broken_histories
 
     async def read() -> list[dict[str, object]]:
         async with stores.open_store(source.settings) as store:
@@ -103,7 +103,7 @@ def _rows(source: AnswerSource) -> list[dict[str, object]]:
                         "time": timestamps.micro_text(head.time) if head.revision else None,
                         "profile": info.settings.get("profile"),
                         "head": f"sha256:{head.hash.hex()}",
-                        "broken": await brokenness.find(store.views, info.id, head.revision),
+                        "broken": await broken_histories.find(store.views, info.id, head.revision),
                     }
                 )
             return rows

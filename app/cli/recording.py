@@ -54,7 +54,7 @@ def record(
     """
     from app.bootstrap import process_settings
     from app.bootstrap.recording import process, recorders
-    from app.bootstrap.recording.wanted import Wanted
+    from app.bootstrap.recording.recording_request import Wanted
 
     wanted = Wanted(
         history=history,

@@ -130,7 +130,7 @@ def up(
     recorded as with `redra record` and served live at /h/HISTORY/; nothing in it is changed.
     """
     from app.bootstrap import process_settings, serving
-    from app.bootstrap.recording import wanted
+    from app.bootstrap.recording import recording_request
 
     settings = process_settings.settings(
         listen=listen,
@@ -143,7 +143,7 @@ def up(
         policy=policy,
         compact=compact,
     )
-    attached = wanted.wanted_of(attach or (), kubeconfig)
+    attached = recording_request.wanted_of(attach or (), kubeconfig)
 
     def announce(url: str, own_kubeconfig: Path) -> None:
         console.say(f"redra serves at {url}")

@@ -9,7 +9,7 @@ from anyio import lowlevel
 from app.domain.errors import ChainBroken
 from app.domain.log import HistoryInfo, Revision, chain
 from app.ports import EventLog
-from app.service import making
+from app.service import history_creation
 
 PAGE = 5_000
 """Events that are read and appended at once."""
@@ -41,7 +41,7 @@ async def copy_history(
         parent_revision=until,
         beginning=source.beginning,
     )
-    async with making.unfinished(log, name, make) as made:
+    async with history_creation.unfinished(log, name, make) as made:
         head = await log.head(made.id)
         while page:
             hash_ = chain.check_chain(page, after=head.revision, hash=hash_)

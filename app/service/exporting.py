@@ -22,7 +22,7 @@ from app.domain.values import counts, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import importing, making
+from app.service import history_creation, importing
 
 PAGE = 5_000
 """Events read from the log at once."""
@@ -301,7 +301,7 @@ async def import_bundle(
         hash=source.beginning,
         beginning=source.begun,
     )
-    async with making.unfinished(log, name, make) as info:
+    async with history_creation.unfinished(log, name, make) as info:
         head = await log.head(info.id)
         protection = None if secrets is None else _Protection(secrets.cipher(info), head.hash)
         for events in source.batches():

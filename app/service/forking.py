@@ -24,7 +24,7 @@ from app.domain.values import api_resources, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, RuntimePorts
-from app.service import making, moments, snapshots
+from app.service import history_creation, moments, snapshots
 from app.service.replays.deciding import continuing
 from app.service.replays.deciding.continuing import Continued, Planes
 from app.service.replays.replaying import Progress, silent
@@ -186,7 +186,7 @@ class Forker:
             created=created,
             actor=actor,
         )
-        return making.unfinished(log, name, make)
+        return history_creation.unfinished(log, name, make)
 
     async def _go_on(
         self, parent: HistoryInfo, name: str, end: Head, wanted: ForkRequest, actor: Actor

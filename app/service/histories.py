@@ -35,9 +35,9 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.ports import RuntimePorts
-from app.service import brokenness, copying, moments
+from app.service import broken_histories, copying, moments
 from app.service.alarms import Alarms
-from app.service.brokenness import Broken, Replaced
+from app.service.broken_histories import Broken, Replaced
 from app.service.replays.replaying import Progress, silent
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.service.uses import Use
@@ -145,7 +145,7 @@ class Histories:
             return known.cause
         if self._ports.views is None or info.name in self._runtimes:
             return ""
-        return await brokenness.find(self._ports.views, info.id, head.revision)
+        return await broken_histories.find(self._ports.views, info.id, head.revision)
 
     async def create(
         self, name: str, *, seed: int = 0, settings: JsonObject | None = None
@@ -369,7 +369,7 @@ class Histories:
             raise HistoryBroken(info.name, cause) from mistake
         self._broken.pop(info.name, None)
         if self._ports.views is not None:
-            await brokenness.forget(self._ports.views, info.id, head.revision)
+            await broken_histories.forget(self._ports.views, info.id, head.revision)
         return runtime
 
     async def open_or_create(self, name: str, *, settings: JsonObject) -> HistoryRuntime:
@@ -425,7 +425,7 @@ class Histories:
                 raise
             use.ended.set()
             self._forget(runtime)
-            cause = brokenness.innermost(mistake)
+            cause = broken_histories.innermost(mistake)
             head = await self._last_head(runtime)
             if head is None:
                 return
@@ -488,9 +488,9 @@ class Histories:
 
     async def _note_broken(self, info: HistoryInfo, head: Head, mistake: Exception) -> str:
         """Remember, log and store the cause why a history is broken; returns the cause."""
-        cause = brokenness.cause_of(mistake)
+        cause = broken_histories.cause_of(mistake)
         self._broken[info.name] = Broken(info=info, head=head, cause=cause)
         _log.error("the history %s is broken: %s", info.name, cause, exc_info=mistake)
         if self._ports.views is not None:
-            await brokenness.keep(self._ports.views, info.id, head.revision, cause)
+            await broken_histories.keep(self._ports.views, info.id, head.revision, cause)
         return cause

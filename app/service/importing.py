@@ -24,7 +24,7 @@ from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import making, recorded_events
+from app.service import history_creation, recorded_events
 from app.service.histories import check_name
 from app.service.recorded_events import Sealer
 
@@ -117,7 +117,7 @@ async def import_records(
         created=start,
         hash=chain.genesis(seed=seed, settings=settings, created=start),
     )
-    async with making.unfinished(log, name, make) as info:
+    async with history_creation.unfinished(log, name, make) as info:
         head = await log.head(info.id)
         cipher = None if options.secrets is None else options.secrets(info)
         batches = _Batches(source, name, Sealer(head, start, cipher), options)

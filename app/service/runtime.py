@@ -32,7 +32,7 @@ from app.domain.log import (
 )
 from app.domain.objects.review.attributes import Attributes
 from app.domain.objects.rules import Rules
-from app.domain.objects.write import asking
+from app.domain.objects.write import review_calls
 from app.domain.objects.write.commands import Command
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.identifiers import NO_UID, Uid
@@ -233,7 +233,7 @@ class HistoryRuntime:
 
         Raises Rejected when one of them refuses the request.
         """
-        warnings = asking.judged(attributes, self.views.objects, self.rules)
+        warnings = review_calls.judged(attributes, self.views.objects, self.rules)
         if self._reviewing is None:
             return warnings
         return (*warnings, *await self._reviewing.ask(attributes))

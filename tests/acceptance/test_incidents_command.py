@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from app.bootstrap.gallery import exhibits
+from app.bootstrap.gallery import incident_files
 from tests.command_line import EXAMPLES, database_running, redra
 
 
 def test_list_has_every_incident() -> None:
     code, out, error = redra("incidents", "list", "-o", "json")
     assert (code, error) == (0, "")
-    assert [each["name"] for each in json.loads(out)] == exhibits.names()
+    assert [each["name"] for each in json.loads(out)] == incident_files.names()
     _, text, _ = redra("incidents", "list")
     assert text.splitlines()[0].split() == ["NAME", "KIND", "NUMBER", "FIXED", "IN", "WHAT"]
-    assert len(text.splitlines()) == len(exhibits.names()) + 1
+    assert len(text.splitlines()) == len(incident_files.names()) + 1
 
 
 def test_story_is_shown_with_its_facts() -> None:

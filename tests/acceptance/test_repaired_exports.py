@@ -12,7 +12,7 @@ import pytest
 
 from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.incidents.incident import IncidentVariant
-from app.bootstrap.gallery import exhibits, playing
+from app.bootstrap.gallery import incident_files, playing
 from app.bootstrap.handover import stories
 from app.bootstrap.stores import memory_store
 from app.service import exporting
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 def bundle(incident: str, variant: IncidentVariant, path: Path) -> Path:
     """The history of an incident as a file."""
-    exhibit = exhibits.read(incident).incident
+    exhibit = incident_files.read(incident).incident
     events = playing.play(exhibit, variant).events
 
     async def export() -> None:
@@ -60,7 +60,7 @@ def run_test(file: Path, **changes: object) -> None:
     ],
 )
 def test_test_of_a_repair_fails_under_the_release_of_the_defect(name: str, tmp_path: Path) -> None:
-    incident = exhibits.read(name).incident
+    incident = incident_files.read(name).incident
     assert incident.repaired is not None
     fixed = incident.repaired.profile
     source = bundle(name, IncidentVariant.BROKEN, tmp_path / f"{name}.zip")

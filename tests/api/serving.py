@@ -20,7 +20,7 @@ from app.api.identity.authentication import Credentials
 from app.api.redra.routes import Beside
 from app.api.server.limits import ApiLimits
 from app.bootstrap.control_planes import ForkPlanes
-from app.bootstrap.gallery import exhibits
+from app.bootstrap.gallery import incident_files
 from app.bootstrap.rules import rules_for
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import profile as profiles
@@ -206,7 +206,7 @@ async def running_app(
             beside=Beside(
                 players={} if players is None else players,
                 sign=HeadKey(bytes(32)).sign,
-                incident=exhibits.incident,
+                incident=incident_files.incident,
                 **({} if leases is None else {"holders": leases.holders}),
             ),
         )

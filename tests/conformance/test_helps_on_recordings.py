@@ -12,7 +12,7 @@ import pytest
 
 from app.analysis.diff.sides import Side
 from app.analysis.edits import Apply, DeleteEdit, Edit, PatchEdit
-from app.analysis.explain import node_answers, unasked
+from app.analysis.explain import node_answers, untried
 from app.domain.allocation.reasons.changes import (
     EditRequest,
     EnlargeCounter,
@@ -183,7 +183,7 @@ async def first_stuck(name: str, *, cache={}) -> Stuck | None:  # noqa: B006 - o
             line = await (await recorded(name)).fork(refused.before)
             tree = line.views.objects.get(refused.key)
             assert tree is not None
-            classes = unasked.missing_classes(line.views, tree)
+            classes = untried.missing_classes(line.views, tree)
             helps = [] if classes else proposals(line, info, tree)
             cache[name] = Stuck(refused, line, helps, classes)
             break

@@ -19,7 +19,7 @@ from app.analysis.scan import attempts
 from app.analysis.scan.scanning import LOOKED_FOR
 from app.analysis.scan.sightings import Certainty, ScanReport
 from app.bootstrap import process_settings, replays, stores
-from app.bootstrap.gallery import exhibits, playing, scanning
+from app.bootstrap.gallery import incident_files, playing, scanning
 from app.service import exporting
 from app.settings import Settings
 from tests.shared_data import shared_path
@@ -153,12 +153,12 @@ def shown(incident: Incident, variant: IncidentVariant) -> set[str]:
 
 def test_what_is_looked_for_is_in_the_gallery() -> None:
     assert len(set(LOOKED_FOR)) == len(LOOKED_FOR)
-    assert set(exhibits.names()) - set(LOOKED_FOR) == {"tolerated-taint-is-cancelled"}
+    assert set(incident_files.names()) - set(LOOKED_FOR) == {"tolerated-taint-is-cancelled"}
 
 
-@pytest.mark.parametrize("name", exhibits.names())
+@pytest.mark.parametrize("name", incident_files.names())
 def test_planted_incident_is_named_and_nothing_else(name: str) -> None:
-    incident = planted(exhibits.read(name).incident, seed=len(name))
+    incident = planted(incident_files.read(name).incident, seed=len(name))
     expected = set() if name in UNSEEN else {name} | ALSO.get(name, set())
     certainties = scanned(incident, IncidentVariant.BROKEN)
     assert set(certainties) == expected
@@ -203,7 +203,7 @@ ENDS_AT_ONCE = {"no-preemption-for-devices"}
 
 @pytest.mark.parametrize("name", sorted(set(attempts.LOOKED_FOR) - ENDS_AT_ONCE))
 def test_attempts_of_another_control_plane_are_made_again(name: str, tmp_path: Path) -> None:
-    incident = exhibits.read(name).incident
+    incident = incident_files.read(name).incident
     for variant, expected in (
         (IncidentVariant.BROKEN, {name} | ALSO.get(name, set())),
         (IncidentVariant.REPAIRED, SEEN_REPAIRED.get(name, set())),
@@ -216,7 +216,7 @@ def test_attempts_of_another_control_plane_are_made_again(name: str, tmp_path: P
 
 def test_what_is_seen_after_a_quiet_second_is_certain(tmp_path: Path) -> None:
     # Everything of an incident that is played comes at one instant, as in a race.
-    incident = exhibits.read("counters-stay-booked").incident
+    incident = incident_files.read("counters-stay-booked").incident
     slow = [each for step in incident.steps for each in (step, IncidentStep(wait=2))]
     for steps, certainty in ((incident.steps, Certainty.LIKELY), (slow, Certainty.CERTAIN)):
         path = tmp_path / f"{certainty}.log"
@@ -226,7 +226,7 @@ def test_what_is_seen_after_a_quiet_second_is_certain(tmp_path: Path) -> None:
 
 
 def test_refused_request_stands_in_an_audit_log(tmp_path: Path) -> None:
-    incident = exhibits.read("admin-access-needs-a-label").incident
+    incident = incident_files.read("admin-access-needs-a-label").incident
     (refusal,) = playing.play(incident, IncidentVariant.BROKEN).refusals
     created = audit("create", tree(NAMESPACES, "default"), type_=NAMESPACES, name="default")
     refused = audit("create", name="watch", code=422, second=1)
@@ -242,7 +242,7 @@ def test_refused_request_stands_in_an_audit_log(tmp_path: Path) -> None:
 
 def test_attempts_beyond_the_bound_are_counted() -> None:
     async def made(most: int) -> ScanReport:
-        incident = exhibits.read("counters-stay-booked").incident
+        incident = incident_files.read("counters-stay-booked").incident
         store = await stored(incident, IncidentVariant.BROKEN)
         settings = Settings(scan_attempts_max=most)
         return await scanning.scan(store, settings, "played", "")

@@ -22,7 +22,7 @@ from app.domain.errors import (
 from app.domain.log import Event, Head, HistoryId, HistoryInfo, Revision, Tombstone, chain
 from app.domain.log.heads import SignedHead
 from app.domain.values.timestamps import Instant
-from app.service import copying, making
+from app.service import copying, history_creation
 from tests.contracts.building import START, claims
 from tests.contracts.stores import OpenStores, Stores
 
@@ -129,7 +129,7 @@ async def test_holder_of_a_lease_of_a_deleted_history_cannot_write(
 
 def unfinished(stores: Stores, name: str) -> AbstractAsyncContextManager[HistoryInfo]:
     make = partial(stores.log.create_history, seed=1, settings={}, created=START)
-    return making.unfinished(stores.log, name, make)
+    return history_creation.unfinished(stores.log, name, make)
 
 
 async def test_what_is_being_made_has_no_name_until_it_is_whole(open_stores: OpenStores) -> None:

@@ -10,8 +10,8 @@ from app.domain.allocation import (
     Allocation,
     Allocator,
     Failure,
-    likeness,
     search,
+    similar_nodes,
 )
 from app.domain.devices.inventory import Inventory
 from tests.worlds.builders import (
@@ -168,12 +168,12 @@ def answers(slices: list[dict], held: list[dict], claims: list[dict], *, alone: 
     return collected
 
 
-@pytest.mark.parametrize("unlike", [likeness.UNLIKE_MAX, 1], ids=["patient", "giving up"])
+@pytest.mark.parametrize("unlike", [similar_nodes.UNLIKE_MAX, 1], ids=["patient", "giving up"])
 def test_like_nodes_answer_as_if_each_were_asked_alone(
     monkeypatch: pytest.MonkeyPatch, unlike: int
 ) -> None:
-    patient = unlike == likeness.UNLIKE_MAX
-    monkeypatch.setattr(likeness, "UNLIKE_MAX", unlike)
+    patient = unlike == similar_nodes.UNLIKE_MAX
+    monkeypatch.setattr(similar_nodes, "UNLIKE_MAX", unlike)
     searches = 0
     run = search.run
 
@@ -201,15 +201,15 @@ def test_likeness_is_not_looked_for_where_every_node_is_different(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     forms = 0
-    form = likeness._form
+    form = similar_nodes._form
 
     def counted(*arguments: object) -> object:
         nonlocal forms
         forms += 1
         return form(*arguments)  # type: ignore[arg-type]  # passed on as they came
 
-    monkeypatch.setattr(likeness, "_form", counted)
-    count = 3 * likeness.UNLIKE_MAX
+    monkeypatch.setattr(similar_nodes, "_form", counted)
+    count = 3 * similar_nodes.UNLIKE_MAX
     slices = [
         resource_slice(f"n{n}", device("d0", index=n), pool=f"n{n}", node=f"n{n}")
         for n in range(count)
@@ -224,4 +224,4 @@ def test_likeness_is_not_looked_for_where_every_node_is_different(
     )
     for number in range(count):
         assert isinstance(allocator.allocate(node(f"n{number}"), wanted), Allocation)
-    assert forms <= likeness.UNLIKE_MAX + 3
+    assert forms <= similar_nodes.UNLIKE_MAX + 3

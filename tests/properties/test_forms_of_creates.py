@@ -16,7 +16,7 @@ import yaml
 from app.bootstrap.rules import rules_for
 from app.domain.errors import Rejected
 from app.domain.log.chain import canonical_json
-from app.domain.objects.forms import Forms
+from app.domain.objects.prepared_creates import Forms
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.objects.write import lifecycle

@@ -7,7 +7,7 @@ import anyio
 
 from app.bootstrap import stores
 from app.bootstrap.recording import recorders
-from app.bootstrap.recording.wanted import Wanted
+from app.bootstrap.recording.recording_request import Wanted
 from app.domain.log import EventType, Revision
 from app.domain.log.records import LIST, WATCH
 from app.domain.values import json_tree

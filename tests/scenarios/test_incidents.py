@@ -7,9 +7,9 @@ import pytest
 from app.analysis.incidents import facts
 from app.analysis.incidents.facts import FactCheck
 from app.analysis.incidents.incident import IncidentVariant
-from app.bootstrap.gallery import exhibits, playing
+from app.bootstrap.gallery import incident_files, playing
 
-NAMES = exhibits.names()
+NAMES = incident_files.names()
 
 
 def failed(verdicts: Sequence[FactCheck]) -> list[str]:
@@ -18,13 +18,13 @@ def failed(verdicts: Sequence[FactCheck]) -> list[str]:
 
 def test_gallery_has_what_people_meet() -> None:
     assert len(NAMES) >= 25
-    kinds = {exhibits.read(name).incident.kind for name in NAMES}
+    kinds = {incident_files.read(name).incident.kind for name in NAMES}
     assert kinds == {"defect", "trap"}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_incident_comes_about_and_vanishes_when_repaired(name: str) -> None:
-    incident = exhibits.read(name).incident
+    incident = incident_files.read(name).incident
     broken = playing.play(incident, IncidentVariant.BROKEN)
     repaired = playing.play(incident, IncidentVariant.REPAIRED)
     assert failed(facts.judge(incident.finding, broken)) == []
@@ -34,7 +34,7 @@ def test_incident_comes_about_and_vanishes_when_repaired(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_incident_says_what_it_is_and_what_to_do(name: str) -> None:
-    exhibit = exhibits.read(name)
+    exhibit = incident_files.read(name)
     incident = exhibit.incident
     assert incident.title in exhibit.story
     assert incident.repair in exhibit.story
@@ -46,6 +46,6 @@ def test_incident_says_what_it_is_and_what_to_do(name: str) -> None:
 
 
 def test_history_of_an_incident_is_the_same_each_time() -> None:
-    incident = exhibits.read("rules-not-seen").incident
+    incident = incident_files.read("rules-not-seen").incident
     first, second = (playing.play(incident, IncidentVariant.BROKEN).events for _ in range(2))
     assert [event.hash for event in first] == [event.hash for event in second]

@@ -19,7 +19,7 @@ from app.analysis.rehearse import text
 from app.analysis.rehearse.report import Rehearsal
 from app.bootstrap.answers.rehearsals import titles
 from app.bootstrap.control_planes import ForkPlanes
-from app.bootstrap.gallery import exhibits, playing
+from app.bootstrap.gallery import incident_files, playing
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.event import GENESIS
@@ -451,8 +451,8 @@ async def test_rehearsal_names_what_was_planted_and_nothing_else(name: str, seed
 
 SWITCHED = [
     name
-    for name in exhibits.names()
-    if (incident := exhibits.read(name).incident).repaired not in (None, incident.cluster)
+    for name in incident_files.names()
+    if (incident := incident_files.read(name).incident).repaired not in (None, incident.cluster)
     and all(step.only is None for step in incident.steps)
 ]
 """Incidents that another release, gate or quirk repairs, with the same steps."""
@@ -460,7 +460,7 @@ SWITCHED = [
 
 @pytest.mark.parametrize("name", SWITCHED)
 async def test_rehearsal_of_the_repair_names_the_pods_of_the_incident(name: str) -> None:
-    incident = exhibits.read(name).incident
+    incident = incident_files.read(name).incident
     played = playing.play(incident, IncidentVariant.BROKEN)
     log = MemoryLog(MemoryStore())
     info = await log.create_history(

@@ -6,7 +6,7 @@ import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.analysis.incidents.incident import IncidentVariant
-from app.bootstrap.gallery import exhibits, playing
+from app.bootstrap.gallery import incident_files, playing
 from app.domain.log import Head
 from tests.api.serving import serving
 from tests.web.reading import read
@@ -16,7 +16,7 @@ JSON = "/redra/v1/histories"
 
 async def both_variants(name):
     """The played incident with its defect and without, as histories of these names."""
-    incident, store = exhibits.read(name).incident, MemoryStore()
+    incident, store = incident_files.read(name).incident, MemoryStore()
     log = MemoryLog(store, MemoryWakeUp().grown)
     for variant in IncidentVariant:
         info = await log.create_history(

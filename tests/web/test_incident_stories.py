@@ -9,7 +9,7 @@ import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.analysis.incidents.incident import IncidentVariant
-from app.bootstrap.gallery import exhibits, playing
+from app.bootstrap.gallery import incident_files, playing
 from app.cli.explaining import page, parts
 from app.domain.log import Head
 from tests.api.serving import serving
@@ -98,9 +98,9 @@ async def clicks_to_the_cause(server, names_the_cause):
     return None
 
 
-@pytest.mark.parametrize("name", exhibits.names())
+@pytest.mark.parametrize("name", incident_files.names())
 async def test_cause_is_three_clicks_from_the_landing_page(name):
-    incident = exhibits.read(name).incident
+    incident = incident_files.read(name).incident
     async with serving(store=await stored(incident)) as server:
         clicks = await clicks_to_the_cause(server, partial(names_cause, name, incident))
     if name in NOT_ON_PAGES:

@@ -18,7 +18,7 @@ import uvicorn
 from app.api.redra import document
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.api.ui import parameters, routes
-from app.bootstrap.gallery import exhibits
+from app.bootstrap.gallery import incident_files
 from tests.api.serving import running_app
 from tests.command_line import redra
 from tests.patience import PATIENCE_SECONDS
@@ -64,8 +64,8 @@ def world():
 
 WORLDS = {
     "crowded": world,
-    "booked": lambda: exhibits.read("counters-stay-booked").incident,
-    "defect": lambda: exhibits.read("toleration-without-effect").incident,
+    "booked": lambda: incident_files.read("counters-stay-booked").incident,
+    "defect": lambda: incident_files.read("toleration-without-effect").incident,
 }
 
 

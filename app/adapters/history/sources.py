@@ -22,7 +22,7 @@ from app.adapters.history import (
 )
 from app.adapters.history.archives import Unpacked
 from app.adapters.history.detection import Format
-from app.adapters.history.enclosed import letters, otlp, texts
+from app.adapters.history.enclosed import emails, otlp, texts
 from app.adapters.history.formats import kshrk, scheduler_log
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.mixtures import Mixture, Part
@@ -111,9 +111,9 @@ class Finder:
                 self._check_depth(source, depth)
                 for entry in self._unpacked.tar_entries(source):
                     yield from self._in_source(entry, is_named=False, depth=depth + 1)
-            elif letters.is_letter(head):
+            elif emails.is_letter(head):
                 self._check_depth(source, depth)
-                for part in letters.parts(source):
+                for part in emails.parts(source):
                     yield from self._in_source(part, is_named=False, depth=depth + 1)
             else:
                 yield from self._in_file(source, head, is_named=is_named)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.diff.sides import DiffBounds, Side
-from app.analysis.explain import node_answers, scores, unasked
+from app.analysis.explain import node_answers, scores, untried
 from app.analysis.explain.pods import Steps
 from app.analysis.explain.trees import NodeReason, node_reason
 from app.analysis.views import LiveViews
@@ -168,7 +168,7 @@ def _ask(
     bounds: DiffBounds,
     testimony: Testimony,
 ) -> Steps[None]:
-    testimony.text = unasked.cause(views, tree, rules)
+    testimony.text = untried.cause(views, tree, rules)
     if testimony.text:
         return
     count = sum(1 for _ in views.objects.keys(*api_resources.NODES))

@@ -8,7 +8,7 @@ from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from app.analysis.explain import circumstances, node_answers, unasked, waits
+from app.analysis.explain import circumstances, node_answers, untried, waits
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
@@ -97,7 +97,7 @@ def waiting(
 
     Raises NotFound when no node has the name `node`.
     """
-    early = unasked.cause(views, tree, rules)
+    early = untried.cause(views, tree, rules)
     if early:
         return _unasked(views, tree, early, help=help)
     early, lacking = waits.cause(views, tree, now, rules.binding_timeout)
@@ -155,8 +155,8 @@ def waiting(
 
 def _unasked(views: MergingViews, tree: JsonObject, early: str, *, help: bool) -> PodFindings:
     """Why no node is asked about a pod; with `help`, also the classes that are missing."""
-    known = unasked.background(views, tree) or (Reason(text=early),)
-    missing = unasked.missing_classes(views, tree) if help else []
+    known = untried.background(views, tree) or (Reason(text=early),)
+    missing = untried.missing_classes(views, tree) if help else []
     if not missing:
         return PodFindings(text=early, children=known)
     changes = [f"create deviceclass {name}" for name in missing]

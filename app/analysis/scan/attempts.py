@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from app.analysis import profiles
 from app.analysis.explain.choices import SUCCESSES
-from app.analysis.scan import needs, otherwise
-from app.analysis.scan.otherwise import OtherWorld
+from app.analysis.scan import alternative_worlds, needs
+from app.analysis.scan.alternative_worlds import OtherWorld
 from app.analysis.scan.sightings import LASTED, Certainty, Sightings
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
@@ -48,7 +48,7 @@ LOOKED_FOR = (
     DISAPPEARS,
     UNNOTICED,
     UNSCORED,
-    *otherwise.LOOKED_FOR,
+    *alternative_worlds.LOOKED_FOR,
 )
 """The incidents that only this module searches for, by name."""
 
@@ -191,7 +191,7 @@ class RemadeAttempts:
 
     def _refused(self, said: _Said) -> Iterator[None]:
         wanted = [each for each in self._wanted(said) if self._is_new(said, each[1])]
-        worlds = otherwise.worlds(self._views, said.pod)
+        worlds = alternative_worlds.worlds(self._views, said.pod)
         if (not wanted and not worlds) or not self._may_try():
             return
         made = self._made(self._rules, said)

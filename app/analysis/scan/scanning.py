@@ -3,11 +3,11 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from app.analysis.scan import attempts, broken_rules, reports, standing, traces
+from app.analysis.scan import attempts, broken_rules, lasting_states, reports, traces
 from app.analysis.scan.attempts import RecordedScheduler, RemadeAttempts
+from app.analysis.scan.lasting_states import Standing
 from app.analysis.scan.reports import Reports
 from app.analysis.scan.sightings import IncidentSighting, ScanReport, Sightings
-from app.analysis.scan.standing import Standing
 from app.analysis.scan.traces import Traces
 from app.analysis.scope import LabelledObjects
 from app.analysis.verify.invariants import InvariantWatch, Switches
@@ -19,7 +19,7 @@ LOOKED_FOR = (
     *broken_rules.LOOKED_FOR,
     *reports.LOOKED_FOR,
     *traces.LOOKED_FOR,
-    *standing.LOOKED_FOR,
+    *lasting_states.LOOKED_FOR,
     *attempts.LOOKED_FOR,
 )
 """The incidents searched for, by name; the last ones need repeated attempts."""

@@ -25,13 +25,13 @@ from app.analysis import lanes as lane_picture
 from app.analysis.attempts import AttemptList
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import attempts as explained_attempts
-from app.analysis.explain import unasked
+from app.analysis.explain import untried
 from app.analysis.explain.questions import ObjectExplanation, Question, key_of, placed
 from app.analysis.findings import findings
 from app.analysis.findings.pods import PodCauses
 from app.analysis.findings.report import Findings
 from app.analysis.lanes import Lanes
-from app.analysis.mapped import DeviceMap
+from app.analysis.map_answers import DeviceMap
 from app.analysis.object_history import ObjectHistory
 from app.analysis.scan.sightings import ScanReport
 from app.analysis.search import Hits
@@ -380,7 +380,7 @@ class Answers:
             chronicle,
             doubts,
             PodCauses(
-                unasked=unasked.shared_causes(views, rules, reads_events=reads_events),
+                unasked=untried.shared_causes(views, rules, reads_events=reads_events),
                 reads_events=reads_events,
                 workloads=[*filter(sees_all, workloads)],
             ),

@@ -16,7 +16,7 @@ from app.api.access.authorization import Authorizer, Gate
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
 from app.api.kubernetes.timelines import views_at
-from app.api.redra import document, elsewhere, log_lines, models, views
+from app.api.redra import document, log_lines, models, other_histories, views
 from app.api.redra.answers import Answers, Inquiry, integer
 from app.api.redra.blast import BlastApi
 from app.api.redra.capacity import CapacityApi
@@ -371,7 +371,9 @@ class RedraApi:
             if not self._authorizer.is_unlimited(inquiry.actor):
                 raise
             bounds = self._limits.explain
-            raise await elsewhere.named(problem, inquiry, self._histories, bounds) from problem
+            raise await other_histories.named(
+                problem, inquiry, self._histories, bounds
+            ) from problem
 
     async def _findings(self, inquiry: Inquiry) -> Response:
         return _encoded(await self.answers.findings(inquiry))

@@ -3,7 +3,7 @@
 from app.analysis.rehearse.report import Rehearsal
 from app.bootstrap.answers.differences import diff_bounds
 from app.bootstrap.control_planes import ForkPlanes
-from app.bootstrap.gallery import exhibits
+from app.bootstrap.gallery import incident_files
 from app.bootstrap.history_settings import switches
 from app.bootstrap.stores import Store, find_history, find_inside
 from app.service.rehearsing import worlds
@@ -39,5 +39,5 @@ async def rehearse(
 
 def titles() -> dict[str, tuple[str, str]]:
     """Number and title of each incident of the gallery."""
-    shown = [exhibits.read(name) for name in exhibits.names()]
+    shown = [incident_files.read(name) for name in incident_files.names()]
     return {each.name: (each.incident.number, each.incident.title) for each in shown}

@@ -18,7 +18,7 @@ from app.api.redra.routes import Beside
 from app.api.server.messages import Message
 from app.bootstrap.answers.limits import api_limits
 from app.bootstrap.asking.queries import ServedQuery, refusal
-from app.bootstrap.gallery import exhibits
+from app.bootstrap.gallery import incident_files
 from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.errors import Forbidden, InputError, NotFound, Rejected
@@ -81,7 +81,7 @@ async def _answers(
             schemas=schemas.load,
             meter=Telemetry(),
             limits=limits,
-            beside=Beside(incident=exhibits.incident),
+            beside=Beside(incident=incident_files.incident),
         )
         return [await _call(application, query, at) for query in queries]
 

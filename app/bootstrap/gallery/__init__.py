@@ -1,5 +1,5 @@
 """The gallery of incidents.
 
-Its files (`exhibits`), the runs of incidents (`playing`), and the scan of histories for them
+Its files (`incident_files`), the runs of incidents (`playing`), and the scan of histories for them
 (`scanning`).
 """

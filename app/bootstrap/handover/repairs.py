@@ -11,7 +11,7 @@ import msgspec
 from app.analysis.diff import sides
 from app.analysis.minimise.material import Material
 from app.bootstrap.engines import Engines
-from app.bootstrap.gallery import exhibits
+from app.bootstrap.gallery import incident_files
 from app.bootstrap.handover.stories import StoryRun
 from app.domain.errors import InputError
 from app.domain.objects import profile as profiles
@@ -128,7 +128,7 @@ def _defects(ran: Ran) -> list[str]:
         for name, value in sides.switches_of(ran.side).items()
         if name.startswith(_QUIRK) and value == "on"
     }
-    repaired = [exhibits.read(name).incident.repaired for name in exhibits.names()]
+    repaired = [incident_files.read(name).incident.repaired for name in incident_files.names()]
     known = {
         name
         for each in repaired

@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack
 from anyio.abc import TaskGroup
 
 from app.bootstrap.pacing.playing import PacedReplay
-from app.bootstrap.pacing.wanted import ReplayWanted
+from app.bootstrap.pacing.replay_request import ReplayWanted
 from app.bootstrap.recording.attaching import Attachments
-from app.bootstrap.recording.wanted import Wanted
+from app.bootstrap.recording.recording_request import Wanted
 from app.bootstrap.stores import Store
 from app.service.histories import Histories
 from app.service.pacing.player import Player

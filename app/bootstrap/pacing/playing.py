@@ -11,7 +11,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from app.bootstrap.pacing.keyboard import Keyboard, state_line
-from app.bootstrap.pacing.wanted import ReplayWanted
+from app.bootstrap.pacing.replay_request import ReplayWanted
 from app.bootstrap.stores import Store, find_history
 from app.domain.errors import (
     InputError,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.abc import TaskGroup
 
-from app.bootstrap.recording.wanted import Wanted
+from app.bootstrap.recording.recording_request import Wanted
 from app.bootstrap.stores import Store
 from app.domain.errors import InputError, RedraError
 from app.settings import Settings

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import anyio
 
 from app.bootstrap.recording import recorders
-from app.bootstrap.recording.wanted import Wanted
+from app.bootstrap.recording.recording_request import Wanted
 from app.bootstrap.stores import open_store
 from app.domain.values import counts
 from app.settings import Settings

@@ -13,7 +13,7 @@ from app.adapters.cluster.cluster import ClusterReader, open_requests
 from app.adapters.cluster.requests import RequestBounds
 from app.analysis.recordings import recorded_gates
 from app.bootstrap.history_settings import history_settings
-from app.bootstrap.recording.wanted import Wanted
+from app.bootstrap.recording.recording_request import Wanted
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store
 from app.domain.errors import ClusterUnreachable, InputError, Rejected, Unauthorized

@@ -127,9 +127,9 @@ def _releases(ctx: Any, incomplete: str) -> Iterator[str]:
 
 
 def _incidents(ctx: Any, incomplete: str) -> Iterator[str]:
-    from app.bootstrap.gallery import exhibits
+    from app.bootstrap.gallery import incident_files
 
-    yield from exhibits.names()
+    yield from incident_files.names()
 
 
 def _is_given(ctx: Any, name: str) -> bool:

@@ -1,1 +1,1 @@
-"""Commands that check objects by rules (`linting`) and histories by incidents (`exhibiting`)."""
+"""Commands that check objects by rules (`linting`) and histories by incidents (`incidents`)."""

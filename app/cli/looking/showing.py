@@ -18,7 +18,7 @@ from app.domain.values import counts
 
 if TYPE_CHECKING:
     from app.analysis.findings.report import Finding, Findings
-    from app.analysis.mapped import DeviceMap, MappedPool
+    from app.analysis.map_answers import DeviceMap, MappedPool
 
 HistoryArgument = Annotated[str, typer.Argument(metavar="[HISTORY]", help=moments.HISTORY)]
 HistoryOption = Annotated[str, typer.Option(help="The same as an option.")]
@@ -124,7 +124,7 @@ def device_map(
     """
     import msgspec
 
-    from app.analysis.mapped import DeviceMap
+    from app.analysis.map_answers import DeviceMap
 
     history, shown_words = _after_history(words or (), history)
     history, at = moments.split(history, at)
@@ -211,7 +211,7 @@ def _pools_of(answer: bytes) -> set[str]:
     """The names of the pools in a map."""
     import msgspec
 
-    from app.analysis.mapped import DeviceMap
+    from app.analysis.map_answers import DeviceMap
 
     return {one.pool for one in msgspec.json.decode(answer, type=DeviceMap).pools}
 
@@ -232,11 +232,12 @@ def _refuse_pool(pool: str, revision: int, known: set[str], history_cure: str) -
 def _ranked(sightings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The sighted known defects with their severities, the most severe first."""
     from app.analysis.findings import report
-    from app.bootstrap.gallery import exhibits
+    from app.bootstrap.gallery import incident_files
 
     severities = [
         report.severity_of_defect(
-            exhibits.read(one["incident"]).incident.kind, is_certain=one["certainty"] == "certain"
+            incident_files.read(one["incident"]).incident.kind,
+            is_certain=one["certainty"] == "certain",
         )
         for one in sightings
     ]
@@ -291,9 +292,9 @@ def _finding_lines(item: "Finding") -> list[str]:
 
 def _defect_lines(one: Mapping[str, Any]) -> list[str]:
     """The lines of a sighted known defect: title, objects, and the command for details."""
-    from app.bootstrap.gallery import exhibits
+    from app.bootstrap.gallery import incident_files
 
-    title = exhibits.read(one["incident"]).incident.title
+    title = incident_files.read(one["incident"]).incident.title
     objects = ", ".join(one["objects"][:_OBJECTS_MAX])
     more = len(one["objects"]) - _OBJECTS_MAX
     return [

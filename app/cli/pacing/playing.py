@@ -55,7 +55,7 @@ def serve_replay(
     delete` removes it. No controllers run.
     """
     from app.bootstrap import process_settings, serving
-    from app.bootstrap.pacing.wanted import ReplayWanted
+    from app.bootstrap.pacing.replay_request import ReplayWanted
     from app.service.pacing import pace, stage
 
     history, end = moments.split(history, end)

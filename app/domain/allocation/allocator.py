@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from app.domain.allocation import remembered, requests, result, search
+from app.domain.allocation import requests, result, reused_answers, search
 from app.domain.allocation.case import Case, Picks, picks_of, takes_of
 from app.domain.allocation.features import AllocatorVariant, Features
-from app.domain.allocation.likeness import LikeNodes
 from app.domain.allocation.problem import Problem, ProblemBuilder
 from app.domain.allocation.quirks import UPSTREAM, Quirks
-from app.domain.allocation.remembered import RememberedAnswer
 from app.domain.allocation.requests import AttemptAborted, ClaimPlan, PoolUnusable
 from app.domain.allocation.result import ShareIds
+from app.domain.allocation.reused_answers import RememberedAnswer
 from app.domain.allocation.search import STEPS_MAX, StepsExhausted
+from app.domain.allocation.similar_nodes import LikeNodes
 from app.domain.allocation.state import AllocatedState
 from app.domain.allocation.usage import Taken
 from app.domain.devices import nodes
@@ -169,11 +169,11 @@ class Allocator:
             )
         case = Case(view=view, plans=attempt.plans, builder=attempt.builder)
         if attempt.key is not None:
-            earlier = remembered.recall(view, attempt.key, self.state)
+            earlier = reused_answers.recall(view, attempt.key, self.state)
             if earlier is not None:
                 return self._answer(here, case, earlier)
             if attempt.like is not None and (like := attempt.like.recall(view)) is not None:
-                remembered.keep(view, attempt.key, self.state, like)
+                reused_answers.keep(view, attempt.key, self.state, like)
                 return self._answer(here, case, like)
         try:
             return self._search(here, case, attempt)
@@ -245,8 +245,8 @@ class Allocator:
             if results is None:
                 results = takes_of(problem, known.picks)
             result.check_node_selectors(problem, results)
-        if attempt.key is not None and remembered.may_be_kept(problem):
-            remembered.keep(case.view, attempt.key, self.state, known)
+        if attempt.key is not None and reused_answers.may_be_kept(problem):
+            reused_answers.keep(case.view, attempt.key, self.state, known)
         answer = self._answer(node, case, known)
         if isinstance(answer, Allocation):
             answer._results = results
@@ -276,7 +276,7 @@ class Allocator:
         plans = tuple(
             requests.plan_of(claim, self.classes, self.features, self.variant) for claim in claims
         )
-        signature_of_plans = remembered.signature(plans) if self._prune else None
+        signature_of_plans = reused_answers.signature(plans) if self._prune else None
         builder = ProblemBuilder(
             plans,
             self.state,

@@ -15,9 +15,9 @@ from app.domain.objects.expressions import (
     accept_expression,
 )
 from app.domain.objects.field_errors import FieldError
-from app.domain.objects.forms import Forms
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.kinds.services import ServiceRanges
+from app.domain.objects.prepared_creates import Forms
 from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from app.analysis.explain import sources, unasked
+from app.analysis.explain import sources, untried
 from app.analysis.explain.questions import named
 from app.analysis.explain.reasons import Reason
 from app.domain.controllers import pods, registry
@@ -21,7 +21,7 @@ async def told(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
     wanted = [claim_key(pod.namespace, each.name) for each in pods.named_claims(pod) if each.name]
     wanted += [
         ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
-        for name in unasked.missing_classes(evidence.views, tree)
+        for name in untried.missing_classes(evidence.views, tree)
     ]
     reasons: list[Reason] = []
     for key in wanted:

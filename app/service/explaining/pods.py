@@ -25,7 +25,7 @@ from app.service.explaining import (
     absent,
     closed_nodes,
     disruption,
-    formerly,
+    former_circumstances,
     published,
     refusals,
     selections,
@@ -77,7 +77,7 @@ async def answer(
         if about is not None:
             said += announcements.about(about, tree)
         gone = await absent.told(evidence, tree)
-        gone += await formerly.told(evidence, tree, placed.nodes)
+        gone += await former_circumstances.told(evidence, tree, placed.nodes)
         gone += await closed_nodes.told(evidence, tree, placed.nodes)
         gone += await selections.told(evidence, tree, placed.nodes)
         gone += await templates.told(evidence, tree)
@@ -140,7 +140,7 @@ async def _held_up(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
     if warning is not None and warning.reason == lives.FAILED_PREPARE:
         first = await evidence.changes(warning.event.key)
         revision = min((event.revision for event in first), default=warning.event.revision)
-        before = await formerly.ended_before(evidence, revision, core.node_name(tree))
+        before = await former_circumstances.ended_before(evidence, revision, core.node_name(tree))
         reasons[0] = replace(reasons[0], children=tuple(before))
     return reasons
 

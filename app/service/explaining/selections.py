@@ -22,7 +22,7 @@ from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, paths
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.service.explaining import formerly
+from app.service.explaining import former_circumstances
 from app.service.explaining.evidence import ExplainedMoment
 
 _PUBLISHED = ("attributes", "capacity")
@@ -52,14 +52,18 @@ async def told(
         return []
     wishes = [*_wishes(evidence, pod)]
     reasons: list[Reason] = []
-    for key in await formerly.changed(evidence, api_resources.RESOURCE_SLICES) if wishes else ():
+    for key in (
+        await former_circumstances.changed(evidence, api_resources.RESOURCE_SLICES)
+        if wishes
+        else ()
+    ):
         event = evidence.views.objects.event(key)
         if event is None:
             continue
         events = (await evidence.changes(key))[: evidence.bounds.cause_slice_writes_max + 1]
         lost = _loss(events, wishes, evidence.views.inventory)
         if lost is not None and evidence.sight.sees(lost[0]):
-            reasons.append(formerly.kept(lost[0], f"slice {key.name} {lost[1]}"))
+            reasons.append(former_circumstances.kept(lost[0], f"slice {key.name} {lost[1]}"))
         if len(reasons) == NAMES_MAX:
             break
     return reasons

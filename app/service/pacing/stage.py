@@ -20,7 +20,7 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import forking, making, moments
+from app.service import forking, history_creation, moments
 from app.service.forking import ForkSwitches
 from projections.objects import ObjectsProjection
 
@@ -62,7 +62,7 @@ async def make(
         created=created,
         actor=PLAYER,
     )
-    async with making.unfinished(log, name_of(parent.name), fork) as info:
+    async with history_creation.unfinished(log, name_of(parent.name), fork) as info:
         return info
 
 

@@ -25,7 +25,7 @@ from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, ClusterSource, EventLog, Leases
-from app.service import making
+from app.service import history_creation
 from app.service.recorded_events import record_of
 from app.service.recording import resuming, snapshot
 from app.service.recording.following import Audit, Follower, FollowingBounds, Start, gap
@@ -128,7 +128,7 @@ async def begin(
         created=now,
         hash=chain.genesis(seed=0, settings=settings, created=now),
     )
-    async with making.unfinished(ports.log, name, make) as info:
+    async with history_creation.unfinished(ports.log, name, make) as info:
         journal = Journal(
             ports.log,
             info,

@@ -21,7 +21,7 @@ from app.analysis.diff.classes import Class
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side, switches_of
 from app.analysis.recordings import recorded_gates
-from app.analysis.rehearse import contents, defects, kept, versions
+from app.analysis.rehearse import contents, defects, newly_kept_fields, versions
 from app.analysis.rehearse.report import Rehearsal
 from app.analysis.replay import differences
 from app.analysis.replay.differences import PLACEMENTS, Compared
@@ -159,7 +159,7 @@ async def _report(
         recorded_with=list(control.switches.words()),
         refused=admission.refused,
         dropped=admission.dropped,
-        begins=kept.begins(recording.inputs, source, target),
+        begins=newly_kept_fields.begins(recording.inputs, source, target),
         doubtful=admission.doubtful,
         versions=versions.used(recording.inputs, source.profile, target.profile),
         contents=changed,

@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from app.analysis.device_map import DeviceMapRequest
-from app.analysis.mapped import DeviceMap, MappedPool
+from app.analysis.map_answers import DeviceMap, MappedPool
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.web.frame import Frame, render

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from markupsafe import Markup
 
-from app.analysis.mapped import MappedDevice, MappedPool
+from app.analysis.map_answers import MappedDevice, MappedPool
 from app.domain.values import counts
 from app.web import svg
 

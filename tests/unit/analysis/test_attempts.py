@@ -6,7 +6,7 @@ import pytest
 
 from app.analysis import attempts
 from app.analysis.incidents.incident import IncidentVariant
-from app.bootstrap.gallery import exhibits, playing
+from app.bootstrap.gallery import incident_files, playing
 from app.domain.log import EventType
 from app.domain.values.timestamps import SECOND, parse
 
@@ -39,7 +39,7 @@ def test_message_without_counts_has_no_verdicts(message):
 
 
 def test_attempts_tell_what_decisions_of_the_scheduler_say():
-    incident = exhibits.read("no-preemption-for-devices").incident
+    incident = incident_files.read("no-preemption-for-devices").incident
     events = playing.play(incident, IncidentVariant.BROKEN).events
     by_revision = {event.revision: event for event in events}
     decisions = [

@@ -11,7 +11,7 @@ from app.analysis.oversight import JudgeName, Observation, Oversight
 from app.analysis.scan.scanning import Scan
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation, ViolationKind
 from app.bootstrap.deciders import deciders_of
-from app.bootstrap.gallery import exhibits, playing
+from app.bootstrap.gallery import incident_files, playing
 from app.bootstrap.pacing.overseeing import oversight_of
 from app.domain.log import Event, EventType, HistoryId, HistoryInfo
 from app.domain.values.json_tree import JsonObject
@@ -137,9 +137,9 @@ async def test_nothing_is_told_twice_when_it_settles_in_between() -> None:
     assert len(set(places)) == len(places)
 
 
-@pytest.mark.parametrize("name", exhibits.names()[::4])
+@pytest.mark.parametrize("name", incident_files.names()[::4])
 def test_planted_incident_is_told_once_and_nothing_else(name: str) -> None:
-    incident = planted(exhibits.read(name).incident, seed=len(name))
+    incident = planted(incident_files.read(name).incident, seed=len(name))
     played = playing.play(incident, IncidentVariant.BROKEN)
     whole = Scan()
     whole.follow(list(played.events))

@@ -6,7 +6,7 @@ how a result is found, which of several right results is chosen, and any code th
 Of the layers below, only `values.json_tree` is imported; the caller decides whether a selector
 matches a device. A test enforces these imports. Imported by the command line and by tests.
 
-Reading order: `amounts` → `stock` → `wishes` → `capacities` → `results` → `judge`.
+Reading order: `amounts` → `stock` → `claim_requests` → `capacities` → `results` → `judge`.
 """
 
 from app.domain.allocation.checking.judge import Case, Finding, check, findings_tree

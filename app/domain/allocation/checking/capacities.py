@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 from app.domain.allocation.checking import amounts
+from app.domain.allocation.checking.claim_requests import Ask
 from app.domain.allocation.checking.stock import Holding, Piece
-from app.domain.allocation.checking.wishes import Ask
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 

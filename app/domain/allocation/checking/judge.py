@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from app.domain.allocation.checking import amounts, results, stock, wishes
+from app.domain.allocation.checking import amounts, claim_requests, results, stock
 from app.domain.allocation.checking.capacities import Capacities
+from app.domain.allocation.checking.claim_requests import Ask
 from app.domain.allocation.checking.stock import CounterKey, DeviceKey, Holding, Piece, UsablePool
-from app.domain.allocation.checking.wishes import Ask
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -174,7 +174,7 @@ class _Judge:
     def _resolve(
         self, number: int, tree: JsonView, allocation: JsonView
     ) -> tuple[_Claim, list[str]]:
-        asks = wishes.asks_of(tree, self.case.classes)
+        asks = claim_requests.asks_of(tree, self.case.classes)
         named = {ask.name: ask for alternatives in asks for ask in alternatives}
         devices, problems = [], []
         for result in json_tree.objects(allocation, "devices", "results"):
@@ -308,12 +308,12 @@ class _Judge:
         self, constraint: JsonView, devices: Sequence[_DeviceResult]
     ) -> Iterator[tuple[str, str]]:
         names = json_tree.texts(constraint, "requests")
-        concerned = [one for one in devices if not names or wishes.names_it(names, one.ask)]
+        concerned = [one for one in devices if not names or claim_requests.names_it(names, one.ask)]
         matching = constraint.get("matchAttribute")
         name = matching if matching is not None else constraint.get("distinctAttribute")
         values = []
         for one in concerned:
-            value = wishes.attribute(one.piece.tree, one.piece.key[0], str(name))
+            value = claim_requests.attribute(one.piece.tree, one.piece.key[0], str(name))
             if value is None:
                 yield f"device {one.piece.text} has no attribute {name}", ""
                 return
@@ -322,9 +322,9 @@ class _Judge:
             return
         lists = self.case.lists
         if matching is not None:
-            if not wishes.have_common_value(values, lists=lists):
+            if not claim_requests.have_common_value(values, lists=lists):
                 yield f"the devices do not have a common value of {name}", ""
-        elif wishes.two_agree(values, lists=lists):
+        elif claim_requests.two_agree(values, lists=lists):
             mains = [one.ask.main for one in concerned]
             explained = len(set(mains)) != len(mains) and "q6" in self.case.quirks
             yield f"two devices share a value of {name}", "q6" if explained else ""
@@ -421,7 +421,7 @@ class _Judge:
 
     def _asks(self) -> Iterator[Ask]:
         for claim in self.case.claims:
-            for alternatives in wishes.asks_of(claim, self.case.classes):
+            for alternatives in claim_requests.asks_of(claim, self.case.classes):
                 yield from alternatives
 
     def _generations(

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from app.domain.allocation.checking.claim_requests import Ask, names_it
 from app.domain.allocation.checking.stock import Piece
-from app.domain.allocation.checking.wishes import Ask, names_it
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

@@ -5,7 +5,7 @@ from app.domain.objects import rejections
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
-from app.domain.objects.write import admission, asking, metadata
+from app.domain.objects.write import admission, metadata, review_calls
 from app.domain.objects.write.commands import BindPod
 from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
@@ -38,7 +38,7 @@ def decide_binding(reader: ObjectsReader, command: BindPod, stamp: Stamp, rules:
         subresource="binding",
         options=command.options,
     )
-    warnings = asking.ask(write, asking.CREATE, tree=_binding(command), old=None)
+    warnings = review_calls.ask(write, review_calls.CREATE, tree=_binding(command), old=None)
     node = reader.get(ObjectKey(api_groups.CORE, "nodes", "", command.node))
     tree = dict(old)
     tree["spec"] = {**meta.spec(old), "nodeName": command.node}

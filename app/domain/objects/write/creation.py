@@ -6,7 +6,6 @@ from app.domain.errors import BadRequest, StatusCause
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import field_errors, registry, rejections
 from app.domain.objects.custom import checking, naming
-from app.domain.objects.forms import FormKey, PreparedObject
 from app.domain.objects.kinds import (
     api_services,
     ignored_fields,
@@ -20,12 +19,13 @@ from app.domain.objects.kinds import (
     volume_protection,
     workloads,
 )
+from app.domain.objects.prepared_creates import FormKey, PreparedObject
 from app.domain.objects.quota import limits
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import gates, prune, structural
-from app.domain.objects.write import admission, asking, managed_fields, metadata
+from app.domain.objects.write import admission, managed_fields, metadata, review_calls
 from app.domain.objects.write.commands import CreateObject
 from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
@@ -134,7 +134,7 @@ def create(
         raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
     admission.forget_empty(kind, tree)
     named = write if key == write.key else msgspec.structs.replace(write, key=key)
-    warnings += asking.ask(named, asking.CREATE, tree=tree, old=None)
+    warnings += review_calls.ask(named, review_calls.CREATE, tree=tree, old=None)
     if kind.namespaced:
         limit_ranges.check(reader, key, tree)
         limits.check_create(reader, kind, key, tree)
@@ -185,7 +185,7 @@ def _identified(
 
 def _changed(write: WriteContext, tree: JsonObject) -> JsonObject:
     """The object with webhooks' changes and with the metadata that the server set."""
-    changed = asking.changed(write, asking.CREATE, tree=tree, old=None)
+    changed = review_calls.changed(write, review_calls.CREATE, tree=tree, old=None)
     given = tree["metadata"]
     written = metadata.initial(
         metadata.of(changed),

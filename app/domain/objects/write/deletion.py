@@ -13,7 +13,7 @@ from app.domain.objects.kinds import priorities
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
-from app.domain.objects.write import admission, asking, metadata
+from app.domain.objects.write import admission, metadata, review_calls
 from app.domain.objects.write.commands import DeleteObject, Propagation
 from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
@@ -74,7 +74,7 @@ def decide_delete(
         version=command.version,
         options=command.options,
     )
-    warnings += asking.ask(write, asking.DELETE, tree=None, old=old)
+    warnings += review_calls.ask(write, review_calls.DELETE, tree=None, old=old)
     if command.options.dry_run:
         return Decided(tree=trees[-1][1], warnings=warnings)
     uid: Uid = metadata.of(old).get("uid") or NO_UID

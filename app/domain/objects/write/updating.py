@@ -30,10 +30,10 @@ from app.domain.objects.schema import equality, gates, prune, structural
 from app.domain.objects.schema.structural import SchemaNode
 from app.domain.objects.write import (
     admission,
-    asking,
     creation,
     managed_fields,
     metadata,
+    review_calls,
     subresources,
 )
 from app.domain.objects.write.commands import (
@@ -184,9 +184,9 @@ def _changed(write: WriteContext, new: JsonObject, old: JsonObject) -> JsonObjec
     """The object with webhooks' changes to the part that the write is about."""
     kind, subresource = write.kind, write.subresource
     is_scale = subresource == subresources.SCALE
-    changed_tree = asking.changed(
+    changed_tree = review_calls.changed(
         write,
-        asking.UPDATE,
+        review_calls.UPDATE,
         tree=subresources.scale_of(kind, new) if is_scale else new,
         old=subresources.scale_of(kind, old) if is_scale else old,
     )
@@ -207,7 +207,7 @@ def _asked(write: WriteContext, new: JsonObject, old: JsonObject) -> tuple[str, 
     """Returns the policies' warnings about the change. Raises the refusal of a policy."""
     if write.subresource == subresources.SCALE:
         new, old = subresources.scale_of(write.kind, new), subresources.scale_of(write.kind, old)
-    return asking.ask(write, asking.UPDATE, tree=new, old=old)
+    return review_calls.ask(write, review_calls.UPDATE, tree=new, old=old)
 
 
 def _warnings(

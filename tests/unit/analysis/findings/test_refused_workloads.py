@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.explain import unasked
+from app.analysis.explain import untried
 from app.analysis.findings import workloads
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.values import api_resources
@@ -47,8 +47,8 @@ def test_pods_of_one_unknown_scheduler_are_read_once(monkeypatch):
     for number in range(6):
         cluster.pod(f"p{number}", schedulerName="defualt-scheduler")
     views, asked = views_of(cluster), []
-    monkeypatch.setattr(unasked.scope, "nearest", lambda name, _: asked.append(name) or "")
-    shared = unasked.shared_causes(views, SchedulerRules, reads_events=True)
+    monkeypatch.setattr(untried.scope, "nearest", lambda name, _: asked.append(name) or "")
+    shared = untried.shared_causes(views, SchedulerRules, reads_events=True)
     said = {shared(views.objects.get(key)) for key in views.objects.keys(*api_resources.PODS)}
     assert said == {"it is left to the scheduler defualt-scheduler, which does not run here"}
     assert asked == ["defualt-scheduler"]

@@ -10,7 +10,7 @@ from app.analysis import trace_events
 from app.analysis.chronicle import Chronicle
 from app.analysis.incidents.incident import IncidentVariant
 from app.analysis.trace_events import TraceBounds
-from app.bootstrap.gallery import exhibits, playing
+from app.bootstrap.gallery import incident_files, playing
 from app.domain.log import EventType, Revision
 from app.domain.values.timestamps import SECOND, Instant
 from tests.unit.analysis.spans.test_spans import random_log
@@ -47,7 +47,7 @@ def all_revisions(viewed):
 
 @pytest.fixture(scope="module", params=INCIDENTS)
 def events(request):
-    incident = exhibits.read(request.param).incident
+    incident = incident_files.read(request.param).incident
     return list(playing.play(incident, IncidentVariant.BROKEN).events)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.bootstrap.histories import open_histories
 from app.bootstrap.pacing.companions import Companions
-from app.bootstrap.pacing.wanted import ReplayWanted
+from app.bootstrap.pacing.replay_request import ReplayWanted
 from app.bootstrap.stores import Store, memory_store
 from app.domain.errors import InputError, StaleLease
 from app.domain.log import HistoryId, HistoryInfo, LeaseToken

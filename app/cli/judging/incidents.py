@@ -45,9 +45,9 @@ def register(root: typer.Typer) -> None:
 @group.command("list")
 def list_incidents(output: OutputOption = Output.TEXT) -> None:
     """List all incidents: defect or trap, the release that repairs it, and a title."""
-    from app.bootstrap.gallery import exhibits
+    from app.bootstrap.gallery import incident_files
 
-    shown = [exhibits.read(name) for name in exhibits.names()]
+    shown = [incident_files.read(name) for name in incident_files.names()]
     if output is Output.JSON:
         console.say_json(
             [
@@ -81,9 +81,9 @@ def list_incidents(output: OutputOption = Output.TEXT) -> None:
 def show(name: Annotated[str, typer.Argument(help="An incident.")]) -> None:
     """Tell the story of an incident, and what is observed with and without it."""
     from app.analysis.incidents.incident import IncidentVariant
-    from app.bootstrap.gallery import exhibits
+    from app.bootstrap.gallery import incident_files
 
-    exhibit = exhibits.read(name)
+    exhibit = incident_files.read(name)
     console.say(exhibit.story.rstrip())
     for variant, title in (
         (IncidentVariant.BROKEN, "To be seen"),
@@ -94,7 +94,7 @@ def show(name: Annotated[str, typer.Argument(help="An incident.")]) -> None:
         for fact in exhibit.incident.facts_of(variant):
             console.say(f"  {fact.text}")
     console.say()
-    console.say(f"files: {exhibits.folder() / name}")
+    console.say(f"files: {incident_files.folder() / name}")
 
 
 @group.command("run")
@@ -109,11 +109,11 @@ def run(
     Nothing is stored. The exit code is 1 if a fact is not observed.
     """
     from app.analysis.incidents.incident import IncidentVariant
-    from app.bootstrap.gallery import exhibits, playing
+    from app.bootstrap.gallery import incident_files, playing
 
     rows: list[dict[str, object]] = []
-    for name in names or exhibits.names():
-        exhibit = exhibits.read(name)
+    for name in names or incident_files.names():
+        exhibit = incident_files.read(name)
         for variant in IncidentVariant:
             verdicts = playing.judge(exhibit.incident, variant)
             rows += [_row(name, variant.value, verdict) for verdict in verdicts]
@@ -151,7 +151,7 @@ def scan(
     The scheduler's attempts are made again with each defect and without it. The exit code is 1 if
     one occurs. `redra incidents show NAME` tells the story of each.
     """
-    from app.bootstrap.gallery import exhibits
+    from app.bootstrap.gallery import incident_files
 
     place, at = moments.placed(named, history, at)
     answer = msgspec.json.decode(
@@ -160,7 +160,7 @@ def scan(
     rows = [
         (sighting | incident.about(), incident.release)
         for sighting in answer["items"]
-        for incident in (exhibits.read(sighting["incident"]).incident,)
+        for incident in (incident_files.read(sighting["incident"]).incident,)
     ]
     if rows:
         exit_codes.conclude(ExitCode.NO)

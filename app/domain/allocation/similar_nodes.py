@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from app.domain.allocation import eligibility
 from app.domain.allocation.problem import Problem, ProblemBuilder, facts_in
-from app.domain.allocation.remembered import RememberedAnswer
 from app.domain.allocation.requests import ClaimPlan, Constraint, Request
+from app.domain.allocation.reused_answers import RememberedAnswer
 from app.domain.devices.device_selectors import (
     KeyOf,
     SelectorCompileError,
