@@ -144,7 +144,7 @@ def _object(text: str, reader: ObjectsReader, profile: Profile) -> tuple[ObjectK
 
 def _kinds(word: str, reader: ObjectsReader) -> Sequence[Kind]:
     """The kinds that a word may stand for, built-in ones first."""
-    return registry.spoken(word, history_kinds.all_kinds(reader))
+    return registry.named(word, history_kinds.all_kinds(reader))
 
 
 def _elsewhere(key: ObjectKey, reader: ObjectsReader) -> str:

@@ -193,7 +193,7 @@ def shown(rows: Iterable[Row], wanted: TimelineRequest) -> list[Row]:
 def _object(text: str) -> tuple[str, str, str, str]:
     """Group, resource, namespace (perhaps empty) and name of `KIND/[NAMESPACE/]NAME`."""
     kind, slash, name = text.partition("/")
-    known = registry.spoken(kind)
+    known = registry.named(kind)
     if not slash or not name:
         raise InputError(
             f"{text!r} does not name an object", cure="write it as KIND/NAME, as in pod/web"

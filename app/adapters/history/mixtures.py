@@ -131,7 +131,7 @@ def plain(line: str) -> str:
     Chats and word processors replace the quotes of a field by “ and ”, and indentation by no-break
     spaces. Typographic quotes within a text stay as they are.
     """
-    line = wrappings.seen(wrappings.uncoloured(line))
+    line = wrappings.without_zero_width(wrappings.uncoloured(line))
     begin = _BLANK.match(line)
     if begin is not None:
         line = begin.group().replace("\xa0", " ") + line[begin.end() :]

@@ -65,7 +65,7 @@ def uncoloured(line: str) -> str:
     return _COLOURS.sub("", line) if "\x1b" in line else line
 
 
-def seen(line: str) -> str:
+def without_zero_width(line: str) -> str:
     """The line without zero-width characters at its ends, as word processors leave them."""
     return line.strip(_UNSEEN) if line[:1] in _UNSEEN or line[-1:] in _UNSEEN else line
 

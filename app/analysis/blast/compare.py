@@ -268,7 +268,7 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
 
 
 def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
-    named = registry.spoken(change.kind)
+    named = registry.named(change.kind)
     kind = next((kind for kind in named if kind.kind in DELETED_KINDS), None)
     if kind is None:
         raise _no_blast(change.kind, change.place, DELETED_KINDS)

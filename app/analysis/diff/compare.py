@@ -65,7 +65,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         queries = [
             query for difference in open_differences for query in _queries(difference, name, line)
         ]
-        testimonies[name] = yield from testimony.hear(side, queries, bounds)
+        testimonies[name] = yield from testimony.collect(side, queries, bounds)
     for difference in open_differences:
         early, late = _numbers(difference)
         heard = {name: testimonies[name][early] for name in sides}

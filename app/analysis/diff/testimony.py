@@ -115,7 +115,9 @@ class Testimony:
     classes: dict[str, bytes] = field(default_factory=dict)
 
 
-def hear(side: Side, queries: Iterable[Query], bounds: DiffBounds) -> Steps[dict[int, Testimony]]:
+def collect(
+    side: Side, queries: Iterable[Query], bounds: DiffBounds
+) -> Steps[dict[int, Testimony]]:
     """Collects the answers of a side, by the number of the query."""
     views = LiveViews(side.profile)
     for event in side.start:

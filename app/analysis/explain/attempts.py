@@ -34,7 +34,9 @@ def causes_of(attempts: Sequence[Event]) -> list[int]:
     return [event.stamp.cause or _cause(event) for event in attempts[:SHOWN_MAX]]
 
 
-def told(attempts: Sequence[Event], causes: Mapping[int, Event], now: Instant) -> Iterator[Reason]:
+def reasons(
+    attempts: Sequence[Event], causes: Mapping[int, Event], now: Instant
+) -> Iterator[Reason]:
     """The reasons for the attempts of a waiting pod; `causes` maps revisions to their events."""
     if not attempts:
         return

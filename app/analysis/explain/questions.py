@@ -116,6 +116,6 @@ def named(key: ObjectKey) -> str:
 
 
 def _find_kind(text: str) -> kinds.Kind:
-    for kind in kinds.spoken(text):
+    for kind in kinds.named(text):
         return kind
     raise scope.no_kind(text)

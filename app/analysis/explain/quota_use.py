@@ -18,7 +18,7 @@ _EXCEEDED = re.compile(r"exceeded quota: ([^,]+), requested: (.*?), used: .*?, l
 """Upstream's refusal; each exceeded resource name is followed by its amount."""
 
 
-def told(views: Views, namespace: str, refusal: str, spec: JsonView) -> Iterator[Reason]:
+def reasons(views: Views, namespace: str, refusal: str, spec: JsonView) -> Iterator[Reason]:
     """The claims that use up the quota, unused claims first.
 
     `refusal` is the error text when a claim of the namespace could not be created; `spec` is the

@@ -21,7 +21,7 @@ SHOWN_MAX = 5
 """The number of nodes shown with their totals, the best ones; always includes the chosen one."""
 
 
-def told(
+def reasons(
     rules: SchedulerRules,
     views: MergingViews,
     pod: JsonObject,

@@ -154,7 +154,7 @@ def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
             is_kept=True,
         )
         spec = _spec_refused(views, pods.facts(tree), message)
-        yield from quota_use.told(views, meta.namespace(tree), message, spec)
+        yield from quota_use.reasons(views, meta.namespace(tree), message, spec)
 
 
 def _spec_refused(views: Views, pod: pods.PodFacts, message: str) -> JsonView:

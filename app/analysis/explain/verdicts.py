@@ -52,7 +52,7 @@ def last(
     return max(verdicts, key=lambda verdict: verdict.event.revision, default=None)
 
 
-def told(verdict: SchedulerMessage, nodes: Sequence[NodeReason], *causes: Reason) -> Reason:
+def reason(verdict: SchedulerMessage, nodes: Sequence[NodeReason], *causes: Reason) -> Reason:
     """The verdict, and whether the nodes give the same answer when they are tried again.
 
     `causes` say why they do not.

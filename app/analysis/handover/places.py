@@ -248,7 +248,7 @@ _SCHEDULE = re.compile(r"@[a-z]{5,8}|[\d*/,-]+( [\d*/,-]+){4}")
 _OF_KUBERNETES = re.compile(r"([a-z0-9-]+\.)?kubernetes\.io/[a-z0-9-]+")
 
 
-def stays(field: str, text: str) -> bool:
+def reveals_nothing(field: str, text: str) -> bool:
     """Whether a text other than a name reveals nothing: an amount, a time, a word of Kubernetes."""
     return (
         field in STAYING
@@ -264,7 +264,7 @@ def is_told(group: str, resource: str) -> bool:
     return (group, resource) in READ
 
 
-def told(tree: JsonObject) -> JsonObject:
+def exported_part(tree: JsonObject) -> JsonObject:
     """The exported part of an object: for a Service, only the pods that it selects."""
     if tree.get("kind") != "Service" or tree.get("apiVersion") != "v1":
         return tree

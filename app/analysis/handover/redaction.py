@@ -110,7 +110,7 @@ class Redaction:
     def tree(self, tree: JsonObject) -> JsonObject:
         """An object with its names replaced."""
         texts = _Texts(name=self._name, value=self._name, expression=self._literals)
-        redacted: JsonObject = _mapped(places.told(tree), "", texts)
+        redacted: JsonObject = _mapped(places.exported_part(tree), "", texts)
         return redacted
 
     def key(self, key: ObjectKey) -> ObjectKey:
@@ -183,7 +183,7 @@ def redaction_of(inputs: Iterable[Input]) -> Redaction:
     for step in inputs:
         keys.add(step.event.key.name)
         for tree in (step.event.object, step.before or {}):
-            _mapped(places.told(tree), "", texts)
+            _mapped(places.exported_part(tree), "", texts)
             drivers.update(_drivers(tree))
         for user in (step.author, step.event.stamp.actor.user):
             for name in _account(user):
@@ -258,7 +258,7 @@ def _mapped(tree: Any, field: str, texts: _Texts) -> Any:
         return texts.value(tree)
     if field == "schedulerName" and tree == _OWN_SCHEDULER:
         return tree
-    if field not in places.NAMES and places.stays(field, tree):
+    if field not in places.NAMES and places.reveals_nothing(field, tree):
         return tree
     return texts.name(tree)
 

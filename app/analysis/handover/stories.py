@@ -58,7 +58,9 @@ class ReadStory:
     end: Instant
 
 
-def tell(inputs: Sequence[Input], settings: Mapping[str, object], seed: int, end: Instant) -> Story:
+def story_of(
+    inputs: Sequence[Input], settings: Mapping[str, object], seed: int, end: Instant
+) -> Story:
     """The story of inputs."""
     return Story(
         format=FORMAT,

@@ -276,7 +276,7 @@ def _pytest(
     for part, fates in parts.items():
         lines = [f"        {name!r}: {fate!r}," for name, fate in fates.items()]
         asserts += [f"    assert history.{part} == {{", *lines, "    }"]
-    story = stories.tell(material.inputs(ran.candidate), ran.info.settings, ran.info.seed, end)
+    story = stories.story_of(material.inputs(ran.candidate), ran.info.settings, ran.info.seed, end)
     encoded = msgspec.json.format(msgspec.json.encode(story), indent=1).decode()
     text = _TEST.format(
         name=name,

@@ -52,7 +52,7 @@ def _name(row: dict[str, Any]) -> str:
         from app.domain.objects import registry
 
         group = row.get("group")
-        kinds = [kind for kind in registry.spoken(resource) if group in (None, kind.group)]
+        kinds = [kind for kind in registry.named(resource) if group in (None, kind.group)]
         noun = kinds[0].singular if kinds else f"{resource}.{group}" if group else resource
         place = row.get("namespace")
         return f"{noun}/{place}/{name}" if place else f"{noun}/{name}"

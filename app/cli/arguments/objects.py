@@ -58,7 +58,7 @@ class ObjectFilter:
             front, slash, rest = name.partition("/")
             self._name = rest if slash else name
             self._namespace = front if slash else namespace
-            self._kinds = {(one.group, one.plural) for one in registry.spoken(kind)}
+            self._kinds = {(one.group, one.plural) for one in registry.named(kind)}
             if not self._kinds:
                 # A kind that the history defines; the word is its plural.
                 self._kinds = {(kind.partition(".")[2], kind.partition(".")[0].lower())}
@@ -101,7 +101,7 @@ class ObjectFilter:
         from app.domain.objects import registry
 
         of_kind = [key for key in keys if not self._kinds or self._is_of_kind(key)]
-        if self._word and not of_kind and not registry.spoken(self._word):
+        if self._word and not of_kind and not registry.named(self._word):
             raise scope.no_kind(self._word)
         places = {key.namespace for key in keys if key.namespace}
         if self._namespace and self._namespace not in places:
@@ -141,7 +141,7 @@ def names(texts: Sequence[str], kind: str) -> list[str]:
     plain: list[str] = []
     for text in texts:
         word, slash, name = "/".join(text.split()).partition("/")
-        if slash and not {*registry.spoken(word)} & {*registry.find_name(kind)}:
+        if slash and not {*registry.named(word)} & {*registry.find_name(kind)}:
             raise InputError(f"{text!r} is no {kind}", cure=f"write it as {kind}/NAME, or NAME")
         plain.append(name if slash else word)
     return plain
@@ -152,7 +152,7 @@ def placed(text: str, namespace: str) -> str:
     from app.domain.objects import registry
 
     kind, _, name = text.partition("/")
-    if not namespace or "/" in name or not any(one.namespaced for one in registry.spoken(kind)):
+    if not namespace or "/" in name or not any(one.namespaced for one in registry.named(kind)):
         return text
     return f"{kind}/{namespace}/{name}"
 

@@ -142,7 +142,7 @@ def _subject(text: str, namespace: str) -> tuple[str, str, str]:
     from app.domain.values import api_resources
 
     word, _, name = text.partition("/")
-    for kind in registry.spoken(word):
+    for kind in registry.named(word):
         if (kind.group, kind.plural) == api_resources.DEVICE_CLASSES:
             return name, "", namespace
         if (kind.group, kind.plural) == api_resources.RESOURCE_CLAIM_TEMPLATES:

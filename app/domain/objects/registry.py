@@ -56,7 +56,7 @@ _SPOKEN = {
 """Spoken names of DRA kinds, which have no short names."""
 
 
-def spoken(name: str, kinds: Iterable[Kind] = KINDS) -> list[Kind]:
+def named(name: str, kinds: Iterable[Kind] = KINDS) -> list[Kind]:
     """The kinds called `name`, or if there is none, the kinds with this spoken name."""
     listed = tuple(kinds)
     named = [kind for kind in listed if is_called(kind, name)]
@@ -168,9 +168,9 @@ __all__ = [
     "find_name",
     "is_served",
     "kinds",
+    "named",
     "served_kinds",
     "served_versions",
     "split_api_version",
-    "spoken",
     "version_rank",
 ]

@@ -15,7 +15,7 @@ from app.domain.values.json_tree import JsonObject
 from app.service.explaining.evidence import ExplainedMoment
 
 
-async def told(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
+async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
     """The deletions of claims and classes that the pod names."""
     pod = pods.facts(tree)
     wanted = [claim_key(pod.namespace, each.name) for each in pods.named_claims(pod) if each.name]

@@ -113,7 +113,7 @@ async def _choice(
         text = f"node {node} has no known state at that time, so the choice is not made again"
         return Choice(children=(Reason(text=text),))
     choice = choices.compared(chosen, key, tree, before)
-    children = await drive(selected.told(views, choice.children))
+    children = await drive(selected.with_values(views, choice.children))
     choice = replace(choice, children=children)
     own = alternatives.ranks(tree, [result.request for result in dra.results(tree)])
     if not any(own.values()):

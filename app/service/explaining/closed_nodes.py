@@ -21,7 +21,7 @@ _CLOSED = frozenset((*filters.TAINTED.reasons, *filters.UNSCHEDULABLE.reasons))
 _CORDON = "cordoned"
 
 
-async def told(
+async def reasons(
     evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
     """What closes nodes to the pod, with the write since which the first of them has it."""

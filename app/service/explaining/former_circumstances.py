@@ -35,7 +35,7 @@ _counters = paths.mapping("counters")
 _value = paths.get("value")
 
 
-async def told(
+async def reasons(
     evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
     """The changes of other objects that took away what the nodes say the pod lacks."""

@@ -39,7 +39,7 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     holders = views.allocated.holders(place)
     is_published = tainted.device_of(views, place) is not None
     outcome = "Allocated" if holders else "Free"
-    reasons = (*devices.patched(views, place), *life.told(await evidence.now()))
+    reasons = (*devices.patched(views, place), *life.reasons(await evidence.now()))
     return _explained(
         evidence,
         subject=f"device {name}",
@@ -95,7 +95,7 @@ async def device_class(
         subject=questions.named(key),
         outcome="Present",
         text=selection.text,
-        reasons=(*classes.told(selection), *users, *named),
+        reasons=(*classes.reasons(selection), *users, *named),
         details={
             "selected": selection.selected,
             "devices": selection.total,
@@ -116,7 +116,7 @@ async def patch(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> 
             text=problem,
             reasons=(Reason(text=problem),),
         )
-    text, reasons = patches.told(evidence.views, known)
+    text, reasons = patches.summary(evidence.views, known)
     if not evidence.views.features.patches:
         reasons.insert(0, Reason(text="the gate DRAAdminControlledDeviceAttributes is off"))
     return _explained(
@@ -131,7 +131,7 @@ async def patch(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> 
 async def node(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
     """Whether pods may be scheduled to a node, and how much of it is in use."""
     events = await evidence.changes(key)
-    reasons = tuple(nodes.told(evidence.views, events, key.name, tree))
+    reasons = tuple(nodes.reasons(evidence.views, events, key.name, tree))
     return _explained(
         evidence,
         subject=questions.named(key),
@@ -147,7 +147,7 @@ async def rule(
     """The effects of a rule on each device it selects, compared with a state without the rule."""
     now = await evidence.now()
     quirks = evidence.rules.quirks
-    reasons = await evidence.run(lambda views: rules.told(views, tree, quirks, now))
+    reasons = await evidence.run(lambda views: rules.reasons(views, tree, quirks, now))
     said = () if decision is None else (decision_reasons.reason_of(decision),)
     blast = await _blast(evidence, key.name)
     radius = Reason(

@@ -59,28 +59,30 @@ async def answer(
         tried = attempts.made_by_scheduler(decisions)
         placed = await _findings(evidence, tree, decision, question)
         children = placed.children
-        children = await evidence.run(lambda views: selected.told(views, children))
+        children = await evidence.run(lambda views: selected.with_values(views, children))
         placed = replace(placed, children=children)
-        attempt_reasons = attempts.told(tried, await _causes(evidence, tried), await evidence.now())
+        attempt_reasons = attempts.reasons(
+            tried, await _causes(evidence, tried), await evidence.now()
+        )
         about = evidence.views.objects if evidence.sight.reads_events else None
         verdict = None if tried else verdicts.last(about, tree, events, observed)
         if verdict is not None:
             causes = []
             if placed.nodes and not verdicts.agrees(verdict, placed.nodes):
-                causes.append(await refusals.told(evidence, key, verdict))
+                causes.append(await refusals.reason(evidence, key, verdict))
                 placed = replace(placed, text=_beside_refusal(placed))
-            said.append(verdicts.told(verdict, placed.nodes, *causes))
+            said.append(verdicts.reason(verdict, placed.nodes, *causes))
             details["recorded"] = verdicts.to_json(verdict, placed.nodes)
             if not evidence.views.objects.keys(*api_resources.NODES):
                 placed = replace(placed, text=verdicts.ALONE)
         said += announcements.of_gates(tree)
         if about is not None:
             said += announcements.about(about, tree)
-        gone = await absent.told(evidence, tree)
-        gone += await former_circumstances.told(evidence, tree, placed.nodes)
-        gone += await closed_nodes.told(evidence, tree, placed.nodes)
-        gone += await selections.told(evidence, tree, placed.nodes)
-        gone += await templates.told(evidence, tree)
+        gone = await absent.reasons(evidence, tree)
+        gone += await former_circumstances.reasons(evidence, tree, placed.nodes)
+        gone += await closed_nodes.reasons(evidence, tree, placed.nodes)
+        gone += await selections.reasons(evidence, tree, placed.nodes)
+        gone += await templates.reasons(evidence, tree)
         after = (*gone, *attempt_reasons, *(() if tried else lives.origin(events)))
         placed = replace(placed, children=(*placed.children, *after))
     outcome = decision_body.read(body(decision)).outcome or "Pending"
@@ -108,7 +110,7 @@ async def _placed(
     state = await disruption.of(evidence, key)
     state += lives.of_pod(evidence.views, events, tree)
     state += await _held_up(evidence, tree)
-    state += containers.told(evidence.views, tree)
+    state += containers.reasons(evidence.views, tree)
     said = [] if decision is None else [decision_reasons.reason_of(decision)]
     holdings = await evidence.run(lambda views: device_reasons.claims_of(views, tree, quirks, now))
     again = await published.renewed(evidence, _held(evidence, tree))
@@ -183,7 +185,7 @@ async def _scores(
         if unbound is None or core.node_name(unbound):
             continue
         return await drive(
-            scores.told(
+            scores.reasons(
                 evidence.rules, views, unbound, core.node_name(tree),
                 now=event.stamp.time, start=decision.inputs.start,
             )

@@ -46,7 +46,7 @@ class _Variant:
         return made
 
 
-async def told(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMessage) -> Reason:
+async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMessage) -> Reason:
     """The first circumstances under which the nodes refuse as recorded, or that none is known."""
     refused = verdict.event.revision
     then = await evidence.views_at(refused)

@@ -42,7 +42,7 @@ class _Wish:
         return all(selector.judge([device])[0].match for selector in self.selectors)
 
 
-async def told(
+async def reasons(
     evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
     """The writes of slices after which devices no longer match, as they were published."""

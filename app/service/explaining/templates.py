@@ -19,7 +19,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining.evidence import ExplainedMoment
 
 
-async def told(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
+async def reasons(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
     """The writes of templates after the claims of the pod were made from them."""
     objects = evidence.views.objects
     reasons: list[Reason] = []

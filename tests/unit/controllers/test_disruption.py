@@ -375,8 +375,10 @@ def test_pods_without_budgets_cost_no_step():
 
 def test_condition_is_replaced_where_it_stands():
     other = {"type": "Other", "status": "True"}
-    status = disruption_budgets.told({"disruptionsAllowed": 1, "conditions": [other]}, 0)
-    changed = disruption_budgets.told({**status, "disruptionsAllowed": 0}, 1_000_000)
+    status = disruption_budgets.with_own_condition(
+        {"disruptionsAllowed": 1, "conditions": [other]}, 0
+    )
+    changed = disruption_budgets.with_own_condition({**status, "disruptionsAllowed": 0}, 1_000_000)
     assert [found["type"] for found in changed["conditions"]] == ["Other", "DisruptionAllowed"]
     assert json_tree.text(disruption_budgets.condition_of(changed), "reason") == "InsufficientPods"
     assert not disruption_budgets.is_told({**changed, "disruptionsAllowed": 3})

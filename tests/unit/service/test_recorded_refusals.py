@@ -75,7 +75,7 @@ async def told(
         bounds=ExplainBounds(**bounds),
     )
     event = recorded[revision - 1]
-    return (await refusals.told(evidence, POD, SchedulerMessage(REFUSED, "there", event))).text
+    return (await refusals.reason(evidence, POD, SchedulerMessage(REFUSED, "there", event))).text
 
 
 async def test_devices_in_flight_are_a_possible_cause() -> None:

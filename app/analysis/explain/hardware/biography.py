@@ -81,7 +81,7 @@ class Biography:
         """Whether the device was ever published or allocated."""
         return bool(self.holders or self.published)
 
-    def told(self, now: Instant) -> Iterator[Reason]:
+    def reasons(self, now: Instant) -> Iterator[Reason]:
         """The reasons: publication, holders, taints, then changes."""
         yield from self._published_reasons()
         yield from self._holder_reasons(now)

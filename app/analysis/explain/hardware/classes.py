@@ -67,7 +67,7 @@ def select(views: LiveViews, tree: JsonObject, compiler: SelectorCompiler) -> St
     )
 
 
-def told(selection: ClassSelection) -> Iterator[Reason]:
+def reasons(selection: ClassSelection) -> Iterator[Reason]:
     """The selected devices per pool, pools with the most selected devices first."""
     if selection.problem:
         what = devices_text(selection.errors) if selection.errors else "every device"

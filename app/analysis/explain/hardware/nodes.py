@@ -25,7 +25,9 @@ def state_of(tree: JsonView) -> str:
     return f"{ready},SchedulingDisabled" if core.unschedulable(tree) else ready
 
 
-def told(views: LiveViews, events: Sequence[Event], name: str, tree: JsonView) -> Iterator[Reason]:
+def reasons(
+    views: LiveViews, events: Sequence[Event], name: str, tree: JsonView
+) -> Iterator[Reason]:
     """The node's readiness, taints, devices by pool, and pods."""
     if core.unschedulable(tree):
         since = sources.since(events, core.unschedulable)

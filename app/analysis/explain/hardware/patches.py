@@ -22,7 +22,7 @@ class _Effect:
     devices: list[str] = field(default_factory=list)
 
 
-def told(views: LiveViews, patch: SlicePatch) -> tuple[str, list[Reason]]:
+def summary(views: LiveViews, patch: SlicePatch) -> tuple[str, list[Reason]]:
     """A summary sentence, and each change with the devices that it affects."""
     effects: dict[tuple[str, str], _Effect] = {}
     changed = named = 0

@@ -54,7 +54,7 @@ class _Hit:
     issues: tuple[str, ...]
 
 
-def told(
+def reasons(
     views: LiveViews, tree: JsonObject, quirks: ControllerQuirks, now: Instant
 ) -> Steps[RuleFindings]:
     """The effect of a rule, device by device and claim by claim."""

@@ -33,7 +33,7 @@ VALUES_MAX = 4
 """The number of different values shown for one selector."""
 
 
-def told(views: LiveViews, reasons: Sequence[Reason]) -> Steps[tuple[Reason, ...]]:
+def with_values(views: LiveViews, reasons: Sequence[Reason]) -> Steps[tuple[Reason, ...]]:
     """The tree with the false part and the devices' values added under each selector."""
     return (yield from _Telling(views).below(reasons))
 

@@ -144,7 +144,7 @@ def _not_healthy(pod: JsonView) -> Iterator[tuple[str, str]]:
                 )
 
 
-def told(views: LiveViews, pod: JsonView) -> list[Reason]:
+def reasons(views: LiveViews, pod: JsonView) -> list[Reason]:
     """The reasons about the devices of a pod that does not wait for a node."""
     if core.is_finished(pod) or not concerns(pod):
         return []

@@ -78,7 +78,7 @@ def count(
     same = status | ({} if disrupted else {"disruptedPods": before.get("disruptedPods") or {}})
     is_right = disruption_budgets.is_told(status) and same == {"disruptedPods": {}} | dict(before)
     return Count(
-        status=dict(before) if is_right else disruption_budgets.told(status, now),
+        status=dict(before) if is_right else disruption_budgets.with_own_condition(status, now),
         late=late,
         due=due,
         some_unmanaged=some_unmanaged,

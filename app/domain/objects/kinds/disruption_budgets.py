@@ -40,7 +40,7 @@ def condition_of(status: JsonView) -> JsonView:
     return json_tree.EMPTY
 
 
-def told(status: JsonView, now: Instant) -> JsonObject:
+def with_own_condition(status: JsonView, now: Instant) -> JsonObject:
     """The status with the condition that follows from its `disruptionsAllowed`."""
     if (json_tree.integer(status, "disruptionsAllowed") or 0) > 0:
         return with_condition(status, now, state="True", reason=SUFFICIENT)

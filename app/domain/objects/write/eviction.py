@@ -126,7 +126,10 @@ def _taken(place: ObjectKey, budget: JsonObject, pod: str, now: Instant) -> Upda
     return UpdateObject(
         key=place,
         version="v1",
-        tree={**budget, "status": disruption_budgets.told(after, now) if allowed == 1 else after},
+        tree={
+            **budget,
+            "status": disruption_budgets.with_own_condition(after, now) if allowed == 1 else after,
+        },
         subresource="status",
     )
 
