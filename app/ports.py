@@ -244,7 +244,7 @@ class Leases(Protocol):
 
 
 class Checkpoint(Protocol):
-    """How far a materialised projection is written."""
+    """The position up to which a materialised projection is written."""
 
     @property
     def projection(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Signs heads and checks their signatures: Ed25519, with a key in the data folder."""
+"""Signatures of heads: made and checked with Ed25519, with a key in the data folder."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Loads the published schemas from data files of the package `kubernetes-validate`.
+"""The published schemas, loaded from data files of the package `kubernetes-validate`.
 
 The package contains the definitions of every Kubernetes release. Only its files are used; the
 package is never imported. Reading takes a few milliseconds, because definitions are decoded on

@@ -1,4 +1,4 @@
-"""Calls admission webhooks over HTTPS.
+"""The client of admission webhooks, over HTTPS.
 
 Each call has its own connection, which is closed afterwards. The response is bounded in bytes and
 time. Redirects are not followed.

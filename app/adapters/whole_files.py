@@ -1,4 +1,4 @@
-"""Writes files and folders that appear complete or not at all."""
+"""Files and folders that appear complete or not at all."""
 
 import secrets
 import shutil

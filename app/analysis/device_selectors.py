@@ -20,7 +20,7 @@ def matches(selector: JsonObject, device: DeviceId) -> bool:
 
 
 def unmatched(selector: object, devices: Iterable[DeviceId]) -> str:
-    """Why a selector matches none of the devices, with the nearest names.
+    """The reason why a selector matches none of the devices, with the nearest names.
 
     Empty when it matches one. A part is looked for among the devices that the wider parts match.
     """

@@ -1,4 +1,4 @@
-"""What Dynamic Resource Allocation means, as functions on values.
+"""The rules of Dynamic Resource Allocation, as functions on values.
 
 Belongs here: rules of Kubernetes and of redra's log, each a pure function (decide, fold,
 reconcile) on values. Does not belong here: I/O, clocks, randomness, async, logging, HTTP, SQL.

@@ -1,4 +1,4 @@
-"""Opens the histories of a process that are in use, and closes those that are not.
+"""The open histories of a process: those in use are opened, the others closed.
 
 A history that another process created or wrote to is found by its head, so processes need not
 notify each other.

@@ -1,4 +1,4 @@
-"""Makes connections from a kubeconfig: server, TLS, proxy and credentials, as kubectl does.
+"""The connection to a cluster from a kubeconfig: server, TLS, proxy, credentials, as in kubectl.
 
 The client library reads the file and runs exec plug-ins. Keys and certificates that are embedded in
 the file, or that a plug-in returns, are kept in a private folder while they are used.

@@ -1,4 +1,4 @@
-"""Converts objects of a cluster's answers to records in the storage version, as imports do.
+"""Objects in a cluster's answers as records in the storage version, as imports make them.
 
 Discovery decides the kind of an object, not the object itself. An object that cannot be read or
 folded becomes an item with the problem: one object does not end a recording.

@@ -1,4 +1,4 @@
-"""Removal of what programs add to the lines of a text.
+"""The marks that programs add to the lines of a text, and their removal.
 
 Terminals add colours and links, viewers add line numbers, emails quote lines, and a diff puts a
 plus sign before each line of a new file. No line is removed, so that line numbers stay correct.

@@ -1,4 +1,4 @@
-"""Runs migrations with Alembic. The import is slow, so `migrating` imports it only when needed."""
+"""Migrations with Alembic. The import is slow, so `migrating` imports it only when needed."""
 
 from pathlib import Path
 

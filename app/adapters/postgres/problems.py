@@ -1,4 +1,4 @@
-"""Translates errors of the driver and of PostgreSQL into redra's errors, with messages."""
+"""Errors of the driver and of PostgreSQL as redra's errors, with their messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

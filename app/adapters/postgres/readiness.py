@@ -1,4 +1,4 @@
-"""Waits for a database server that is still starting when redra starts.
+"""The wait for a database server that is still starting when redra starts.
 
 A server that starts, recovers or stops accepts connections and refuses each with the state 57P03.
 It will be ready soon, so a process that starts beside it waits. Other errors (no server listens,

@@ -42,7 +42,7 @@ class PoolSide:
 
     @property
     def problem(self) -> str:
-        """Why the pool is not usable."""
+        """The reason why the pool is not usable."""
         return "" if self.pool is None else self.pool.problem
 
 

@@ -177,7 +177,7 @@ def _claim_release(claim: ClaimRelease) -> str:
 
 
 def claim_deletion(claim: ClaimDeletion) -> str:
-    """What keeps the claim, the fate of its devices, and the pods that cannot start."""
+    """Whatever keeps the claim, the fate of its devices, and the pods that cannot start."""
     devices = _named(claim.devices, len(claim.devices))
     verb = "comes" if len(claim.devices) == 1 else "come"
     if claim.reserved_for:

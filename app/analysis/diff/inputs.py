@@ -64,7 +64,7 @@ _NODE_STATUS = ("allocatable", "conditions")
 
 
 class Verb(StrEnum):
-    """How the outsiders' writes to one object differ."""
+    """The kinds of differences between the outsiders' writes to one object."""
 
     ONLY_A = "only in A"
     ONLY_B = "only in B"

@@ -1,4 +1,4 @@
-"""Matches the pods of the two sides.
+"""Pairs of pods: a pod of one side with the same pod of the other side.
 
 Pods with the same name are paired in their order. The remaining ones have generated names, and are
 paired in order among those with the same namespace, controller and base of the name: the third pod

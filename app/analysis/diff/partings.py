@@ -99,7 +99,7 @@ def of_placement(
 
 
 def of_eviction(sides: Sides, devices: Sequence[str], node: str) -> Parting:
-    """Why a pod is evicted on one side only: the taints of its devices, or its node."""
+    """The parting of a pod evicted on one side only: the taints of its devices, or its node."""
     for device in devices:
         facts = {side: sides[side].devices.get(device) for side in sides}
         left, right = facts["a"], facts["b"]

@@ -68,7 +68,7 @@ def reasons_of(report: DiffReport) -> list[Reason]:
 
 
 def notes_of(report: DiffReport) -> list[str]:
-    """How much is the same, and what was not compared."""
+    """Notes: how much is the same, and what was not compared."""
     a, b = report.a, report.b
     notes = [counts_text(report)]
     if b.shift:
@@ -89,7 +89,7 @@ def notes_of(report: DiffReport) -> list[str]:
 
 
 def after_end_notes(report: DiffReport | EndReport) -> list[str]:
-    """What the longer of two recordings has after the end of the other one, as at most one line."""
+    """At most one line about what the longer of two recordings has after the end of the other."""
     after = report.after_end
     if after is None:
         return []

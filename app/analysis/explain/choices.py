@@ -1,4 +1,4 @@
-"""Why a claim has these devices and not others: the allocation, made again at its own revision."""
+"""The choice of a claim's devices: why these and no others, by allocating again at its revision."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -29,7 +29,7 @@ _TOLD_ELSEWHERE = frozenset(
 
 
 def reason_of(event: Event, *, with_causes: bool = False) -> Reason:
-    """Who decided what, when, and at which observed revision; optionally the counted causes."""
+    """A decision: author, result, time, observed revision; optionally the counted causes."""
     decision = decision_body.read(event.object)
     when = timestamps.micro_text(event.stamp.time)
     lines = list(lines_of(json_tree.mapping(event.object, "summary"), with_causes=with_causes))

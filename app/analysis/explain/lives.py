@@ -50,7 +50,7 @@ def of_object(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
 
 
 def origin(events: Sequence[Event]) -> Iterator[Reason]:
-    """Who created the object, and for which owners."""
+    """The creator of the object, and the owners for which it was created."""
     created = sources.creation(events)
     if created is None:
         return
@@ -60,7 +60,7 @@ def origin(events: Sequence[Event]) -> Iterator[Reason]:
 
 
 def ending(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
-    """Who requested the deletion, and which finalizers keep the object; nothing before that."""
+    """The request for the deletion, and the finalizers that keep the object, if there are any."""
     if not meta.is_deleting(tree):
         return
     yield from asked_for(events)
@@ -252,7 +252,7 @@ def _lacking(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
 
 
 def awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
-    """Who has to confirm the termination of a pod."""
+    """The component that has to confirm the termination of a pod."""
     if not node:
         if not meta.finalizers(tree):
             yield Reason(text="it has no node, so nothing has to be stopped")
@@ -278,7 +278,7 @@ def awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
 
 
 def kept_by(views: LiveViews, tree: JsonView) -> str:
-    """What a terminating pod waits for, without the name of the pod."""
+    """The finalizers or components that a terminating pod waits for, without its name."""
     finalizers = meta.finalizers(tree)
     if finalizers:
         noun = "finalizer" if len(finalizers) == 1 else "finalizers"

@@ -1,4 +1,4 @@
-"""Why a pod waits, node by node, and which changes would help, computed in small steps.
+"""The reasons why a pod waits, node by node, and changes that would help, in small steps.
 
 The functions are generators. They yield after each node or try, so that a server can answer other
 requests, and return their result at the end. The views must not change meanwhile.

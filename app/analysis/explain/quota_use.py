@@ -1,4 +1,4 @@
-"""What uses up the quota that refused a claim, and how the amount of a claim is counted."""
+"""The claims that use up the quota which refused a claim, and how its amount is counted."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Why the scheduler chose this node and not another feasible one: the scores, computed again."""
+"""The scores of nodes, computed again: why the scheduler chose one of several feasible nodes."""
 
 from collections.abc import Generator, Iterator, Sequence
 

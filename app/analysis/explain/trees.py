@@ -122,7 +122,7 @@ def merge_nodes(
 
 
 def claim_reasons(reason: NodeReason, claim: str) -> tuple[Reason, ...]:
-    """What one claim got on a node and why, request by request."""
+    """The devices of one claim on a node with their reasons, request by request."""
     requests = dict(_by_claim([reason])).get(claim, [])
     return (*(_request(one) for one in requests), *_quirks([reason]))
 

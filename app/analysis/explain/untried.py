@@ -1,4 +1,4 @@
-"""Why no node is asked about a waiting pod, and what keeps it waiting.
+"""Pods that no node is asked about: the cause, and what keeps them waiting.
 
 PreEnqueue holds such pods back without a message (upstream's c11); the known facts about the cause
 are in other objects.

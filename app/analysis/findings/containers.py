@@ -17,7 +17,7 @@ _Case = tuple[Event, str]
 
 
 def of_pods(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
-    """What is wrong with the devices of pods that have a node and have not finished."""
+    """Findings about the devices of pods that have a node and have not finished."""
     mistaken: list[_Case] = []
     unnamed: list[_Case] = []
     unhealthy: list[_Case] = []

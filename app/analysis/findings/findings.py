@@ -1,4 +1,4 @@
-"""Collects all findings of a history up to a revision."""
+"""The collection of all findings of a history up to a revision."""
 
 from collections.abc import Sequence
 

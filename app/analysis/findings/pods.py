@@ -22,7 +22,7 @@ UNTOLD = "no scheduler has said anything about them"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodCauses:
-    """What says why pods wait or do not start.
+    """The sources of the causes why pods wait or do not start.
 
     `unasked` gives the cause why no node is asked about a pod, or nothing. Without `reads_events`
     no cause rests on Event objects, which the reader may not see. `workloads` are the kinds of

@@ -1,4 +1,4 @@
-"""Checks whether facts hold, from the objects and events of a history that was played."""
+"""The facts of an incident, checked with the objects and events of a history that was played."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

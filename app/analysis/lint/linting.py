@@ -1,4 +1,4 @@
-"""Runs all rules on the objects of some sources."""
+"""The run of all lint rules on the objects of some sources."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable

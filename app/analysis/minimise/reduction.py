@@ -1,4 +1,4 @@
-"""Chooses the next candidate: from large parts to small ones, until no single part can go.
+"""The choice of the next candidate: from large parts to small ones, until no part can go.
 
 `Reduction.steps` is a generator. It yields candidates, is sent whether each still shows what must
 stay, and continues from the first that does. The number yielded together only affects the time:

@@ -1,4 +1,4 @@
-"""Finds the Kubernetes release of a recording from its content.
+"""The Kubernetes release of a recording, found in its content.
 
 Components name their release in the user agents of their requests, control planes that run as pods
 in the tags of their images, and kubelets in the status of their nodes. The component that decides

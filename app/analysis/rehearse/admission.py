@@ -1,4 +1,4 @@
-"""Applies another release's API to recorded writes: refused, without some fields, or unchanged.
+"""Recorded writes under another release's API: refused, without some fields, or unchanged.
 
 The rules of both releases judge each write from outside. An objection of the other release alone is
 attributed to it. An objection of both shows that the recording, or the knowledge of the recorded

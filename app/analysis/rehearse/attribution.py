@@ -1,4 +1,4 @@
-"""Attributes changes of a release to settings, found by switching settings back.
+"""The settings that cause the changes of a release, found by switching settings back.
 
 Two worlds differ in a set of settings, and in findings. A trial is the second world with some of
 the settings as in the first; findings that such a world does not show are caused by these settings.

@@ -1,4 +1,4 @@
-"""Finds the controller that made a write, from the content of the write.
+"""The controller that made a write, found from the content of the write.
 
 Watch streams and snapshots name no user, and the user of a controller may have any name: all
 controllers of a manager with one account share it. Three sources identify the author; the first one

@@ -1,4 +1,4 @@
-"""What may be behind a difference: one thing that could have been otherwise there.
+"""Hypotheses about a difference: one thing that could have been otherwise there.
 
 A hypothesis is a change of one run: the order of two acts about one object, an attempt that was or
 was not made, a switch. Which ones are worth a run follows from the facts that one side has alone.

@@ -1,4 +1,4 @@
-"""Sorts a recording: inputs from outside, acts that are decided again, and when each was seen."""
+"""The parts of a recording: inputs from outside, acts to decide again, and when each was seen."""
 
 from collections import Counter
 from collections.abc import Mapping, Set
@@ -37,7 +37,7 @@ _UNREAD = frozenset(("leases", "secrets", "configmaps", "serviceaccounts"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportTime:
-    """When the scheduler wrote an Event object, and whether its pod had been marked by then.
+    """The time at which the scheduler wrote an Event object; whether its pod was marked by then.
 
     Marked means reported as marked for deletion.
     """

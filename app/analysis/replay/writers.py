@@ -1,5 +1,4 @@
-"""Sorts writes of a recording: by outsiders, by controllers that decide again, by other
-controllers.
+"""The writers of a recording: outsiders, controllers that decide again, and other controllers.
 
 A decide replay keeps the writes from outside (users, drivers, kubelets, and controllers that are
 not emulated) and leaves out those that the controllers here decide again. The user name of a write
@@ -40,7 +39,7 @@ _SHORT = {
 
 
 class Writer(StrEnum):
-    """How a decide replay treats a write."""
+    """The treatment of a write in a decide replay."""
 
     OUTSIDE = "outside"
     DECIDED = "decided again"

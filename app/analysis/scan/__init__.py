@@ -1,4 +1,4 @@
-"""Scans a history for the incidents of the gallery: where, with which certainty, and how often.
+"""The scan of a history for the incidents of the gallery: where, how certainly, how often.
 
 Each detector follows the events of a history once. `broken_rules` reads the violations of
 invariants, `reports` the messages of controllers and the API, `traces` the changes of objects,

@@ -1,4 +1,4 @@
-"""Follows a history once with all detectors."""
+"""The pass through a history in which all detectors read its events."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What the check of recorded allocations has to know ahead of the event that it judges."""
+"""An index of later events, which the check of recorded allocations needs in advance."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple

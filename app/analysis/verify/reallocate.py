@@ -1,4 +1,4 @@
-"""Deciding recorded allocations again: what a foreign scheduler chose, asked of our allocator.
+"""Recorded allocations, decided again: what a foreign scheduler chose, asked of our allocator.
 
 An allocation is found by what an event did, whoever wrote it: a claim has one that it had not. The
 allocator is asked for the recorded node and the recorded state before the write; the result must
@@ -129,7 +129,7 @@ class AllocationChecker:
             self._not_comparable(event, "it took the place of another allocation")
 
     def result(self) -> ComparisonCounts:
-        """What was compared so far."""
+        """The result of the comparisons so far."""
         return self._tally.result()
 
     def _note_unseen(self, event: Event) -> None:

@@ -1,4 +1,4 @@
-"""Makes every recorded decision of our controllers again, from the state that it observed.
+"""Recorded decisions of our controllers, made again from the state that each observed.
 
 A decision in the log is followed by its effects, all in one append. The check of a decision: when
 the views are at the revision that it observed, its controller makes the plan again (`redecide`).

@@ -1,4 +1,4 @@
-"""Sends changes to many watches of one resource at once.
+"""The distribution of changes to many watches of one resource at once.
 
 A watch whose client keeps up needs no task of its own for each change: it joins the channel of its
 resource. The channel follows the history once, makes the lines of a batch once for all watches with

@@ -237,7 +237,7 @@ class Answers:
         return kept
 
     async def pace(self, inquiry: Inquiry) -> StartPace:
-        """How quickly pods started up to the moment, step by step."""
+        """The durations of pod starts up to the moment, step by step."""
         inquiry.reader().check_all(WORKED_OUT_FROM)
         runtime, views = inquiry.runtime, await self.views(inquiry)
         chronicle, _ = await self._chronicles.of(runtime)

@@ -1,4 +1,4 @@
-"""Finds other histories that have a missing object, for users who named the wrong history."""
+"""Other histories that have a missing object, for users who named the wrong history."""
 
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import key_of

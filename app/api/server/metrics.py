@@ -1,4 +1,4 @@
-"""Counts requests under the metric names of real API servers, and serves the `/metrics` page."""
+"""The `/metrics` page, and counts of requests under the metric names of real API servers."""
 
 from collections.abc import Callable
 from typing import TypeAlias

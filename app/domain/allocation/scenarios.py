@@ -1,4 +1,4 @@
-"""Runs one scenario in the form of the conformance data: `{"name", "input"}` in, answers out.
+"""A scenario in the form of the conformance data: `{"name", "input"}` in, answers out.
 
 Either the claims of `input` are allocated together on each node independently, or its pods are
 scheduled one after the other, each on the first node where it fits. The caller supplies the timer;

@@ -36,7 +36,7 @@ UNLIKE_MAX = 32
 
 
 class ViewForm:
-    """What an attempt reads from a view, as a comparable value whose hash is computed once."""
+    """The parts of a view that an attempt reads; comparable, with a hash that is computed once."""
 
     __slots__ = ("_hash", "_parts")
 
@@ -57,7 +57,7 @@ class ViewForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """What the claims of an attempt read from plain devices, in addition to their drivers."""
+    """The parts of plain devices, besides their drivers, that the claims of an attempt read."""
 
     keys: tuple[KeyOf, ...]
     constraints: tuple[Constraint, ...]
@@ -150,7 +150,7 @@ class LikeNodes:
 
 
 def reads_of(plans: Sequence[ClaimPlan], compiler: SelectorCompiler) -> Reads | None:
-    """What the claims read; None when it cannot be read from published values alone."""
+    """The parts that the claims read; None when it cannot be read from published values alone."""
     keys: dict[KeyOf, None] = {}
     requests = [
         request for plan in plans for alternatives in plan.requests for request in alternatives

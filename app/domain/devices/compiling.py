@@ -1,4 +1,4 @@
-"""Compiles a ResourceSlice object into a Slice.
+"""The compilation of a ResourceSlice object into a Slice.
 
 Only quantities are validated: objects come from an API that has validated them, or from test
 vectors that violate its rules on purpose. An unreadable quantity raises InputError with its path.

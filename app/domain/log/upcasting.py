@@ -1,4 +1,4 @@
-"""Reads stored events of every earlier format as events of the present format.
+"""Stored events of every earlier format, read as events of the present format.
 
 An event is written once and stays readable. When the stored form changes, `FORMAT_VERSION` grows,
 and the old form gets an upcaster here and a golden file under `tests/unit/log/golden`.

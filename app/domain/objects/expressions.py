@@ -12,7 +12,7 @@ from app.domain.values.json_tree import JsonView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpressionProblem:
-    """Why a CEL selector is refused: it does not compile, or it may cost too much."""
+    """The refusal of a CEL selector: it does not compile, or it may cost too much."""
 
     detail: str
     is_too_costly: bool = False

@@ -24,7 +24,7 @@ _CORDON = "cordoned"
 async def reasons(
     evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
-    """What closes nodes to the pod, with the write since which the first of them has it."""
+    """The taints and cordons that close nodes to the pod, with the write that the first is from."""
     spec = pod_spec.read(pod)
     groups: dict[tuple[str, str], list[tuple[ObjectKey, str]]] = {}
     for name in (one.node for one in nodes if one.text in _CLOSED):

@@ -27,7 +27,7 @@ ViewsAt = Callable[[Revision], Awaitable[LiveViews]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What the reader of an answer may see, besides the objects from which reasons are computed.
+    """The rights of the reader of an answer, besides the objects from which reasons are computed.
 
     `reads_events` is whether the reader may see Event objects about the subject; without it, the
     answer uses none. `sees` is whether the reader may see an event of the log, `sees_key` whether

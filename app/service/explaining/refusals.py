@@ -1,4 +1,4 @@
-"""Why the recorded scheduler refused a pod that its nodes would take when they are tried again.
+"""Refusals of the recorded scheduler for pods that nodes would take when they are tried again.
 
 Two reasons are in no object of that moment. Devices may have been in flight: promised to pods whose
 claims were written a little later. And the recorded scheduler may have seen DeviceTaintRules where

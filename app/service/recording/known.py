@@ -34,7 +34,7 @@ class KnownObjects:
             self.objects[name] = record.uid, record.resource_version
 
     def contradiction(self, record: Record) -> str:
-        """Why a watched change does not follow from the known objects; empty if it does."""
+        """The reason why a watched change does not follow from the known objects, or empty."""
         known = self.objects.get((record.namespace, record.name))
         if record.op is Op.ADDED:
             return "" if known is None else f"{record.key} was created, but it already existed"

@@ -1,4 +1,4 @@
-"""Runs the steps of an incident on a cluster in memory, with virtual time and all controllers."""
+"""The run of an incident's steps on a cluster in memory, with all controllers in virtual time."""
 
 from app.analysis import edits
 from app.analysis.edits import Edit

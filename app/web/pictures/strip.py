@@ -75,7 +75,7 @@ def draw(density: Density, now: Instant, here: Callable[[object], str], since: R
 
 
 def key(density: Density) -> Markup:
-    """What the colours and shapes mean that the strip shows."""
+    """The legend: the meaning of the colours and shapes that the strip shows."""
     shown = [one for one in density.stretches if one.entries or one.findings]
     signs = [
         (any(one.entries for one in shown), _square("quiet"), "events"),

@@ -118,7 +118,7 @@ def parse(
 
 
 def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> str:
-    """What is lost where a line begins no printout; empty for a line of text."""
+    """The loss where a line begins no printout; empty for a line of text."""
     line = lines[at].strip()
     if _EVENT_TITLES.match(lines[at]):
         return NO_SUBJECT

@@ -47,7 +47,7 @@ class DeviceChange:
 
 
 class Biography:
-    """What happened to one device. Feed it every event, in order."""
+    """The life of one device. Feed it every event, in order."""
 
     def __init__(self, place: DeviceId) -> None:
         self.place = place

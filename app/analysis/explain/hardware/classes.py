@@ -22,7 +22,7 @@ STEP_MAX = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassSelection:
-    """How many devices a class selects, in total and per pool.
+    """The numbers of devices that a class selects, in total and per pool.
 
     `errors` counts the devices on which a selector failed; `problem` is the first error text.
     """

@@ -1,4 +1,4 @@
-"""What specs, statuses and Events show about a pod, without a decision of a controller.
+"""Observations about a pod: specs, statuses and Events, without a decision of a controller.
 
 Belongs here: what other components reported about a pod, and what its containers get of its claims.
 Does not belong here: reasons of decisions; their modules are in the package above. Imported by the

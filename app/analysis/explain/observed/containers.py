@@ -1,4 +1,4 @@
-"""What the containers of a pod get of its claims, and what the kubelet reports of their devices.
+"""Devices of a pod's containers: what they get of its claims, and what the kubelet reports.
 
 The kubelet gives a container the devices of the claims that it names in `resources.claims`; with a
 request, only those of that request and those that the driver prepared for no particular request.

@@ -36,7 +36,7 @@ class Budget:
         self.events += events
 
     def words(self) -> str:
-        """That hypotheses were not tried, with the bound of which the larger part is used."""
+        """The note about untried hypotheses, with the bound of which the larger part is used."""
         if self.events * self.runs_max > self.runs * self.events_max:
             bound, name = f"{self.events_max} events of runs", "REDRA_DECIDE_PROOF_EVENTS_MAX"
         else:

@@ -1,4 +1,4 @@
-"""Tries each difference: a hypothesis changes one thing, and a run with it must agree.
+"""The prover of differences: a hypothesis changes one thing, and a run with it must agree.
 
 The prover keeps one variant that grows. A hypothesis joins it when the run with it has the recorded
 outcome for its object and differs nowhere where the previous run agreed. So the proof is one

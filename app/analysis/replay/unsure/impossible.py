@@ -74,7 +74,7 @@ class Impossible:
         return {**self.broken(), **self._found}
 
     def broken(self, rules: Container[str] = RULES) -> Mapping[ObjectKey, str]:
-        """Those whose recorded states break an invariant of `rules`."""
+        """The pods and claims whose recorded states break an invariant of `rules`."""
         return {
             key: f"{violation.rule}: {violation.message}"
             for violation in reversed(self._watch.violations())

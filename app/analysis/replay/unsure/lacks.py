@@ -94,7 +94,7 @@ class Lacks:
 
     @property
     def times(self) -> str:
-        """Why no instant of the recording is reliable; empty when all are."""
+        """The reason why no instant of the recording is reliable; empty when all are."""
         return doubts.text_of(Loss.TIMES_CONTRADICT) if self._times else ""
 
     @property
@@ -105,7 +105,7 @@ class Lacks:
     def about(
         self, uids: Collection[str], keys: Collection[ObjectKey], first: Instant, last: Instant
     ) -> str:
-        """Why a difference about these objects between two instants cannot be judged, or empty."""
+        """The reason why a difference about these objects between two instants is not judged."""
         if self._kinds:
             return f"the recording has no {self._kinds}"
         if lack := self.of(uids, keys, first, last):

@@ -1,4 +1,4 @@
-"""Judges an allocation when it is written: does it satisfy the requests of the claim?
+"""The judgement of an allocation when it is written: does it satisfy the claim's requests?
 
 The objects published at that moment count. A device may go away or be tainted later, and the
 allocation stays valid. A change within the seconds between a decision and its write may or may not

@@ -1,4 +1,4 @@
-"""Reads the few fields that the rules use from the bytes of an object.
+"""Readers of the few fields that the rules use, from the bytes of an object.
 
 Reading never fails: a value of the wrong type (a number instead of a text) counts as absent, and in
 a list the item does. Pods and claims arrive split into raw parts (`app.domain.log.raw_parts`). This

@@ -1,4 +1,4 @@
-"""What drivers report in `status.devices` of a claim."""
+"""The reports of drivers in `status.devices` of a claim."""
 
 from app.analysis.verify.invariants import reading
 from app.analysis.verify.invariants.cluster import Cluster

@@ -79,7 +79,7 @@ RULES: Mapping[str, str] = {
 
 
 class Cause(Enum):
-    """How a claim came to hold its devices in the current step.
+    """The way in which a claim came to hold its devices in the current step.
 
     `FOUND` is a claim that was allocated when it was first seen: the state at its allocation is
     unknown.

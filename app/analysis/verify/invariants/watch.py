@@ -1,4 +1,4 @@
-"""Evaluates the invariants along a log: which rules are broken, and from when to when.
+"""The evaluation of invariants along a log: the broken rules, from when to when.
 
 A *cell* is judged as a whole: a device with its holders, a pool with its counters, a claim, or a
 pod. An event marks the cells dirty that it may have touched. After the event is applied, each dirty

@@ -83,7 +83,7 @@ class UsablePool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How slices are read: the features that matter, and the `quirks` that are reproduced."""
+    """Options for reading slices: the features that matter, and the reproduced `quirks`."""
 
     partitionable: bool
     taints: bool

@@ -1,4 +1,4 @@
-"""Applies the selected rules to each cluster role with an aggregation rule.
+"""The reconciler of cluster roles with an aggregation rule: applies the selected rules.
 
 Parity: objects.md 15.6; upstream's clusterrole-aggregation-controller, which processes all such
 roles after each change of a cluster role, and applies `rules` with force.

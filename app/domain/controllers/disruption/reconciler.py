@@ -1,4 +1,4 @@
-"""Keeps the status of disruption budgets in line with their pods.
+"""The reconciler of disruption budgets: keeps their status in line with their pods.
 
 The facts about protected pods are kept with each budget, so an event on a pod only costs a check of
 the budgets of its namespace. As upstream, changes of scale do not queue a budget: the creation and

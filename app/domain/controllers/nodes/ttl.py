@@ -1,4 +1,4 @@
-"""Writes the annotation that tells kubelets how long they may cache objects.
+"""The TTL annotation of nodes, which tells kubelets how long they may cache objects.
 
 The TTL grows with the cluster, in steps that overlap, so that adding and removing a node does not
 switch it back and forth. As upstream, a node is only written after another change of it. Parity:

@@ -1,4 +1,4 @@
-"""Answers each request once, when it is created.
+"""The reconciler of ResourcePoolStatusRequests: answers each once, when it is created.
 
 Release 1.36 never answers a request when a matching pool is incomplete (recorded). From 1.37 on the
 answer contains such a pool with a validation error and without numbers, and summaries of pools with

@@ -1,4 +1,4 @@
-"""Keeps the status of quotas in line with the objects of their namespaces.
+"""The reconciler of ResourceQuotas: keeps their status in line with their namespaces' objects.
 
 Only events on resources that a quota of the namespace counts queue a quota. Limits that are not
 counted here are in `hard` and not in `used`.

@@ -1,4 +1,4 @@
-"""Computes the status of rules at the right instants, and writes it.
+"""The reconciler of DeviceTaintRules: computes their status at the right instants.
 
 A rule is queued at once when it is created or its spec changes, and ten seconds after an eviction
 of a pod was planned or executed because of it (controllers.md 1.6). There is no periodic update, so

@@ -1,4 +1,4 @@
-"""Converts the result of an attempt into the plan for the log."""
+"""The plan for the log, made from the result of an attempt."""
 
 from collections.abc import Iterator
 

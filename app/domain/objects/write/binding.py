@@ -1,4 +1,4 @@
-"""Assigning a pod to a node. Parity: controllers.md 4.6."""
+"""The binding of a pod to a node. Parity: controllers.md 4.6."""
 
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import rejections
