@@ -22,7 +22,7 @@ from app.domain.objects.schema.structural import Schemas
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import moments, recorded_doubts
+from app.service import moments, past, recorded_doubts
 from app.service.forking import MadeFork
 from app.service.replays.deciding.replay import DecidedAgain
 
@@ -308,7 +308,7 @@ async def _read(
         profile=profiles.from_settings(settings),
         options=registry.options_from(settings),
         start=start,
-        created=await moments.creations(log, info, start),
+        created=await past.creations(log, info, start),
         common=common,
         events=events,
         revision=revision,

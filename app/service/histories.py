@@ -35,12 +35,11 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.ports import RuntimePorts
-from app.service import broken_histories, copying, moments
+from app.service import broken_histories, copying, moments, past
 from app.service.alarms import Alarms
 from app.service.broken_histories import Broken, Replaced
 from app.service.replays.replaying import Progress, silent
-from app.service.runtime import HistoryRuntime, RuntimeBounds
-from app.service.uses import Use
+from app.service.runtime import HistoryRuntime, RuntimeBounds, Use
 
 if TYPE_CHECKING:  # heavy: only forks need them
     from app.service.forking import ForkRequest, MadeFork
@@ -400,7 +399,7 @@ class Histories:
 
     async def _fold_at(self, info: HistoryInfo, revision: Revision) -> LiveViews:
         views = LiveViews(self._rules(info).profile)
-        await moments.fold_objects(views, self._ports.log, info, revision, self._objects_max)
+        await past.fold_objects(views, self._ports.log, info, revision, self._objects_max)
         return views
 
     async def _run(

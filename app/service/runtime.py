@@ -10,7 +10,7 @@ import itertools
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -366,3 +366,17 @@ class HistoryRuntime:
                 except LogError as problem:
                     # Kept for the health page; the poll tries again until the cause is gone.
                     self.problem = problem
+
+
+@dataclass(slots=True, kw_only=True)
+class Use:
+    """The use of an open history, without which it is closed.
+
+    `last` is the time of the last use, and `revision` the revision that was seen then.
+    `scope` ends the history's task; `ended` is set when the task has ended.
+    """
+
+    last: float
+    revision: Revision = Revision(0)
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    ended: anyio.Event = field(default_factory=anyio.Event)

@@ -2,19 +2,32 @@
 
 from urllib.parse import urlencode
 
+import pytest
+
 from app.cli.explaining import page, parts
 from tests.api.serving import serving
-from tests.web.invented import Invented, ask, cel, claim, class_of, node, pod, slice_of, space
+from tests.web.invented import (
+    Invented,
+    ask,
+    cel,
+    claim,
+    class_of,
+    node,
+    pod,
+    rule,
+    slice_of,
+    space,
+)
 from tests.web.test_incident_stories import stored
 
 DRIVER = "d.test"
 
 
-async def why(steps, about="pod/job", **asked):
+async def why(steps, about="pod/job", profile="1.37", on=(), **asked):
     """The text of the answer about an object in namespace `lab` after the steps."""
     kind, _, name = about.partition("/")
     asked = {"kind": kind, "namespace": "lab", "name": name, **asked}
-    made = Invented(told=(), steps=steps).incident()
+    made = Invented(told=(), steps=steps, profile=profile, on=on).incident()
     async with serving(store=await stored(made)) as server:
         answer = await server.get(f"/redra/v1/histories/default/why?{urlencode(asked)}")
     return " ".join(line.strip("│├└─ ") for line in page(*parts(answer), 100))
@@ -73,3 +86,23 @@ async def test_alternative_whose_selector_failed_is_named_with_its_request():
     ))  # fmt: skip
     assert "selector #0 of request dev/small of claim want: device.attributes" in text
     assert "selector #0 of request dev/large" not in text
+
+
+@pytest.mark.parametrize(
+    ("profile", "patience", "is_named"),
+    [("1.36.2", [], True), ("1.36.2", [{"operator": "Exists", "effect": "NoExecute"}], False),
+     ("1.37", [], False)],
+)  # fmt: skip
+async def test_change_that_leads_under_an_unseen_rule_names_the_rule(profile, patience, is_named):
+    tree = rule("hot", DRIVER, key="x.test/hot", effect="NoExecute")
+    wanted = ask("c", tolerations=patience, selectors=cel("false"))
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"),
+                   slice_of("s", DRIVER, "n", [{"name": "x"}], nodeName="n"), tree]},
+        {"apply": [claim("want", "lab", wanted), pod("job", "lab", claim="want")]},
+        {"wait": 5},
+    ), profile=profile, on=("DRADeviceTaintRules",), help="true")  # fmt: skip
+    assert "drop selector #0 (false)" in text
+    said = "does not see rule hot, which taints 1 device x.test/hot:NoExecute"
+    assert (said in text) is is_named
+    assert ("C24" in text) is is_named

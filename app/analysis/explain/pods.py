@@ -8,7 +8,7 @@ from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from app.analysis.explain import circumstances, node_answers, untried, waits
+from app.analysis.explain import circumstances, node_answers, tainted, untried, waits
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
@@ -143,7 +143,8 @@ def waiting(
     helps: list[JsonObject] = []
     if help and all(reason.text for reason in fitting):
         helpful, helps = yield from _help(list(refused.values()), fitting, bounds)
-        children = (helpful, *children)
+        unseen = tainted.unseen_rules(views, tree) if helps else ()
+        children = (replace(helpful, children=(*helpful.children, *unseen)), *children)
     fits = sum(not reason.text for reason in fitting)
     return PodFindings(
         text=_fit_text(fits, [reason.node for reason in fitting]),

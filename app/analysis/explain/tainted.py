@@ -10,16 +10,18 @@ from enum import StrEnum
 from functools import partial
 
 from app.analysis.explain import sources
-from app.analysis.explain.reasons import Reason
+from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
 from app.domain.controllers.eviction import taints as evictions
 from app.domain.controllers.eviction.taints import NO_EXECUTE, eviction_time, read_taint
 from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import claim_key
 from app.domain.devices import pools, taints
 from app.domain.devices.model import Device, Taint
+from app.domain.devices.taints import TaintRule
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId
@@ -180,6 +182,61 @@ def not_copied(claim: JsonObject, result: DeviceResult) -> list[JsonObject]:
     """The tolerations of the request that the allocation lacks; eviction does not see them."""
     wanted = _asked(claim, result.request)
     return [toleration for toleration in wanted if toleration not in result.tolerations]
+
+
+def unseen_rules(views: LiveViews, pod: JsonObject) -> tuple[Reason, ...]:
+    """The rules that would evict the pod from devices on which its scheduler places it.
+
+    The scheduler of a release does not see rules, but the eviction controller does. Parity:
+    controllers.md C24.
+    """
+    profile = views.profile
+    evicts = profile.enabled("DRADeviceTaints") and profile.enabled("DRADeviceTaintRules")
+    if not (profile.ignores_rules and evicts):
+        return ()
+    return tuple(_evicting(views, pod))[:NAMES_MAX]
+
+
+def _evicting(views: LiveViews, pod: JsonObject) -> Iterator[Reason]:
+    tolerations = [*_tolerations_of(views, pod)]
+    for name, rule in sorted(views.inventory.rules().items()):
+        if rule.taint.effect != NO_EXECUTE or not rule.selects:
+            continue
+        read = read_taint({"key": rule.taint.key, "value": rule.taint.value})
+        if all(eviction_time(read, each) is None for each in tolerations):
+            continue
+        count = _count_selected(views, rule)
+        if not count:
+            continue
+        key = ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", name)
+        event = views.objects.event(key)
+        text = f"the scheduler of this release does not see rule {name}, which taints "
+        text += f"{counts.of(count, 'device')} {rule.taint.text}: where a change leads to one of "
+        yield Reason(
+            text=f"{text}them, the pod is placed there and evicted again",
+            count=count,
+            revision=0 if event is None else event.revision,
+            about=key,
+            issues=("C24",),
+            is_kept=True,
+        )
+
+
+def _tolerations_of(views: LiveViews, pod: JsonObject) -> Iterator[tuple[JsonObject, ...]]:
+    """The tolerations of each request of the pod's claims."""
+    facts = pods.facts(pod)
+    for named in pods.named_claims(facts):
+        claim = views.objects.get(claim_key(facts.namespace, named.name or "")) or {}
+        for request in dra.requests(claim):
+            for wish in (request.exactly, *request.first_available):
+                if wish is not None:
+                    yield wish.tolerations
+
+
+def _count_selected(views: LiveViews, rule: TaintRule) -> int:
+    """The number of published devices that a rule selects."""
+    places = (device.id for one in views.inventory.slices() for device in one.devices)
+    return len({place for place in places if rule.matches(place)})
 
 
 def _tolerated(

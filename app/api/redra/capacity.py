@@ -29,7 +29,8 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import Instant
 from app.service import recorded_doubts
 from app.service.histories import Histories
-from app.service.moments import creations, time_of
+from app.service.moments import time_of
+from app.service.past import creations
 from app.service.runtime import HistoryRuntime
 
 FIT_FROM = (

@@ -3,7 +3,7 @@
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
-from app.analysis.capacity.course import DeviceCourse
+from app.analysis.capacity.devices_over_time import DeviceCourse
 from app.analysis.capacity.largest import Devices
 from app.analysis.views import LiveViews
 from app.domain.devices.nodes import Node
@@ -14,7 +14,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant, parse
-from app.service import moments
+from app.service import moments, past
 from tests.cluster import DRIVER, T0, USER, Cluster
 
 
@@ -70,15 +70,15 @@ async def test_views_of_a_moment_know_which_patch_was_made_first(last: str) -> N
     await log.append(info.id, expected=Head(), events=events)
     revision = events[-1].revision
     views = LiveViews(Profile())
-    await moments.fold_objects(views, log, info, revision, 1_000)
+    await past.fold_objects(views, log, info, revision, 1_000)
     assert model_of(views) == "z"
     copied = LiveViews(Profile())
     copied.load_objects(views.objects.dump())
     assert model_of(copied) == "z"
     found = [event async for event in moments.objects_at(log, info, revision, 1_000)]
     course = DeviceCourse(Profile())
-    course.move(found, await moments.creations(log, info, found))
-    assert model_of(course.move(found, await moments.creations(log, info, found))) == "z"
+    course.move(found, await past.creations(log, info, found))
+    assert model_of(course.move(found, await past.creations(log, info, found))) == "z"
 
 
 def model_of(views: LiveViews | Devices) -> str:
