@@ -164,6 +164,8 @@ def _all_sides(left: Trace, right: Trace) -> Iterator[Sides]:
             continue
         theirs = [facts.masked(left.kept[uid])] if uid in left.kept else []
         ours = [facts.masked(right.kept[uid])] if uid in right.kept else []
+        if key.resource == "pods" and not right.pods_observed:
+            ours = [facts.without_generations(tree) for tree in ours]
         yield Sides(aspect=Aspect.FINAL, uid=uid, recorded=theirs, again=ours)
 
 

@@ -6,7 +6,7 @@ nothing random and no time of a clock.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, assert_never
 
 from app.analysis import meanings
@@ -22,7 +22,6 @@ from app.domain.values.names import SUFFIX_ALPHABET, SUFFIX_LENGTH
 
 _CLOCK_FIELDS = frozenset(
     (
-        "lastTransitionTime",
         "lastHeartbeatTime",
         "lastProbeTime",
         "allocationTimestamp",
@@ -31,10 +30,11 @@ _CLOCK_FIELDS = frozenset(
         "timeAdded",
         "resourceVersion",
         "managedFields",
-        "observedGeneration",
-        "generation",
     )
 )
+
+_TIME = "(time)"
+"""Stands for the value of a lastTransitionTime: that there is one counts, not which one it is."""
 
 _RANDOM = "(random)"
 """Stands for the value of a shareID: that there is one counts, which one is random."""
@@ -44,6 +44,8 @@ _REFUSED = re.compile(
     r'(" (?:is forbidden|is invalid|already exists))'
 )
 """The generated name of a refused object. It is random, and no recorded object has it."""
+
+_STANDING_FOR = {"shareID": _RANDOM, "lastTransitionTime": _TIME}
 
 _MADE_WITH = ("annotations", "finalizers", "labels", "ownerReferences")
 """The metadata that the creator of an object sets, besides its name."""
@@ -100,12 +102,17 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class ConditionSet:
-    """A condition was set or changed."""
+    """A condition was set or changed.
+
+    `observed` is the generation that it is about. `is_dated` is false for one without a time.
+    """
 
     type: str
     status: str
     reason: str
     message: str
+    observed: int | None = None
+    is_dated: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,13 +343,21 @@ def masked(tree: Any) -> Any:
     """The tree without values that are random, counted or taken from a clock."""
     if isinstance(tree, dict):
         return {
-            name: _RANDOM if name == "shareID" else masked(value)
+            name: _STANDING_FOR.get(name)
+            or masked(_without_count(value) if name == "metadata" else value)
             for name, value in tree.items()
             if name not in _CLOCK_FIELDS and value not in (None, {}, [], "")
         }
     if isinstance(tree, list):
         return [masked(item) for item in tree]
     return tree
+
+
+def _without_count(metadata: Any) -> Any:
+    """The metadata of an object without its generation, which counts writes."""
+    if not isinstance(metadata, dict):
+        return metadata
+    return {name: value for name, value in metadata.items() if name != "generation"}
 
 
 def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -369,6 +384,21 @@ def condition_changes(before: JsonView | None, after: JsonView) -> Iterator[Cond
             yield condition
 
 
+def without_generation(fact: Fact) -> Fact:
+    """The fact, of a condition without the generation that it is about."""
+    return replace(fact, observed=None) if isinstance(fact, ConditionSet) else fact
+
+
+def without_generations(tree: JsonObject) -> JsonObject:
+    """A copy of an object whose conditions do not say which generation they are about."""
+    conditions = [
+        {name: value for name, value in each.items() if name != "observedGeneration"}
+        for each in meta.condition_trees(tree)
+    ]
+    status = json_tree.mapping(tree, "status")
+    return {**tree, "status": {**status, "conditions": conditions}} if conditions else tree
+
+
 def without(tree: JsonObject, paths: Sequence[tuple[str, ...]]) -> JsonObject:
     """A copy of the tree without these places."""
     copied: JsonObject = dict(tree)
@@ -391,16 +421,24 @@ def _consumer(name: str, uid: str) -> str:
 def _conditions(tree: JsonView) -> dict[str, ConditionSet]:
     return {
         each.type: ConditionSet(
-            type=each.type, status=each.status, reason=each.reason, message=each.message
+            type=each.type,
+            status=each.status,
+            reason=each.reason,
+            message=each.message,
+            observed=each.observed_generation,
+            is_dated=bool(each.last_transition_time),
         )
         for each in meta.conditions(tree)
     }
 
 
 def _condition_text(condition: ConditionSet) -> str:
+    words = condition.status
     if condition.reason or condition.message:
-        return f"{condition.status} {condition.reason}: {condition.message}"
-    return condition.status
+        words += f" {condition.reason}: {condition.message}"
+    if condition.observed is not None:
+        words += f" (generation {condition.observed})"
+    return words if condition.is_dated else f"{words} (no time)"
 
 
 def _deletion(before: JsonView, after: JsonView) -> Iterator[Fact]:

@@ -19,6 +19,7 @@ from app.analysis.views import LiveViews
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.records import BASELINE_VERB
 from app.domain.objects import registry as kinds
+from app.domain.objects.profile import Profile
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import json_tree
 from app.domain.values.fields import core, meta
@@ -30,6 +31,9 @@ WITHOUT_EFFECT = "refused or without effect"
 
 SYSTEM_PREFIX = "system:"
 """The prefix of the names of a cluster's own users."""
+
+_OBSERVED_SINCE = 35
+"""The minor release from which on conditions of pods always have an observed generation."""
 
 _UNREAD = frozenset(("leases", "secrets", "configmaps", "serviceaccounts"))
 """Kinds on which no decision here depends; logs often lack their bodies."""
@@ -132,6 +136,13 @@ class Recording:
     def gates_shown(self) -> Set[str]:
         """The gates that the recorded cluster had on, by fields that were stored."""
         return self._gates.found
+
+    def observes_pods(self, profile: Profile) -> bool:
+        """Whether conditions of pods say in the recorded cluster which generation they are about.
+
+        The gate PodObservedGenerationTracking is on by default in 1.34, and always after it.
+        """
+        return profile.minor >= _OBSERVED_SINCE or self.trace.shows_generations()
 
     def violations(self, pace: RecordedPace | None) -> dict[str, bool]:
         """The uids of claims allocated despite a taint, each with whether a rule is to blame.

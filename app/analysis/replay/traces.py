@@ -70,10 +70,12 @@ class Trace:
     `conditions` are by object uid and condition type, `said` by uid of the object that an Event is
     about, `node_of` by pod uid. `finished` has the instants at which pods finished, `replicas` the
     pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
-    objects at the end. With `schemas`, contents are normalized to their meaning.
+    objects at the end. With `schemas`, contents are normalized to their meaning. Without
+    `pods_observed`, the generations that conditions of pods are about are left out.
     """
 
     schemas: Schemas | None = None
+    pods_observed: bool = True
     writes: dict[str, list[Step]] = field(default_factory=lambda: defaultdict(list))
     of_pod: dict[str, list[Step]] = field(default_factory=lambda: defaultdict(list))
     conditions: dict[tuple[str, str], list[Step]] = field(default_factory=lambda: defaultdict(list))
@@ -110,6 +112,8 @@ class Trace:
             self.other_writers.add(event.uid)
             return
         seen = tuple(facts_of(event, before, self.schemas))
+        if key.resource == "pods" and not self.pods_observed:
+            seen = tuple(facts.without_generation(fact) for fact in seen)
         if not seen:
             return
         step = Step(
@@ -128,6 +132,16 @@ class Trace:
             self._add_pod(event, step)
         elif key.resource == "resourceclaims":
             self._add_claim(event, before)
+
+    def shows_generations(self) -> bool:
+        """Whether a condition of a pod says which generation it is about."""
+        return any(
+            isinstance(fact, ConditionSet) and fact.observed is not None
+            for (uid, _), steps in self.conditions.items()
+            if self.keys[uid].resource == "pods"
+            for step in steps
+            for fact in step.facts
+        )
 
     def _note(self, event: Event) -> None:
         uid = event.uid
@@ -176,8 +190,9 @@ class Trace:
 
     def _add_conditions(self, event: Event, before: JsonObject | None, step: Step) -> None:
         for condition in condition_changes(before, event.object):
-            part = replace(step, facts=(condition,))
-            self.conditions[event.uid, condition.type].append(part)
+            is_whole = self.pods_observed or event.key.resource != "pods"
+            fact = condition if is_whole else facts.without_generation(condition)
+            self.conditions[event.uid, condition.type].append(replace(step, facts=(fact,)))
 
     def _add_pod(self, event: Event, step: Step) -> None:
         for fact in step.facts:

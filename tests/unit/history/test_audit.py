@@ -115,6 +115,28 @@ def test_vector_nine_lines(tmp_path):
     assert b.object["kind"] == "Pod"
 
 
+def test_binding_replaces_the_condition_as_a_whole(tmp_path):
+    """No server keeps or sets the generation that the condition of a bound pod is about."""
+    failed = {"type": "PodScheduled", "status": "False", "observedGeneration": 1}
+    pod = tree(PODS, "p", metadata={"generation": 1}, status={"conditions": [failed]})
+    records = audit_records(
+        tmp_path,
+        audit("create", pod, type_=PODS),
+        audit(
+            "create",
+            {"kind": "Status", "apiVersion": "v1", "status": "Success"},
+            type_=PODS,
+            name="p",
+            subresource="binding",
+            request={"target": {"kind": "Node", "name": "n1"}},
+            second=2,
+        ),
+    )
+    assert records[1].object["status"]["conditions"] == [
+        {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:02Z"}
+    ]
+
+
 def test_binding_assigns_the_node_and_copies_its_zone(tmp_path):
     nodes = ("", "v1", "nodes", "Node")
     node = tree(nodes, "n1", rv=1)

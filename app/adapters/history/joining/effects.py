@@ -47,11 +47,9 @@ def bind(
     condition: JsonObject = {"type": condition_types.POD_SCHEDULED, "status": "True"}
     if at is not None:
         condition["lastTransitionTime"] = timestamps.seconds_text(at)
-    generation = json_tree.integer(metadata, "generation")
     before = json_tree.objects(status, "conditions")
     old = next((item for item in before if item.get("type") == condition_types.POD_SCHEDULED), None)
-    if generation is not None and (old is None or "observedGeneration" in old):
-        condition["observedGeneration"] = generation
+    # Parity: controllers.md 4.6. Nothing of the earlier condition stays, nor is a generation set.
     status["conditions"] = [item for item in before if item is not old] + [condition]
     return tree
 

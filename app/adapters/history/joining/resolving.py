@@ -20,6 +20,7 @@ from app.adapters.history.joining import (
     normalising,
 )
 from app.adapters.history.joining.generations import GenerationStep
+from app.adapters.history.joining.rule_times import RuleTimes
 from app.adapters.history.joining.spool import Row, Spool
 from app.adapters.history.reading import Notes
 from app.domain.errors import InputError
@@ -82,6 +83,7 @@ class Resolver:
         self._known: dict[ObjectKey, _Known] = {}
         self._judged_in: dict[str, dict[ObjectKey, None]] = {}
         # The existing pods and objects of devices, by namespace.
+        self._rule_times = RuleTimes()
         self._gone: dict[str, str] = {}
         # The deleted uids, with the version of the deletion where it is known.
         self._first_of: dict[str, Record] = {}
@@ -98,7 +100,7 @@ class Resolver:
                 epoch = group[0].epoch
                 self._forget_versions()
             for record in self._resolve(self._joined(group)):
-                yield _timed(record, moment)
+                yield self._timed(record, moment)
 
     def _joined(self, rows: list[Row]) -> Row:
         """The row of one change, marked when its sources contradict each other."""
@@ -412,14 +414,14 @@ class Resolver:
             message="a change of an object whose state before is not known",
         )
 
-
-def _timed(record: Record, settled: Instant | None) -> Record:
-    """The record with its instant in log order, marked when its own times contradict others."""
-    is_odd = record.time_quality is TimeQuality.EXACT and _contradicts(record, settled)
-    if is_odd or times.is_allocated_before_creation(record.object or {}):
-        losses = join_losses(record.losses, (Loss.TIMES_CONTRADICT,))
-        return _replace(record, settled_at=settled, losses=losses)
-    return _replace(record, settled_at=settled)
+    def _timed(self, record: Record, settled: Instant | None) -> Record:
+        """The record with its instant in log order, marked when its times contradict others."""
+        is_odd = record.time_quality is TimeQuality.EXACT and _contradicts(record, settled)
+        is_odd |= self._rule_times.contradict(record)
+        if is_odd or times.is_allocated_before_creation(record.object or {}):
+            losses = join_losses(record.losses, (Loss.TIMES_CONTRADICT,))
+            return _replace(record, settled_at=settled, losses=losses)
+        return _replace(record, settled_at=settled)
 
 
 def _contradicts(record: Record, settled: Instant | None) -> bool:

@@ -100,7 +100,7 @@ class Run:
         self._is_outside = False
         self._reports = LateReports(recording, variant)
         self._number = 0
-        self.trace = Trace(rules.schemas)
+        self.trace = Trace(rules.schemas, pods_observed=recording.observes_pods(rules.profile))
         self.not_done: Counter[str] = Counter()
         self.unapplied: list[Unapplied] = []
         self.is_cut_short = False
