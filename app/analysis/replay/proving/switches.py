@@ -3,7 +3,9 @@
 There are dozens of switches, and a run with one takes as long as the recording. They are turned all
 together first. Where that changes the difference, most of the change is that of switches which
 contradict the recording early. Runs that end at the first contradiction find these, and the others
-are tried without them, by halves. A switch that contradicts the recording explains nothing.
+are tried without them, by halves. A switch that contradicts the recording explains nothing. Only
+the first run of a group goes on after a contradiction: where it leaves the difference as it is, the
+whole group is done with.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -54,13 +56,16 @@ class SwitchSearch:
         Switches that cancel each other may be missed.
         """
         groups = list(self._groups)
+        untried = len(groups)
         while groups:
             if not self._may_go_on():
                 self.is_complete = False
                 return
+            is_first = len(groups) == untried
+            untried -= is_first
             group = groups.pop(0)
             is_alone = len(group) == 1
-            since, left = await self._contradiction(group, until, ends=is_alone)
+            since, left = await self._contradiction(group, until, ends=is_alone or not is_first)
             sides = left.get(key)
             if is_alone:
                 if since is None and sides is None:

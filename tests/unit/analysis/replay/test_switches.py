@@ -84,6 +84,13 @@ async def test_switches_that_contradict_the_recording_early_cost_only_short_runs
     assert world.long_runs == 2, "one run with all of them, one with those that are not wrong"
 
 
+async def test_switches_that_contradict_the_recording_one_later_than_the_other_cost_short_runs():
+    wrong = dict(zip(NAMES[::6], LOOKS, strict=True))
+    world = World(wrong, dict.fromkeys(wrong, "x"))
+    assert (await found(world, NAMES))[0] == []
+    assert world.long_runs == 2, "one run with all of them, one with those that are not wrong"
+
+
 async def test_switches_that_do_not_change_the_difference_take_one_run():
     world = World(dict.fromkeys(NAMES, 1), {})
     assert (await found(world, NAMES))[0] == []
