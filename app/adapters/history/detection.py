@@ -11,7 +11,7 @@ from typing import Any
 
 from app.adapters.history import documents, json_text, kinds, path_kinds, wrappings
 from app.adapters.history.audit import envelopes, tables
-from app.adapters.history.formats import keyed
+from app.adapters.history.formats import keyed, logged_events
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.storage import etcdctl
 from app.adapters.history.unpacking import ZIP_MAGIC, ByteSource
@@ -226,6 +226,8 @@ def classify(value: Any, name: str = "") -> Format:
         return Format.UNKNOWN
     version = value.get("apiVersion")
     kind = value.get("kind")
+    if value.get("msg") == logged_events.MESSAGE:
+        return Format.UNKNOWN
     if isinstance(version, str) and version.startswith(AUDIT_GROUP):
         return Format.AUDIT if kind in ("Event", "EventList") else Format.UNKNOWN
     if version is None and envelopes.is_event(value):

@@ -63,7 +63,10 @@ MEANINGS: dict[Loss, tuple[Affects, str]] = {
     Loss.UNDECODABLE: (Affects.CONTENT, "values could not be decoded"),
     Loss.ENCRYPTED: (Affects.CONTENT, "values were encrypted"),
     Loss.REDACTED: (Affects.CONTENT, "values were removed"),
-    Loss.PRINTED: (Affects.CONTENT, "objects were read from what kubectl printed for people"),
+    Loss.PRINTED: (
+        Affects.CONTENT,
+        "objects were read from what kubectl printed for people, or from logs",
+    ),
     Loss.VERSION_GUESS: (Affects.CONTENT, "fields of old versions have no successor"),
     Loss.CONTRADICTED: (Affects.CONTENT, "objects are shown with content that contradicts itself"),
     Loss.NO_RV: (Affects.ORDER, "the order of some changes against other objects is a guess"),

@@ -66,7 +66,7 @@ class Loss(StrEnum):
     """The names of information that a source lacks. Parity: history-formats.md 3.6.
 
     `CONTRADICTED`: sources contradict each other. `TIMES_CONTRADICT`: times contradict the order.
-    `PRINTED`: the object was read from kubectl's human-readable output, which shows few fields.
+    `PRINTED`: the object was read from output of kubectl for people or from a log: few fields.
     `LATE`: a watch showed the change after later ones of other kinds had been recorded.
     """
 

@@ -1,4 +1,6 @@
-"""The reader of kube-scheduler logs at -v=5 and above: attempts to schedule pods and their results.
+"""The reader of logs of components: a scheduler's attempts to place pods, and logged Events.
+
+An attempt is logged by kube-scheduler at -v=5 and above:
 
     I0102 03:04:05.000006    1 schedule_one.go:323] "Unable to schedule pod; …" pod="ns/a" err="…"
 
@@ -18,11 +20,13 @@ its time is that of the innermost document with a time.
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from app.adapters.history import documents, wrappings
+from app.adapters.history.formats import klog_values, logged_events
+from app.adapters.history.formats.logged_events import LoggedEvent, Occurrences
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.unpacking import ByteSource
@@ -35,8 +39,18 @@ from app.domain.values.timestamps import Instant, TimestampError
 _Attempt = tuple[str, str, str, str]
 """Verb, namespace, name and message."""
 
+CUT = "cut"
+"""The entry of a line that logs an Event and does not go on to its end."""
+
+_Said: TypeAlias = _Attempt | LoggedEvent | str
+_Entry: TypeAlias = tuple[_Said, str, Instant | None]
+"""What an entry says, its time as written, and its instant if that is known."""
+
 _MILLISECONDS_MAX = 10**14
 """Exclusive upper bound of a number that is read as milliseconds since 1970, in the year 5138."""
+
+_SECONDS_MAX = 10**11
+"""The bound below which a number is seconds: as milliseconds it would be in the year 1973."""
 
 SCHEDULER = Actor(user="system:kube-scheduler")
 
@@ -70,61 +84,74 @@ _ATTEMPTS = {
 
 
 def begins_in(content: bytes) -> bool:
-    """True for a text with lines of klog, or with a message of an attempt and the word `pod`."""
-    if _BEGINS.search(content) is not None:
+    """True for a text with lines of klog, a logged Event, or a message of an attempt and `pod`."""
+    if _BEGINS.search(content) is not None or logged_events.mentioned_in(content):
         return True
     return b"pod" in content and any(text.encode() in content for text in _ATTEMPTS)
 
 
 def tells_in(content: bytes) -> bool:
-    """True for a text that contains a message of an attempt."""
-    return any(text.encode() in content for text in _ATTEMPTS)
+    """True for a text that contains a message of an attempt, or the words of a logged Event."""
+    is_about_attempts = any(text.encode() in content for text in _ATTEMPTS)
+    return is_about_attempts or logged_events.mentioned_in(content)
 
 
 def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
-    """The records of the attempts in a log, as observed requests.
+    """The records of a log: attempts as observed requests, then each logged Event once.
 
     Other lines are counted and left out.
     """
     others = 0
     index = 0
-    for position, attempts in _entries(source, options.at):
-        others += not attempts
-        for attempt, moment in attempts:
-            verb, namespace, name, message = attempt
+    events: dict[LoggedEvent, Occurrences] = {}
+    for position, entries in _entries(source, options.at):
+        others += not entries
+        for said, clock, moment in entries:
             index += 1
-            yield Record(
-                source=source.name,
-                position=position,
-                op=Op.CONTEXT,
-                version="v1",
-                resource="pods",
-                kind="Pod",
-                namespace=namespace,
-                name=name,
-                object_quality=Quality.IDENTITY,
-                observed_at=moment,
-                time_quality=TimeQuality.NONE if moment is None else TimeQuality.DERIVED,
-                order_key=(0, "", 0, number, index),
-                actor=SCHEDULER,
-                verb=verb,
-                losses=(Loss.NO_RV,) if moment is not None else (Loss.NO_RV, Loss.NO_TIME),
-                message=message,
-            )
+            if isinstance(said, LoggedEvent):
+                events.setdefault(said, Occurrences(position, index)).add(clock, moment)
+            elif isinstance(said, str):
+                place = f"{source.name}:{position}"
+                notes.lose(InputError("the line about an event is cut", place=place))
+            else:
+                yield _record(said, moment, source.name, position, (number, index))
+    for event, occurrences in events.items():
+        yield occurrences.record(event, source.name, number)
     if others:
-        notes.pass_over(source.name, "lines and entries about no attempt", others)
+        notes.pass_over(source.name, "lines and entries about no attempt and no event", others)
 
 
-_Told = tuple[_Attempt, Instant | None]
+def _record(
+    attempt: _Attempt, moment: Instant | None, source: str, position: str, order: tuple[int, int]
+) -> Record:
+    verb, namespace, name, message = attempt
+    return Record(
+        source=source,
+        position=position,
+        op=Op.CONTEXT,
+        version="v1",
+        resource="pods",
+        kind="Pod",
+        namespace=namespace,
+        name=name,
+        object_quality=Quality.IDENTITY,
+        observed_at=moment,
+        time_quality=TimeQuality.NONE if moment is None else TimeQuality.DERIVED,
+        order_key=(0, "", 0, *order),
+        actor=SCHEDULER,
+        verb=verb,
+        losses=(Loss.NO_RV,) if moment is not None else (Loss.NO_RV, Loss.NO_TIME),
+        message=message,
+    )
 
 
-def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, list[_Told]]]:
-    """The position and the attempts of each log entry: a line, or an entry of a document."""
+def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, list[_Entry]]]:
+    """The position and the content of each log entry: a line, or an entry of a document."""
     trees = _documents(source)
     if trees is None:
-        for line_number, line in source.lines():
-            text = line.decode("utf-8", "replace").strip()
-            yield str(line_number), list(_in_text(text, "", year, 0))
+        texts = ((at, line.decode("utf-8", "replace")) for at, line in source.lines())
+        for line_number, text in klog_values.joined(texts):
+            yield str(line_number), list(_in_line(text, "", year, 0))
         return
     for position, value in trees:
         if isinstance(value, list):
@@ -146,23 +173,30 @@ def _documents(source: ByteSource) -> list[tuple[str, Any]] | None:
         return None
 
 
-def _in_text(text: str, stamp: str, year: Instant | None, depth: int) -> Iterator[_Told]:
-    """The attempts in the lines of a text, with their times."""
-    for line in text.splitlines():
-        bare = wrappings.uncoloured(line).strip()
-        if bare.startswith(("{", "[{")):
-            value = _decoded(bare.removeprefix("[").rstrip(",]") if bare[0] == "[" else bare)
-            yield from _in_tree(value, stamp, year, depth + 1)
-            continue
-        match = _LINE.search(bare)
-        if match is None:
-            continue
-        rest = match["rest"]
-        # A cell of a table doubles its quotes.
-        attempt = _attempt(rest.replace('""', '"') if rest.startswith('""') else rest)
-        if attempt is not None:
-            before = _STAMP.search(bare, 0, match.start())
-            yield attempt, _moment(match, before.group() if before else stamp, year)
+def _in_text(text: str, stamp: str, year: Instant | None, depth: int) -> Iterator[_Entry]:
+    """The entries in the lines of a text, with their times."""
+    for _, line in klog_values.joined(enumerate(text.splitlines())):
+        yield from _in_line(line, stamp, year, depth)
+
+
+def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterator[_Entry]:
+    bare = wrappings.uncoloured(line).strip()
+    if bare.startswith(("{", "[{")):
+        value = _decoded(bare.removeprefix("[").rstrip(",]") if bare[0] == "[" else bare)
+        yield from _in_tree(value, stamp, year, depth + 1)
+        return
+    match = _LINE.search(bare)
+    if match is None:
+        if (shown := logged_events.for_people(bare)) is not None:
+            yield shown[1], shown[0], _stamped(shown[0])
+        return
+    rest = match["rest"]
+    # A cell of a table doubles its quotes.
+    said = _said(rest.replace('""', '"') if rest.startswith('""') else rest, bare[: match.start()])
+    if said is not None:
+        before = _STAMP.search(bare, 0, match.start())
+        clock = f"{match['month']}{match['day']} {match['clock']}"
+        yield said, clock, _moment(match, before.group() if before else stamp, year)
 
 
 def _decoded(text: str) -> Any:
@@ -172,8 +206,8 @@ def _decoded(text: str) -> Any:
         return None
 
 
-def _in_tree(value: Any, stamp: str, year: Instant | None, depth: int) -> Iterator[_Told]:
-    """The attempts in a decoded value: klog's JSON format, or lines that a collector wrapped.
+def _in_tree(value: Any, stamp: str, year: Instant | None, depth: int) -> Iterator[_Entry]:
+    """The entries in a decoded value: klog's JSON format, or lines that a collector wrapped.
 
     A service may show an entry twice, in a hit and in its fields; it counts once.
     """
@@ -191,18 +225,21 @@ def _in_tree(value: Any, stamp: str, year: Instant | None, depth: int) -> Iterat
         stamp = next((str(value[name]) for name in _STAMPED_IN if value.get(name)), stamp)
         whole = _of_fields(value)
         if whole is not None:
-            yield whole, _stamped(stamp) or _of_seconds(value.get("ts"))
+            moment = _stamped(stamp) or _of_number(value.get("ts"))
+            yield whole, "" if moment is None else str(moment), moment
             return
-        earlier = set[_Told]()
+        earlier = set[_Entry]()
         for part in value.values():
             below = _in_tree(part, stamp, year, depth + 1)
-            attempts = [each for each in below if each not in earlier]
-            earlier.update(attempts)
-            yield from attempts
+            entries = [each for each in below if each not in earlier]
+            earlier.update(entries)
+            yield from entries
 
 
-def _of_fields(tree: dict[str, Any]) -> _Attempt | None:
-    """The attempt in klog's JSON format, from the message and its fields; None for other trees."""
+def _of_fields(tree: dict[str, Any]) -> _Attempt | LoggedEvent | None:
+    """The attempt or the Event in klog's JSON format, from the message and its fields."""
+    if (event := logged_events.of_tree(tree)) is not None:
+        return event
     text = tree.get("msg", tree.get("message"))
     pod = tree.get("pod")
     if isinstance(pod, dict):
@@ -224,23 +261,47 @@ def _stamped(stamp: str) -> Instant | None:
         return None
 
 
-def _of_seconds(value: Any) -> Instant | None:
-    """The instant of milliseconds since 1970, as klog writes them; None for other values."""
+def _of_number(value: Any) -> Instant | None:
+    """The instant of a time in a field `ts`; None for other values.
+
+    klog writes milliseconds since 1970, managers seconds or text.
+    """
+    if isinstance(value, str):
+        return _stamped(value)
     if not isinstance(value, int | float) or not 0 < value < _MILLISECONDS_MAX:
         return None
-    return Instant(round(value * timestamps.SECOND / 1000))
+    scale = 1 if value < _SECONDS_MAX else 1000
+    return Instant(round(value * timestamps.SECOND / scale))
+
+
+def _said(rest: str, before: str) -> _Said | None:
+    """The attempt or the Event of a line of klog; None for other lines."""
+    if not logged_events.begins(rest):
+        return _attempt(rest)
+    component = logged_events.component_before(before)
+    if (event := logged_events.of_reference(rest, component)) is not None:
+        return event
+    fields = _fields(rest)
+    if any(text.startswith('"') for text in fields.values() if rest.endswith(text)):
+        return CUT
+    event = logged_events.of_fields(fields, component)
+    is_whole = "message" in fields or "note" in fields
+    return event if event is not None or is_whole else CUT
 
 
 def _attempt(rest: str) -> _Attempt | None:
     """Verb, namespace, name and message of a line about one pod; None for others."""
     message = _MESSAGE.match(rest)
-    if message is None:
-        return None
-    fields = {
+    return None if message is None else _meant(message["text"], _fields(rest))
+
+
+def _fields(rest: str) -> dict[str, str]:
+    """The fields behind the message of a line."""
+    message = _MESSAGE.match(rest)
+    return {
         field["name"]: _unquoted(field["text"]) if field["text"] is not None else field["bare"]
-        for field in _FIELD.finditer(rest, message.end())
+        for field in _FIELD.finditer(rest, 0 if message is None else message.end())
     }
-    return _meant(message["text"], fields)
 
 
 def _meant(text: str, fields: dict[str, str]) -> _Attempt | None:

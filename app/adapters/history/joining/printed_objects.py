@@ -5,6 +5,7 @@ objects are therefore held back until all other sources are read. Those that no 
 become one record each, with the fields of all places that print them.
 """
 
+import hashlib
 import uuid
 from collections.abc import Iterator
 
@@ -13,6 +14,7 @@ import msgspec
 from app.adapters.history import kinds
 from app.adapters.history.formats.dumps import DERIVED_UIDS
 from app.adapters.history.joining.spool import Spool
+from app.adapters.history.printouts import event_objects
 from app.adapters.history.reading import Notes
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Record, join_losses
@@ -33,11 +35,14 @@ class PrintedObjects:
         self._notes = notes
         self._records: dict[ObjectKey, Record] = {}
         self._guessed: dict[ObjectKey, Record] = {}
+        self._whole_events: set[bytes] = set()
 
     def held_back(self, records: Iterator[Record]) -> Iterator[Record]:
         """The records of other sources; records of printed objects are held back."""
         for record in records:
             if Loss.PRINTED not in record.losses:
+                if record.resource == "events" and record.object is not None:
+                    self._whole_events.add(_digest(event_objects.content_key(record.object)))
                 yield record
                 continue
             is_guess = bool(record.namespace) and not meta.namespace(record.object or {})
@@ -53,6 +58,9 @@ class PrintedObjects:
         shown = self._spool.shown(self._records)
         left_out = 0
         for key, record in self._records.items():
+            if record.resource == "events" and self._is_whole_elsewhere(record):
+                left_out += 1
+                continue
             if key in shown:
                 last, is_new = shown[key]
                 left_out += not (is_new and self._is_added(last, record))
@@ -64,6 +72,14 @@ class PrintedObjects:
             yield msgspec.structs.replace(record, uid=uid, object={**tree, "metadata": metadata})
         if left_out:
             self._notes.count("printed objects that another source shows whole, left out", left_out)
+
+    def _is_whole_elsewhere(self, record: Record) -> bool:
+        """True for an Event with a derived name whose content another source shows as a whole."""
+        tree = record.object or {}
+        guessed = {**tree, "metadata": {**meta.metadata(tree), "namespace": ""}}
+        name = event_objects.content_key(tree)
+        is_derived = record.name in (name, event_objects.content_key(guessed))
+        return is_derived and _digest(name) in self._whole_events
 
     def _is_added(self, row: int, record: Record) -> bool:
         """Add what is printed to the last manifest of an object; False when it is shown whole.
@@ -113,7 +129,17 @@ def _subject(record: Record) -> tuple[str, str, str]:
 
 def _add(records: dict[ObjectKey, Record], record: Record) -> None:
     known = records.get(record.key)
-    records[record.key] = record if known is None else _joined(known, record)
+    if known is not None:
+        last = _joined(known, record)
+        if record.resource == "events":
+            tree = event_objects.with_span(last.object or {}, known.object or {})
+            last = msgspec.structs.replace(last, object=tree)
+        record = last
+    records[record.key] = record
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=12).digest()
 
 
 def _joined(known: Record, record: Record) -> Record:

@@ -7,12 +7,11 @@ the phase, and labels and taints where shown. The records carry this as a loss.
     default     a      1/1     Running   0          3d    n1
 """
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.adapters.history.printouts import descriptions
+from app.adapters.history.printouts import descriptions, event_objects
 from app.adapters.history.printouts.commands import Commands, PrintedCommand
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
@@ -324,24 +323,13 @@ def _event_about(
     """The Event object about an object; about one without a namespace, it is in `default`."""
     metadata = subject["metadata"]
     namespace = metadata.get("namespace", "" if kind.namespaced else "default")
-    text = "\0".join((namespace or "default", kind.kind, metadata["name"], reason, message))
-    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
     involved = {
         "apiVersion": subject["apiVersion"],
         "kind": kind.kind,
         "name": metadata["name"],
         **{part: metadata[part] for part in ("namespace", "uid") if metadata.get(part)},
     }
-    name = f"{metadata['name']}.{digest}"
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
-        "involvedObject": involved,
-        "type": type_,
-        "reason": reason,
-        "message": message,
-    }
+    return event_objects.event_about(involved, namespace, type_, reason, message)
 
 
 def _described_events(tree: JsonObject, kind: Kind, lines: Sequence[str]) -> Iterator[JsonObject]:

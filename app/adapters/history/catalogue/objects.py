@@ -1,0 +1,238 @@
+"""Objects and what is printed of them: dumps, texts, archives."""
+
+from app.adapters.history.catalogue.entry import CatalogueEntry
+from app.adapters.history.detection import Format
+
+_OBJECTS = (Format.DUMP,)
+_MOMENT = "the changes before, who made them; one moment"
+
+ENTRIES = (
+    CatalogueEntry(
+        name="Watch stream",
+        formats=(Format.WATCH,),
+        detected_by="documents of `type` and `object`",
+        gives="every change of a kind while it was watched, deletions",
+        lacks="who made them; times, but for those in objects",
+        example="kubectl get pods -A --watch --output-watch-events -o json",
+    ),
+    CatalogueEntry(
+        name="Objects as JSON",
+        formats=_OBJECTS,
+        detected_by="`apiVersion`, `kind` and `metadata`, or a list of such",
+        gives="the objects",
+        lacks=_MOMENT,
+        example="kubectl get pods,resourceclaims,resourceslices -A -o json",
+    ),
+    CatalogueEntry(
+        name="Table with objects",
+        formats=_OBJECTS,
+        detected_by="`kind: Table`, whose rows hold whole objects",
+        gives="the objects",
+        lacks="the changes before, who made them; one moment",
+        example="GET …/pods?includeObject=Object, with Accept: …;as=Table",
+    ),
+    CatalogueEntry(
+        name="Objects as YAML",
+        formats=_OBJECTS,
+        detected_by="as JSON; in UTF-8, or in UTF-16 with its mark",
+        gives="the objects",
+        lacks=_MOMENT,
+        example="kubectl get pods,nodes -A -o yaml",
+    ),
+    CatalogueEntry(
+        name="Several YAML documents",
+        formats=_OBJECTS,
+        detected_by="as YAML, between lines of `---`",
+        gives="the objects",
+        lacks=_MOMENT,
+        example="kubectl get … -o yaml >> all.yaml",
+    ),
+    CatalogueEntry(
+        name="Objects in UTF-16",
+        formats=(*_OBJECTS, Format.MIXTURE),
+        detected_by="its byte order mark, or the zeros of its letters",
+        gives="the objects",
+        lacks=_MOMENT,
+        example="kubectl get pods -o json > pods.json (in PowerShell)",
+    ),
+    CatalogueEntry(
+        name="Typed lists",
+        formats=_OBJECTS,
+        detected_by="a kind that ends in `List`; items need no kind and may be null",
+        gives="the objects; answers that are not objects (`APIGroupList`) are left out",
+        lacks=_MOMENT,
+        example="kubectl get --raw /apis/batch/v1/cronjobs",
+    ),
+    CatalogueEntry(
+        name="Text with documents in it",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by=(
+            "JSON at a bracket, YAML at a field of an object; without colours and links of a "
+            "terminal, numbers of lines, the `>` of letters, the plus signs of a new file, the "
+            "marks of HTML around `<pre>`, files and changes of GitHub"
+        ),
+        gives="the documents at their lines; of a damaged list its other items",
+        lacks=(
+            "the text, which is counted; damaged documents, dots for fields and words such as "
+            "`[truncated]`, which are named"
+        ),
+        example="script -c 'kubectl get …' notes.txt",
+    ),
+    CatalogueEntry(
+        name="Structured log",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="lines of JSON or OpenTelemetry with objects below fields; those with a uid",
+        gives="the objects as they were logged",
+        lacks="the lines without objects, which are counted; when they were logged",
+        example="kubectl -n gpu-operator logs deploy/controller > manager.log",
+    ),
+    CatalogueEntry(
+        name="Text out of a chat",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by=(
+            "“ and ” where JSON and YAML have quotes, spaces that do not break, fences directly "
+            "around what is pasted"
+        ),
+        gives="the documents at their lines",
+        lacks="the text, which is counted; damaged documents, which are named",
+        example="copied from a conversation",
+    ),
+    CatalogueEntry(
+        name="Markdown",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="blocks between fences, indented or not, and code by indentation",
+        gives="the documents at their lines",
+        lacks="the text, which is counted",
+        example="the text of a bug report",
+    ),
+    CatalogueEntry(
+        name="Text of a tracker or wiki",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="`{code}` and `{noformat}`, CDATA, `<pre>`",
+        gives="the documents at their lines",
+        lacks="the text, which is counted",
+        example="the description of an issue in Jira",
+    ),
+    CatalogueEntry(
+        name="Documents with texts in them",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="texts with `apiVersion` and `kind` in fields of a file that is named itself",
+        gives="the documents in the texts, at the line of the document around them",
+        lacks="the text; damaged documents, which are named",
+        example="gh issue view 4711 --json body,comments > issue.json",
+    ),
+    CatalogueEntry(
+        name="Letter",
+        formats=_OBJECTS,
+        detected_by="fields such as `From:` and `MIME-Version:`; also several letters (mbox)",
+        gives="what its texts and attachments give, joined",
+        lacks="the second form of a text, such as HTML beside plain text",
+        example="redra import report.eml --history bug",
+    ),
+    CatalogueEntry(
+        name="Closed files",
+        formats=_OBJECTS,
+        detected_by="the first bytes of 7z, RAR, cabinets, lz4, PDF, age, PGP and office programs",
+        gives="nothing: they are lost, and named as what they are",
+        lacks="everything",
+        example="7z x logs.7z -ologs && redra import logs/ --history bug",
+    ),
+    CatalogueEntry(
+        name="Folder",
+        formats=_OBJECTS,
+        detected_by="each file by its content",
+        gives="what its files give, joined",
+        lacks="files in no format, which are named",
+        example="redra import bug-4711/ --history bug",
+    ),
+    CatalogueEntry(
+        name="Support bundle (troubleshoot.sh)",
+        formats=_OBJECTS,
+        detected_by="arrays of objects whose kind stands in the name of the folder or file",
+        gives="the objects",
+        lacks=_MOMENT,
+        example="kubectl support-bundle spec.yaml",
+    ),
+    CatalogueEntry(
+        name="sonobuoy",
+        formats=_OBJECTS,
+        detected_by="lists named `GROUP_VERSION_PLURAL.json`",
+        gives="the objects",
+        lacks=_MOMENT,
+        example="sonobuoy retrieve",
+    ),
+    CatalogueEntry(
+        name="must-gather",
+        formats=_OBJECTS,
+        detected_by="its files, in a folder or an archive",
+        gives="the objects",
+        lacks=_MOMENT + "; kinds of devices, unless they were asked for",
+        example="oc adm must-gather",
+    ),
+    CatalogueEntry(
+        name="OpenShift insights",
+        formats=_OBJECTS,
+        detected_by="its files, one object each",
+        gives="the objects",
+        lacks=_MOMENT + "; Events, which are cut to a few fields",
+        example="the archive of the insights operator",
+    ),
+    CatalogueEntry(
+        name="cluster-info dump, folder",
+        formats=_OBJECTS,
+        detected_by="its lists; logs of containers are left out",
+        gives="the objects",
+        lacks=_MOMENT + "; kinds of devices",
+        example="kubectl cluster-info dump -A --output-directory dump",
+    ),
+    CatalogueEntry(
+        name="cluster-info dump, stream",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="JSON documents between `==== START logs` and `==== END logs`",
+        gives="the objects",
+        lacks=_MOMENT + "; kinds of devices",
+        example="kubectl cluster-info dump -A > cluster-info.txt",
+    ),
+    CatalogueEntry(
+        name="Velero backup",
+        formats=_OBJECTS,
+        detected_by="its files, one object each",
+        gives="the objects",
+        lacks=_MOMENT,
+        example="velero backup download NAME",
+    ),
+    CatalogueEntry(
+        name="Archives within archives",
+        formats=_OBJECTS,
+        detected_by="tar and zip; gzip, bzip2, xz and zstandard, also several, around them",
+        gives="what the files in them give",
+        lacks="what lies deeper than `REDRA_IMPORT_ARCHIVE_DEPTH_MAX`",
+        example="redra import bundle.tar.xz --history bug",
+    ),
+    CatalogueEntry(
+        name="Archive with unsafe entries",
+        formats=_OBJECTS,
+        detected_by="names that are absolute or climb out, links",
+        gives="the other entries",
+        lacks="the unsafe entries, which are named",
+        example="an archive that somebody sent",
+    ),
+    CatalogueEntry(
+        name="Tables of kubectl get",
+        formats=(Format.PRINTED, Format.MIXTURE),
+        detected_by="their titles, and the command above them; rows may stand beside the titles",
+        gives="names, nodes, phases, whether claims are allocated: parts of objects (`printed`)",
+        lacks="everything that a table does not show; the namespace, where no command tells it; "
+        "what a watch shows as `DELETED`",
+        example="kubectl get pods -A -o wide > terminal.txt",
+    ),
+    CatalogueEntry(
+        name="kubectl describe",
+        formats=(Format.PRINTED, Format.MIXTURE),
+        detected_by="`Name:` at the beginning and the fields of its kind",
+        gives="of kinds of resource.k8s.io all fields; of pods and nodes names, labels, nodes, "
+        "containers, taints: parts of objects (`printed`)",
+        lacks="annotations, managed fields; of pods and nodes everything else",
+        example="kubectl describe pod web-1 > described.txt",
+    ),
+)

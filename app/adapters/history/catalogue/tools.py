@@ -1,0 +1,145 @@
+"""Files of tools: recorders, simulators, stores, logs of components."""
+
+from app.adapters.history.catalogue.entry import CatalogueEntry
+from app.adapters.history.detection import Format
+
+_OBJECTS = (Format.DUMP,)
+_MOMENT = "the changes before, who made them; one moment"
+
+ENTRIES = (
+    CatalogueEntry(
+        name="kwok recording",
+        formats=(Format.KWOK,),
+        detected_by="`kind: ResourcePatch` of `action.kwok.x-k8s.io`",
+        gives="every change as a patch, with offsets of time",
+        lacks="resource versions, who made them, the start (`--at`)",
+        example="kwokctl snapshot record --path recording.yaml",
+    ),
+    CatalogueEntry(
+        name="k8shark capture",
+        formats=(Format.KSHRK,),
+        detected_by="records with `api_path` and `response_body`, in an archive or as lines",
+        gives="lists at moments and the differences between them; watched changes",
+        lacks="changes between two lists, who made them",
+        example="kshrk capture",
+    ),
+    CatalogueEntry(
+        name="Scheduler simulator, record",
+        formats=(Format.SIMULATOR_RECORD,),
+        detected_by="JSON lines with `time`, `event` and `resource`",
+        gives="every change with its time",
+        lacks="who made them; the last state of what was deleted",
+        example="the recorder of kube-scheduler-simulator",
+    ),
+    CatalogueEntry(
+        name="Scheduler simulator, export",
+        formats=(Format.SIMULATOR_EXPORT,),
+        detected_by="arrays by the name of their resource",
+        gives="the objects",
+        lacks=_MOMENT,
+        example="the export of kube-scheduler-simulator",
+    ),
+    CatalogueEntry(
+        name="Scheduler snapshot",
+        formats=(Format.SCHEDULER_SNAPSHOT,),
+        detected_by="`rawObjects`, in a zip archive or not",
+        gives="the objects that a scheduler saw",
+        lacks=_MOMENT,
+        example="the snapshot of a batch scheduler",
+    ),
+    CatalogueEntry(
+        name="Autoscaler snapshot",
+        formats=(Format.SCHEDULER_SNAPSHOT,),
+        detected_by="`NodeList`, each node with its pods",
+        gives="nodes and pods",
+        lacks=_MOMENT + "; claims and slices",
+        example="the debugging snapshot of the cluster autoscaler",
+    ),
+    CatalogueEntry(
+        name="Kubernetes History Inspector",
+        formats=(Format.KHI,),
+        detected_by="the letters KHI and a version; version 6 is read",
+        gives="the revisions of objects that it made from audit logs, who made them, when",
+        lacks="refused requests; what it worked out from patches is `reconstructed`",
+        example="the download of an inspection in its menu",
+    ),
+    CatalogueEntry(
+        name="SimKube trace",
+        formats=(Format.SIMKUBE,),
+        detected_by="MessagePack or JSON with `version`, `events`, `config`",
+        gives="specifications as they were applied and deleted, to the second",
+        lacks="status, uids, resource versions",
+        example="skctl export",
+    ),
+    CatalogueEntry(
+        name="etcd snapshot",
+        formats=(Format.ETCD,),
+        detected_by="the pages of its database",
+        gives="every write since the last compaction, and the state before",
+        lacks="who made them, times; encrypted values",
+        example="etcdctl snapshot save snapshot.db",
+    ),
+    CatalogueEntry(
+        name="etcd data folder",
+        formats=(Format.ETCD,),
+        detected_by="the database in `member/snap`",
+        gives="as an etcd snapshot",
+        lacks="as an etcd snapshot; writes that stand in the write-ahead log only",
+        example="cp -r /var/lib/etcd copy",
+    ),
+    CatalogueEntry(
+        name="Answer of etcdctl",
+        formats=(Format.ETCDCTL,),
+        detected_by="`header` and `kvs`, keys and values in base64",
+        gives="the objects with their revisions",
+        lacks="the changes before, who made them; one moment; encrypted values",
+        example="etcdctl get --prefix /registry/ -w json > registry.json",
+    ),
+    CatalogueEntry(
+        name="Answer of etcdctl, fields",
+        formats=(Format.ETCDCTL,),
+        detected_by='lines of fields, `"ClusterID" : …` first',
+        gives="the objects with their revisions",
+        lacks="the changes before, who made them; one moment; encrypted values",
+        example="etcdctl get --prefix /registry/ -w fields > registry.txt",
+    ),
+    CatalogueEntry(
+        name="kine table",
+        formats=(Format.KINE,),
+        detected_by="a table `kine` in SQLite, or an export with its columns",
+        gives="every write since the last compaction, and the state before",
+        lacks="who made them, times",
+        example="cp /var/lib/rancher/k3s/server/db/state.db .",
+    ),
+    CatalogueEntry(
+        name="kube-scheduler log",
+        formats=(Format.SCHEDULER_LOG,),
+        detected_by=(
+            "lines of klog, also behind other words (`--prefix`, stern, a journal), in a cell of a "
+            "table or in any field of JSON or YAML, on one line or over many (gcloud, Loki, "
+            "Elasticsearch); lines of `--logging-format=json`"
+        ),
+        gives="attempts to place pods and what came of them, as observed requests",
+        lacks="every object; the year, unless `--at` names it",
+        example="kubectl -n kube-system logs kube-scheduler-master-1",
+    ),
+    CatalogueEntry(
+        name="Events in logs of components",
+        formats=(Format.SCHEDULER_LOG,),
+        detected_by=(
+            "`Event occurred` or `Event(v1.ObjectReference{…})` in lines of klog, as for "
+            "kube-scheduler; lines of managers with the logger `events`, in JSON or for people"
+        ),
+        gives="Events, equal ones once with their count: parts of objects (`printed`)",
+        lacks="their names, who wrote them, the year unless `--at` names it; lines that are cut",
+        example="journalctl -u kubelet --no-pager > kubelet.log",
+    ),
+    CatalogueEntry(
+        name="Native bundle",
+        formats=(Format.BUNDLE,),
+        detected_by="a zip archive with `manifest.json` and `events.jsonl`",
+        gives="the history as it was, with its hashes",
+        lacks="nothing",
+        example="redra export prod -o prod.redra",
+    ),
+)
