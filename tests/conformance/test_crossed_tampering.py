@@ -13,6 +13,7 @@ import pytest
 from app.analysis.replay.report import Agreement
 from app.bootstrap import replays
 from app.service.replays.verifying import VerifyOutcome
+from tests import draws
 from tests.conformance import crossed_tampering as crossed
 from tests.conformance import further_tampering as further
 from tests.conformance import invented_tampering as invented
@@ -89,12 +90,18 @@ BESIDE = (
 
 
 def rows(alterations):
+    """Each alteration on a short recording, by turns, and on longer ones; on all with more draws.
+
+    On which recordings an alteration is tried was written down before the first run.
+    """
     return [
-        (name, alter)
-        for alter in alterations
-        for name in (*NAMES, *ELSEWHERE.get(alter, ()))
-        if name not in ABSENT.get(alter, ())
+        *draws.by_turns(_rows(alter, NAMES) for alter in alterations),
+        *(row for alter in alterations for row in _rows(alter, ELSEWHERE.get(alter, ()))),
     ]
+
+
+def _rows(alter, names):
+    return [(name, alter) for name in names if name not in ABSENT.get(alter, ())]
 
 
 @pytest.mark.parametrize(("name", "alter"), rows(WRONG))

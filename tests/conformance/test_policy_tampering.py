@@ -12,6 +12,7 @@ import pytest
 from app.analysis.replay.report import Agreement
 from app.bootstrap import replays
 from app.service.replays.verifying import VerifyOutcome
+from tests import draws
 from tests.conformance import crossed_tampering as crossed
 from tests.conformance import further_tampering as further
 from tests.conformance import policy_tampering as policy
@@ -23,13 +24,19 @@ pytestmark = pytest.mark.timeout(0)
 
 SHORT = ("a-quickstart", "j-api-versions")
 
+
+def by_turns(*alterations):
+    """Each alteration on one of the short recordings; on both with more draws."""
+    return draws.by_turns([(name, alter) for name in SHORT] for alter in alterations)
+
+
 WRONG = [(name, policy.choose_a_later_device) for name in ("a-quickstart", "e-taints")]
 LACKING = [
-    *((name, policy.lose_bindings) for name in (*SHORT, "c-multihost-tpu")),
-    *((name, policy.lose_every_third_write_of_claims) for name in SHORT),
+    *by_turns(policy.lose_bindings, policy.lose_every_third_write_of_claims),
+    ("c-multihost-tpu", policy.lose_bindings),
     ("j-api-versions", policy.lose_subresources),
 ]
-UNFIT = [(name, policy.give_two_claims_one_uid) for name in SHORT]
+UNFIT = by_turns(policy.give_two_claims_one_uid)
 UNDECIDED = [
     ("c-multihost-tpu", policy.lose_statuses_of_pods),
     ("e-taints", policy.lose_statuses_of_pods),
@@ -37,11 +44,7 @@ UNDECIDED = [
     ("b-mig-partitions", crossed.drop_every_second_line_of_claims),
     ("b-mig-partitions", further.cut_the_middle),
 ]
-HARMLESS = [
-    (name, alter)
-    for name in SHORT
-    for alter in (policy.show_fields_of_a_newer_release, policy.write_null_for_every_absent_field)
-]
+HARMLESS = by_turns(policy.show_fields_of_a_newer_release, policy.write_null_for_every_absent_field)
 
 
 @pytest.mark.parametrize(("name", "alter"), WRONG)

@@ -16,15 +16,12 @@ async def judged(name, alter, folder):
 
 
 async def judged_lines(name, lines, folder, judges=(replays.verify, replays.decide)):
-    """The reports of the judges on lines, each from an import of its own."""
+    """The reports of the judges on one import of the lines, which they only read."""
     path = tampering.write(lines, folder / "audit.jsonl")
     settings = process_settings.settings(profile=subtly.PROFILES[name], verify_processes=1)
-    reports = []
-    for judge in judges:
-        store = stores.memory_store()
-        history = await replays.load_files(store, settings, (path,))
-        reports.append(await judge(store, settings, history, "", subtly.silent))
-    return reports
+    store = stores.memory_store()
+    history = await replays.load_files(store, settings, (path,))
+    return [await judge(store, settings, history, "", subtly.silent) for judge in judges]
 
 
 def names_one(report, told):
