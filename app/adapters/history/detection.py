@@ -221,7 +221,10 @@ def classify(value: Any, name: str = "") -> Format:
     """The format that one decoded document belongs to; `name` is the path of its file."""
     if isinstance(value, list):
         first = next((item for item in value if isinstance(item, dict)), None)
-        return Format.UNKNOWN if first is None else classify(first, name)
+        if first is None:
+            is_audit = any(isinstance(item, str) and envelopes.events(item) for item in value)
+            return Format.AUDIT if is_audit else Format.UNKNOWN
+        return classify(first, name)
     if not isinstance(value, dict):
         return Format.UNKNOWN
     version = value.get("apiVersion")

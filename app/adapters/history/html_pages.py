@@ -16,7 +16,13 @@ from typing import Any
 
 import msgspec
 
-_HTML = re.compile(r"\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_HTML = re.compile(
+    r"(?:\s|\ufeff|<\?xml\b[^>]{0,200}>|<!--(?:(?!-->).){0,2000}-->)*"
+    r"<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A page, also behind comments and the declaration of XHTML."""
+
 _LEFT_OUT = re.compile(r"not rendered by default|diff is too large|can.t show files that are this")
 """What GitHub writes in the place of a change or file that it does not show."""
 
@@ -47,12 +53,14 @@ The library looks for the end of each in the whole rest of the page.
 class Pasted:
     """A text of a page and the line of the page where it begins.
 
-    `is_gathered` is true for a text whose lines do not stand below each other in the page.
+    `is_gathered` is true for a text whose lines do not stand below each other in the page. `way` is
+    the element that holds it.
     """
 
     line: int
     lines: list[str]
     is_gathered: bool = False
+    way: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +78,19 @@ def is_html(text: str) -> bool:
 
 
 def texts(text: str) -> Texts:
-    """The texts of a page; one that it holds twice, as GitHub's do, counts once."""
+    """The texts of a page.
+
+    One that it holds in two ways, as GitHub's do, counts once. One that it shows twice in the same
+    way was printed twice, and may say that something is again as it was.
+    """
     page = _Page()
     page.feed(text)
     page.close()
     pasted: list[Pasted] = []
-    known = set[str]()
+    ways: dict[str, str] = {}
     for block in page.blocks:
         content = "\n".join(block.lines).rstrip("\n")
-        if content not in known:
-            known.add(content)
+        if ways.setdefault(content, block.way) == block.way:
             pasted.append(block)
     return Texts(pasted, page.others, page.left_out)
 
@@ -104,6 +115,7 @@ class _Page(HTMLParser):
         self.left_out: list[int] = []
         self._text: list[str] = []
         self._line = 1
+        self._way = ""
         self._depth = 0
         self._unseen = 0
         self._script: list[str] | None = None
@@ -136,7 +148,7 @@ class _Page(HTMLParser):
         """Begin a text, a table of lines, or a line of it; a `<br>` within a text ends a line."""
         if tag in ("pre", "textarea"):
             if not self._depth:
-                self._line = self.getpos()[0]
+                self._line, self._way = self.getpos()[0], tag
             self._depth += 1
         elif tag == "br" and self._depth:
             self._text.append("\n")
@@ -193,7 +205,7 @@ class _Page(HTMLParser):
         self._end_table()
 
     def _end(self) -> None:
-        self.blocks.append(Pasted(self._line, "".join(self._text).split("\n")))
+        self.blocks.append(Pasted(self._line, "".join(self._text).split("\n"), way=self._way))
         self._text = []
 
     def _begin_cell(self, tag: str, attrs: dict[str, str | None]) -> None:
@@ -222,7 +234,7 @@ class _Page(HTMLParser):
 
     def _end_table(self) -> None:
         if self._table:
-            self.blocks.append(Pasted(self._table_line, self._table, is_gathered=True))
+            self.blocks.append(Pasted(self._table_line, self._table, True, "table"))
         self._table = []
 
     def _take_script(self, text: str) -> None:
@@ -235,7 +247,7 @@ class _Page(HTMLParser):
             self.left_out.append(self._line)
             return
         for lines in _lines_in(tree, 0):
-            self.blocks.append(Pasted(self._line, lines, is_gathered=True))
+            self.blocks.append(Pasted(self._line, lines, True, "script"))
 
 
 def _lines_in(value: Any, depth: int) -> Iterator[list[str]]:

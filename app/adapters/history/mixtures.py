@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.adapters.history import html_pages, json_text, wrappings, yaml_documents
+from app.adapters.history.enclosed import line_documents
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.printouts import descriptions, printed
 from app.adapters.history.printouts.commands import Commands
@@ -251,19 +252,49 @@ class _Block:
 
     def _json(self, line: str) -> bool:
         bare = line.lstrip(" \t")
-        column = len(line) - len(bare)
-        if not bare.startswith(("{", "[")):
-            if not any(mark in line for mark in _MARKS):
-                return False
-            begin = _EMBEDDED.search(line)
-            if begin is None:
-                return False
-            column = begin.start()
         if self._wasted >= WASTED_MAX:
             return False
-        return self._document(line, column)
+        if bare.startswith(("{", "[")) and not line_documents.is_wrapped(bare):
+            return self._document(line, len(line) - len(bare))
+        if not any(mark in line for mark in _MARKS):
+            return False
+        if line_documents.is_record(line):
+            return self._record(line)
+        begin = _EMBEDDED.search(line)
+        return (begin is not None and self._document(line, begin.start())) or self._quoted(line)
 
-    def _document(self, line: str, column: int) -> bool:
+    def _record(self, line: str) -> bool:
+        """Reads a record of a collector: JSON in one of its texts, or the record itself."""
+        at, column = self._at, line_documents.json_in_record(line)
+        if column is not None and self._document(line, column, is_tried=True):
+            self._at = max(self._at, at + 1)
+            return True
+        if self._quoted(line):
+            return True
+        try:
+            value = line_documents.record(line)
+        except (ValueError, RecursionError) as problem:
+            if '"kind"' in line or "auditID" in line:
+                self._damage(f"it is no record that can be read: {problem}")
+            return False
+        number = self._first + self._at
+        json_text.check_depth(value, f"{self._place}:{number}", self._limits)
+        self._take(number, value)
+        self._at += 1
+        return True
+
+    def _quoted(self, line: str) -> bool:
+        number = self._first + self._at
+        events = list(line_documents.quoted_events(line))
+        if not events and line_documents.is_cut_event(line):
+            self._damage("an audit event breaks off here")
+        for event in events:
+            json_text.check_depth(event, f"{self._place}:{number}", self._limits)
+            self._take(number, event)
+        self._at += bool(events)
+        return bool(events)
+
+    def _document(self, line: str, column: int, *, is_tried: bool = False) -> bool:
         text, start = self._whole(self._at, column)
         if not _JSON_BEGIN.match(text, start):
             return False
@@ -279,7 +310,8 @@ class _Block:
                     place=f"{self._place}:{self._first + self._at}",
                     cure="flatten it",
                 ) from problem
-            if (column == 0 and line.rstrip().endswith(("{", "[", ","))) or '"kind"' in line:
+            is_open = column == 0 and line.rstrip().endswith(("{", "[", ","))
+            if not is_tried and (is_open or '"kind"' in line):
                 self._damage(f"it is not JSON: {self._reason(problem)}")
             return False
         if not isinstance(value, dict | list) or not value:

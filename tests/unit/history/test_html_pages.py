@@ -162,3 +162,42 @@ def test_page_of_parts_without_an_end_is_read_to_a_bound(tmp_path, part):
     records, lost = read(tmp_path, f"<!DOCTYPE html>\n<html><body>\n{body}")
     assert keys(records) == ONE
     assert lost == [f"text:{4 + len(LINES)}: the page leaves out a text here"]
+
+
+XHTML = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n'
+    '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "xhtml1-strict.dtd">\n'
+)
+
+
+@pytest.mark.parametrize(
+    "begin", [XHTML, XHTML.splitlines()[0], "<!-- saved -->\n<!-- again -->\n", "\ufeff"]
+)
+def test_page_is_one_whatever_is_declared_before_it(begin, tmp_path):
+    text = f"{begin}<html><body>\n<p>kind: prose</p>\n<pre>{html.escape(CLAIM)}</pre></body></html>"
+    records, lost = read(tmp_path, text, name="bug.xhtml")
+    assert keys(records) == ONE
+    assert lost == []
+
+
+def test_document_that_is_no_page_stays_text(tmp_path):
+    records, _ = read(tmp_path, f'<?xml version="1.0"?>\n<!-- of <html> -->\n```\n{CLAIM}```\n')
+    assert keys(records) == ONE
+
+
+def test_text_that_a_page_shows_twice_in_one_way_is_there_twice(tmp_path):
+    """What is printed again says that it is so again."""
+    titles = "NAME   STATE                AGE\n"
+    states = ("pending", "allocated,reserved", "pending")
+    blocks = "".join(f"<pre>{titles}one    {state:20} 5s\n</pre>\n" for state in states)
+    command = "<p>$ kubectl get resourceclaims -n shop</p>\n"
+    records, _ = read(tmp_path, page(command + blocks), name="bug.html")
+    [claim] = [each.object for each in records]
+    assert claim["status"].get("allocation") is None
+
+
+def test_text_that_a_page_holds_in_two_ways_counts_once(tmp_path):
+    text = html.escape(CLAIM)
+    body = f"<pre>{text}</pre>\n<textarea>{text}</textarea>\n"
+    taken = take_apart(page(body).encode(), "x", DEFAULT_LIMITS)
+    assert len(taken.parts) == 1

@@ -126,4 +126,15 @@ ENTRIES = (
         lacks="as an audit log",
         example="journalctl -u kube-apiserver",
     ),
+    CatalogueEntry(
+        name="Records of collectors, texts of queries",
+        formats=_AUDIT,
+        detected_by=(
+            "audit events in records with `=>`, as fluent-bit and fluentd show them, and as texts "
+            "in an array or on lines"
+        ),
+        gives="as an audit log",
+        lacks="records with a quote in a field, which fluent-bit does not escape",
+        example="aws logs filter-log-events --query 'events[].message' > audit.json",
+    ),
 )

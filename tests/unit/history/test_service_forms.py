@@ -1,0 +1,108 @@
+"""Audit events and lines of logs as collectors and command lines print them."""
+
+import json
+
+import pytest
+
+from app.domain.log.records import Op
+from tests.unit.history.test_logged_events import POD, klog
+from tests.unit.history.test_wrapped_texts import AT, FAILURE, LINES, keys, read
+from tests.unit.history.worlds import audit, tree
+
+EVENTS = [
+    audit("create", tree(name=name, rv=rv, spec={"note": 'a "b" => c'}), name=name, second=rv)
+    for rv, name in enumerate(("one", "two"), start=1)
+]
+PLAIN = [
+    audit("create", tree(name=name, rv=rv), name=name, second=rv)
+    for rv, name in enumerate(("one", "two"), start=1)
+]
+CLAIMS = [
+    (Op.ADDED, "ResourceClaim", "default", "one"),
+    (Op.ADDED, "ResourceClaim", "default", "two"),
+]
+
+
+def dense(event):
+    return json.dumps(event, separators=(",", ":"))
+
+
+def of_ruby(value, pair="=>"):
+    """A value as Ruby shows it."""
+    if isinstance(value, dict):
+        pairs = (f"{of_ruby(name)}{pair}{of_ruby(part, pair)}" for name, part in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(of_ruby(each, pair) for each in value) + "]"
+    return "nil" if value is None else json.dumps(value)
+
+
+def fluent_bit(record, at=0, stamp="[1767225601.000000001, {}]"):
+    """A line of the output stdout of fluent-bit, which does not escape the quotes in a text."""
+    return f"[{at}] kube.audit: [{stamp}, {record}]\n"
+
+
+FORMS = {
+    "an array of texts": json.dumps([dense(event) for event in EVENTS], indent=4),
+    "an array of texts on a line": json.dumps([dense(event) for event in EVENTS]) + "\n",
+    "an array of texts below a command": (
+        "$ aws logs filter-log-events --query 'events[].message'\n"
+        + json.dumps([dense(event) for event in EVENTS], indent=4)
+    ),
+    "texts of jq": "".join(f"{json.dumps(dense(event))}\n" for event in EVENTS),
+    "texts with tabs": "\t".join(dense(event) for event in EVENTS) + "\n",
+    "fluent-bit": "".join(
+        fluent_bit(f'{{"log"=>"{dense(event)}", "stream"=>"stdout", "time"=>"x"}}', at)
+        for at, event in enumerate(EVENTS)
+    ),
+    "fluent-bit before 2.1": "".join(
+        fluent_bit(f'{{"log"=>"{dense(event)}"}}', at, "1767225601.000000001")
+        for at, event in enumerate(EVENTS)
+    ),
+    "fluent-bit, escaped": "".join(
+        fluent_bit(f'{{"log"=>{json.dumps(dense(event))}}}') for event in EVENTS
+    ),
+    "fluent-bit, fields": "".join(fluent_bit(of_ruby(event)) for event in PLAIN),
+    "fluentd": "".join(
+        f"2026-01-01 00:00:01.000000000 +0000 kube-audit: {dense(event)}\n" for event in EVENTS
+    ),
+    "fluentd, an error": "".join(
+        '2026-01-01 00:00:01 +0000 [warn]: #0 dump an error event: error_class=E error="400" '
+        f'location=nil tag="kube-audit" time=2026-01-01 record={of_ruby(event)}\n'
+        for event in EVENTS
+    ),
+    "Ruby 3.4": "".join(f"{of_ruby(event, ' => ')}\n" for event in EVENTS),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_audit_events_are_read_as_they_are_printed(tmp_path, form):
+    records, lost = read(tmp_path, FORMS[form], name="audit.txt")
+    assert keys(records) == CLAIMS
+    assert [each.actor.user for each in records] == ["alice", "alice"]
+    if form != "fluent-bit, fields":
+        assert records[0].object["spec"] == {"note": 'a "b" => c'}
+    assert lost == []
+
+
+@pytest.mark.parametrize("form", ["fluent-bit", "fluent-bit, fields", "texts of jq"])
+def test_event_that_is_cut_is_lost_alone(tmp_path, form):
+    first, second = FORMS[form].splitlines()
+    records, lost = read(tmp_path, f"{first[: len(first) // 2]}\n{second}\n", name="audit.txt")
+    assert keys(records) == CLAIMS[1:]
+    assert len(lost) == 1
+    assert lost[0].startswith("audit.txt:1")
+
+
+@pytest.mark.parametrize("wrap", ["fluent-bit", "texts"])
+def test_lines_of_logs_are_read_from_the_same_forms(tmp_path, wrap):
+    lines = [*LINES, klog(POD)]
+    text = json.dumps(lines, indent=1)
+    if wrap == "fluent-bit":
+        text = "".join(fluent_bit(f'{{"log"=>"{line}", "stream"=>"stderr"}}') for line in lines)
+    records, lost = read(tmp_path, text, at=AT)
+    assert sorted(each.verb for each in records) == ["", "attempt", "unschedulable"]
+    [attempt] = [each for each in records if each.verb == "unschedulable"]
+    assert attempt.message.endswith("1 cannot allocate all claims.")
+    assert FAILURE in text or json.dumps(FAILURE)[1:-1] in text
+    assert lost == []
