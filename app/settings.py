@@ -329,6 +329,9 @@ class Settings(CauseSettings):
     rehearse_runs_max: int = setting(
         64, ge=0, le=10_000, description="Runs that attribute differences to settings of a release"
     )
+    rehearse_events_max: int = setting(
+        200_000, ge=1, description="Events of all these runs; the rest is not attributed"
+    )
     diff_listed_max: int = setting(10_000, ge=1, description="Entries in a list of differences")
     diffs_at_once_max: int = setting(1, ge=1, description="Comparisons that are made at a time")
     timelines_at_once_max: int = setting(4, ge=1, description="Timelines that are read at a time")

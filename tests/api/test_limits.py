@@ -57,6 +57,7 @@ CHANGED = {
     "diff_events_max": 30,
     "timelines_at_once_max": 45,
     "rehearse_runs_max": 44,
+    "rehearse_events_max": 47,
 }
 
 

@@ -367,6 +367,7 @@ async def rehearsed(
     target: str,
     gates: dict[str, bool] | None = None,
     quirks: dict[str, bool] | None = None,
+    **bounds: int,
 ) -> Rehearsal:
     wanted = RehearsalRequest(
         release=target,
@@ -374,6 +375,7 @@ async def rehearsed(
         gates=gates or {},
         quirks=quirks or {},
         exhibits=titles(),
+        **bounds,
     )
     return await worlds.rehearse(log, info, wanted, ForkPlanes(Settings()))
 
@@ -480,10 +482,11 @@ async def test_rehearsal_of_the_repair_names_the_pods_of_the_incident(name: str)
     assert not concerned or any(f"/{pod}" in shown for pod in concerned), shown
 
 
-async def test_scores_of_both_releases_are_told_where_they_decide() -> None:
-    """Least allocated is 49 and 50; the balance counts 80 and 70 since 1.36, 70 and 90 before.
+async def one_pod_moved() -> tuple[MemoryLog, HistoryInfo]:
+    """A history in which 1.35 places pod `moved` on another node, because of r5.
 
-    Memory is a mebibyte off a fifth, which costs n1 a point: (20 + 79) // 2 and (60 + 40) // 2.
+    Least allocated is 49 and 50; the balance counts 80 and 70 since 1.36, 70 and 90 before. Memory
+    is a mebibyte off a fifth, which costs n1 a point: (20 + 79) // 2 and (60 + 40) // 2.
     """
     cluster = Cluster(Profile(version="1.36"))
     for name, cpu, memory in (("n1", "3200m", "0"), ("n2", "1600m", "26214Mi")):
@@ -494,7 +497,34 @@ async def test_scores_of_both_releases_are_told_where_they_decide() -> None:
     cluster.wait(60)
     cluster.pod("moved", requests={"cpu": "0", "memory": "13107Mi"})
     cluster.settle()
-    log, info = await stored(cluster, cluster.profile.settings())
+    return await stored(cluster, cluster.profile.settings())
+
+
+@pytest.mark.parametrize(
+    ("bounds", "trials"),
+    [({}, None), ({"trial_events_max": 1}, 0), ({"runs_max": 0}, 0), ({"runs_max": 1}, 1)],
+)
+async def test_changes_without_a_known_setting_are_counted_and_the_bound_is_named(
+    bounds: dict[str, int], trials: int | None
+) -> None:
+    log, info = await one_pod_moved()
+    report = await rehearsed(log, info, "1.35", **bounds)
+    (difference,) = report.diff.differences
+    page = " ".join(" ".join(text.page(report, 200)).split())
+    if trials is None:
+        assert (report.unattributed, "REDRA_REHEARSE_RUNS_MAX" in page) == (0, False)
+        return
+    assert (report.trials, report.unattributed) == (trials, 1)
+    assert report.to_json()["unattributed"] == 1
+    runs = "1 run;" if trials == 1 else f"{trials} runs;"
+    assert f"the settings of 1 change are not known, or not narrowed down, after {runs}" in page
+    assert "REDRA_REHEARSE_RUNS_MAX and REDRA_REHEARSE_EVENTS_MAX" in page
+    proof = difference.proof
+    assert proof is None if trials == 0 else not proof.is_minimal
+
+
+async def test_scores_of_both_releases_are_told_where_they_decide() -> None:
+    log, info = await one_pod_moved()
     report = await rehearsed(log, info, "1.35")
     (difference,) = report.diff.differences
     assert difference.proof is not None

@@ -46,7 +46,9 @@ class SettingsSearch:
     """The search over the settings that differ. `runs_max` bounds its trials.
 
     The first trial has all settings as in the first world. It may still show findings: the first
-    world may be made in another way, or differ in something that is not a setting.
+    world may be made in another way, or differ in something that is not a setting. Then the
+    settings are switched back by halves, and a half that changes nothing is not divided. Only
+    findings that no single setting removes take further trials.
     """
 
     settings: Sequence[Setting]
@@ -56,29 +58,84 @@ class SettingsSearch:
     attributions: dict[Finding, Attribution] = field(default_factory=dict)
     _shown: dict[frozenset[Setting], frozenset[Finding]] = field(default_factory=dict)
 
+    @property
+    def unattributed(self) -> list[Finding]:
+        """The findings whose settings were not found or narrowed down within the bound."""
+        known = self.attributions
+        return [
+            finding
+            for finding in dict.fromkeys(self.findings)
+            if finding not in known or (known[finding].settings and not known[finding].is_minimal)
+        ]
+
     def steps(self) -> Generator[frozenset[Setting], frozenset[Finding], None]:
         """Yields the settings to switch back, and is sent the findings of that world.
 
         Afterwards `attributions` has every finding; it is empty if no trial may be made.
         """
+        if not self.findings:
+            return
         whole = tuple(self.settings)
         self._shown[frozenset()] = frozenset(self.findings)
-        for finding in self.findings:
-            try:
-                is_theirs = yield from self._is_gone(finding, whole)
-            except _TooManyRunsError:
+        try:
+            without_all = yield from self._world(whole)
+        except _TooManyRunsError:
+            return
+        theirs = [finding for finding in self.findings if finding not in without_all]
+        unknown = frozenset(self.findings) & without_all
+        self.attributions.update(dict.fromkeys(unknown, UNKNOWN))
+        if not theirs:
+            return
+        try:
+            yield from self._divide(whole)
+            active = tuple(name for name in whole if self._is_active(name))
+            if any(self._known(finding) is None for finding in theirs):
+                yield from self._world(active)
+        except _TooManyRunsError:
+            pass
+        for finding in theirs:
+            self.attributions[finding] = yield from self._cut_down(finding)
+
+    def _divide(
+        self, group: tuple[Setting, ...]
+    ) -> Generator[frozenset[Setting], frozenset[Finding], None]:
+        """Tries the halves of a group, and divides those that change something.
+
+        If the first half changes nothing, the change comes from the other one. If the first half
+        has the effect of the whole group, the other one is not needed.
+        """
+        if len(group) == 1:
+            yield from self._world(group)
+            return
+        middle = (len(group) + 1) // 2
+        first, second = group[:middle], group[middle:]
+        is_active = self._changes((yield from self._world(first)))
+        if is_active:
+            yield from self._divide(first)
+            if self._shown[frozenset(first)] == self._shown.get(frozenset(group)):
                 return
-            self.attributions[finding] = (
-                (yield from self._cut_down(finding, whole)) if is_theirs else UNKNOWN
-            )
+            if not self._changes((yield from self._world(second))):
+                return
+        yield from self._divide(second)
+
+    def _changes(self, shown: frozenset[Finding]) -> bool:
+        return shown != self._shown[frozenset()]
+
+    def _is_active(self, setting: Setting) -> bool:
+        """Whether a trial with this setting alone switched back changed anything."""
+        shown = self._shown.get(frozenset((setting,)))
+        return shown is not None and self._changes(shown)
 
     def _cut_down(
-        self, finding: Finding, whole: tuple[Setting, ...]
+        self, finding: Finding
     ) -> Generator[frozenset[Setting], frozenset[Finding], Attribution]:
+        """The smallest sufficient set that trials have shown, reduced until it is minimal."""
         known = self._known(finding)
         if known is not None:
             return known
-        current, parts = whole, 2
+        gone = [back for back, shown in self._shown.items() if finding not in shown]
+        least = min(gone, key=len)
+        current, parts = tuple(name for name in self.settings if name in least), 2
         try:
             while len(current) > 1:
                 smaller = yield from self._smaller(finding, current, parts)
@@ -95,8 +152,8 @@ class SettingsSearch:
         if len(current) == 1:
             return Attribution(settings=current)
         try:
-            for setting in whole:
-                if (yield from self._is_gone(finding, (setting,))):
+            for setting in self.settings:
+                if (yield from self._is_gone_alone(finding, setting)):
                     return Attribution(settings=(setting,))
         except _TooManyRunsError:
             return Attribution(settings=current, is_smallest=False)
@@ -124,17 +181,34 @@ class SettingsSearch:
                 return rest
         return None
 
+    def _is_gone_alone(
+        self, finding: Finding, setting: Setting
+    ) -> Generator[frozenset[Setting], frozenset[Finding], bool]:
+        """Whether a finding disappears with this setting alone as in the first world.
+
+        Where it shows with more settings switched back, it shows with this one alone.
+        """
+        if any(setting in back and finding in shown for back, shown in self._shown.items()):
+            return False
+        return (yield from self._is_gone(finding, (setting,)))
+
     def _is_gone(
         self, finding: Finding, settings: tuple[Setting, ...]
     ) -> Generator[frozenset[Setting], frozenset[Finding], bool]:
         """Whether a finding disappears with these settings as in the first world."""
+        return finding not in (yield from self._world(settings))
+
+    def _world(
+        self, settings: tuple[Setting, ...]
+    ) -> Generator[frozenset[Setting], frozenset[Finding], frozenset[Finding]]:
+        """The findings of the world with these settings switched back; each is run once."""
         back = frozenset(settings)
         if back not in self._shown:
             if self.runs >= self.runs_max:
                 raise _TooManyRunsError
             self.runs += 1
             self._shown[back] = yield back
-        return finding not in self._shown[back]
+        return self._shown[back]
 
 
 class _TooManyRunsError(Exception):

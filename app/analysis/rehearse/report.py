@@ -34,7 +34,8 @@ class Rehearsal:
     `recorded_with` are switches that the recorded control plane was found to have had, which the
     cluster keeps. `unapplied` are inputs that apply in A but not in B, except those in `refused`.
     `doubtful` are objects that both APIs refuse here although they were recorded. `proofs` has the
-    settings that runs have shown to cause changes; `trials` counts these runs.
+    settings that runs have shown to cause changes; `trials` counts these runs. `unattributed`
+    counts the changes whose settings were not found or not narrowed down within the bounds of runs.
     """
 
     history: str
@@ -58,6 +59,7 @@ class Rehearsal:
     doubts: Sequence[Doubt]
     proofs: Mapping[Finding, Proof] = field(default_factory=dict)
     trials: int = 0
+    unattributed: int = 0
 
     @property
     def is_quiet(self) -> bool:
@@ -151,6 +153,7 @@ class Rehearsal:
                 for each in self.contents.fields[:LISTED_MAX]
             ],
             "trials": self.trials,
+            "unattributed": self.unattributed,
             "followFromDecisions": self.contents.following,
             "defects": {
                 "repaired": list(self.defects.repaired),

@@ -84,7 +84,7 @@ def notes_of(report: Rehearsal) -> list[str]:
         elif numbers:
             notes.append(f"known defects {word}:")
             notes += [f"  {number.upper()}: {profiles.WORDS[number]}" for number in numbers]
-    return [*notes, *_unsure(report)]
+    return [*notes, *_unattributed(report), *_unsure(report)]
 
 
 def reasons_of(report: Rehearsal) -> list[Reason]:
@@ -202,6 +202,19 @@ def _incidents(incidents: Sequence[Incidence]) -> Iterator[Reason]:
                 ),
             ),
         )
+
+
+def _unattributed(report: Rehearsal) -> Iterator[str]:
+    """That changes were not put down to settings, and the bounds that say so."""
+    count = report.unattributed
+    if not count:
+        return
+    of_changes = "of 1 change" if count == 1 else f"of {count} changes"
+    runs = "1 run" if report.trials == 1 else f"{report.trials} runs"
+    yield (
+        f"the settings {of_changes} are not known, or not narrowed down, after {runs}; "
+        "REDRA_REHEARSE_RUNS_MAX and REDRA_REHEARSE_EVENTS_MAX bound the runs"
+    )
 
 
 def _unsure(report: Rehearsal) -> Iterator[str]:

@@ -51,6 +51,7 @@ class RehearsalApi:
             bounds=self._limits.diff,
             events_max=self._limits.diff_events_max,
             runs_max=self._limits.rehearse_runs_max,
+            trial_events_max=self._limits.rehearse_events_max,
         )
         async with self._turns:
             return await worlds.rehearse(runtime.log, runtime.info, wanted, planes)

@@ -59,8 +59,8 @@ class ApiLimits:
     Histories with at most `scan_events_max` events are scanned for known defects; for that the
     first `scan_attempts_max` attempts of the scheduler are made again.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
-    `diff_events_max` events of each history; `rehearse_runs_max` runs determine which setting of
-    another release causes which change.
+    `diff_events_max` events of each history; `rehearse_runs_max` runs with `rehearse_events_max`
+    events in all determine which setting of another release causes which change.
     """
 
     body_bytes_max: int = 3 * 1024 * 1024
@@ -95,6 +95,7 @@ class ApiLimits:
     diff: DiffBounds = DiffBounds()
     diff_events_max: int = 500_000
     rehearse_runs_max: int = 64
+    rehearse_events_max: int = 200_000
     lanes: LaneBounds = LaneBounds()
     map: MapBounds = MapBounds()
     attempts_max: int = 100

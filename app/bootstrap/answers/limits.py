@@ -83,4 +83,5 @@ def api_limits(settings: Settings) -> ApiLimits:
         diff=diff_bounds(settings),
         diff_events_max=settings.diff_events_max,
         rehearse_runs_max=settings.rehearse_runs_max,
+        rehearse_events_max=settings.rehearse_events_max,
     )

@@ -31,6 +31,7 @@ async def rehearse(
         bounds=diff_bounds(settings),
         events_max=settings.diff_events_max,
         runs_max=settings.rehearse_runs_max,
+        trial_events_max=settings.rehearse_events_max,
     )
     return await worlds.rehearse(
         store.log, history, wanted, ForkPlanes(settings), progress=progress

@@ -28,7 +28,7 @@ class Trials:
     """The parts of trials: both worlds, and the objects about which trials say nothing.
 
     `unlike` are uids of pods and claims that the old world decides otherwise than recorded. At most
-    `runs_max` trials are made.
+    `runs_max` trials are made, with `events_max` events in all.
     """
 
     worlds: Worlds
@@ -37,20 +37,22 @@ class Trials:
     unlike: frozenset[str]
     bounds: DiffBounds
     runs_max: int
+    events_max: int
 
     async def search(self, findings: Iterable[Finding]) -> SettingsSearch:
         """Search for the settings that cause each finding."""
         search = SettingsSearch(
             settings=attribution.differing(*self._values()),
             findings=tuple(dict.fromkeys(findings)),
-            runs_max=self.runs_max,
+            # Each trial is as long as the new world.
+            runs_max=min(self.runs_max, self.events_max // max(1, self.after.run.made)),
         )
         steps = search.steps()
         try:
             back = next(steps)
             while True:
                 self.worlds.control.runs.step = (
-                    f"trying settings one by one, run {search.runs} of at most {self.runs_max}"
+                    f"switching settings back, run {search.runs} of at most {search.runs_max}"
                 )
                 back = steps.send(await self.shown(back))
         except StopIteration:

@@ -51,7 +51,8 @@ class RehearsalRequest:
 
     Gates and quirks stay if the settings of the history name them or its recording shows them.
     `exhibits` has number and title of each incident of the gallery. A history of more than
-    `events_max` events is refused. `runs_max` bounds the trials that attribute changes to settings.
+    `events_max` events is refused. `runs_max` and `trial_events_max`, the events of all of them,
+    bound the trials that attribute changes to settings.
     """
 
     release: str
@@ -62,6 +63,7 @@ class RehearsalRequest:
     bounds: DiffBounds = DiffBounds()
     events_max: int = 500_000
     runs_max: int = 64
+    trial_events_max: int = 200_000
 
 
 async def rehearse(
@@ -103,6 +105,7 @@ async def rehearse(
         unlike=frozenset(_unlike(before, control, compared)),
         bounds=wanted.bounds,
         runs_max=wanted.runs_max,
+        events_max=wanted.trial_events_max,
     )
     return await _report(log, history, wanted, trials)
 
@@ -173,6 +176,7 @@ async def _report(
         doubts=await recorded_doubts.doubts_of(log, history),
         proofs=proofs,
         trials=search.runs,
+        unattributed=len(search.unattributed),
     )
 
 

@@ -136,6 +136,43 @@ def test_one_setting_among_many_takes_few_runs() -> None:
     assert search.runs <= 12
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_settings_that_change_nothing_take_few_runs(seed: int) -> None:
+    """As for a long recording: hundreds of findings, and four of ten settings behind them."""
+    drawn = random.Random(seed)
+    names = tuple(f"gate {number}" for number in range(10))
+    active = drawn.sample(names, 4)
+    needs: Needs = {
+        ("pod", str(number)): [frozenset(drawn.sample(active, drawn.choice((1, 1, 2, 3))))]
+        for number in range(200)
+    }
+    search = searched(needs, names)
+    for finding, (wanted,) in needs.items():
+        assert search.attributions[finding] == Attribution(
+            settings=tuple(name for name in names if name in wanted)
+        )
+    # All of them, up to two for each setting, and the sets of two and three of the four.
+    assert search.runs <= 1 + 18 + 10
+    assert not search.unattributed
+
+
+@pytest.mark.parametrize("runs_max", range(12))
+def test_findings_without_a_minimal_set_are_counted(runs_max: int) -> None:
+    needs: Needs = {
+        ("pod", "one"): [frozenset(("gate f",))],
+        ("pod", "both"): [frozenset(("quirk a", "profile"))],
+        ("pod", "always"): [],
+    }
+    search = searched(needs, NAMES, runs_max)
+    assert search.runs <= runs_max
+    for finding, sets in needs.items():
+        found = search.attributions.get(finding)
+        is_known = found == UNKNOWN or (
+            found is not None and found.is_minimal and frozenset(found.settings) in sets
+        )
+        assert (finding in search.unattributed) is not is_known
+
+
 def test_what_differs_are_quirks_rules_gates_and_another_minor_release() -> None:
     before = {"profile": "1.36.2", "quirk c24": "on", "gate X": "true", "rule y": "off"}
     after = {"profile": "1.37", "quirk c24": "off", "gate X": "true", "rule y": "on"}
