@@ -353,6 +353,9 @@ class Settings(CauseSettings):
         description="Events that one request for a timeline reads; the next request continues",
     )
     findings_max: int = setting(100, ge=1, description="Findings in one answer, ranked")
+    findings_pods_max: int = setting(
+        8, ge=0, description="Waiting pods whose device causes one answer with findings tells"
+    )
     timeline_rows_max: int = setting(100, ge=1, description="Entries on one page of a timeline")
     object_versions_max: int = setting(
         50, ge=2, description="Versions of an object that its page compares, the newest ones"

@@ -37,6 +37,7 @@ CHANGED = {
     "chronicles_max": 7,
     "chronicle_events_max": 21,
     "findings_max": 22,
+    "findings_pods_max": 47,
     "object_versions_max": 23,
     "lanes_max": 24,
     "lanes_shapes_max": 25,

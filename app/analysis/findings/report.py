@@ -84,7 +84,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One problem.
 
     It concerns `count` objects, `present` of them at the moment of the answer. `first` and `last`
-    are the revisions between which it shows, 0 where unknown. `objects` are the newest.
+    are the revisions between which it shows, 0 where unknown. `objects` are the newest. `causes`
+    say why devices cannot be had, for pods that wait for devices.
     """
 
     kind: FindingKind
@@ -95,6 +96,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     first: Revision
     last: Revision
     objects: tuple[Subject, ...] = ()
+    causes: tuple[str, ...] = ()
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):

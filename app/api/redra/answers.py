@@ -51,7 +51,7 @@ from app.domain.values import api_resources, timestamps
 from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import Instant
 from app.service.chronicles import Chronicles
-from app.service.explaining import Explainer
+from app.service.explaining import Explainer, waiting
 from app.service.explaining.evidence import ExplainedMoment, Sight
 from app.service.histories import Histories
 from app.service.moments import is_revision, parse_instant, time_of
@@ -374,7 +374,7 @@ class Answers:
         sees_all = inquiry.reader().sees_all
         reads_events = sees_all(api_resources.EVENTS)
         workloads = (api_resources.DEPLOYMENTS, api_resources.REPLICA_SETS)
-        return findings.of(
+        answer = findings.of(
             runtime.info.name,
             views,
             chronicle,
@@ -389,6 +389,8 @@ class Answers:
             items_max=self._limits.findings_max,
             namespace=inquiry.request.parameter("namespace"),
         )
+        evidence = self._evidence(inquiry, views, inquiry.reader())
+        return await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
 
 
 def _visible(reader: HistoryReader, chronicle: Chronicle) -> Callable[[Entry], bool]:

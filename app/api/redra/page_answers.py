@@ -287,6 +287,9 @@ class Finding(Model):
     first: int = Field(description="The first revision that shows it; 0: not known")
     last: int = Field(description="The last revision that shows it")
     objects: list[FoundObject] = Field(description="The newest of them")
+    causes: list[str] = Field(
+        default=[], description="For pods that wait for devices: the failing requests, with causes"
+    )
 
 
 class FindingList(Model):

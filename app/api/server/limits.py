@@ -49,7 +49,8 @@ class ApiLimits:
     many questions about what fits, within `fit` and `capacity`.
     `explanations_at_once_max` why questions are answered at a time, each within `explain`.
     The chronicles of `chronicles_max` histories are kept in memory for pages; one question reads
-    `chronicle_events_max` more events of a log. An answer has at most `findings_max` findings.
+    `chronicle_events_max` more events of a log. An answer has at most `findings_max` findings,
+    and tells why at most `findings_pods_max` waiting pods do not get devices.
     `timeline` bounds pages of the timeline, `object_versions_max` the versions of an object,
     `lanes` and `map` pictures, `attempts_max` attempts for a pod, `pace` starts, `trace` and
     `report` downloads, `live` pages that follow a history.
@@ -89,6 +90,7 @@ class ApiLimits:
     chronicles_max: int = 8
     chronicle_events_max: int = 10_000
     findings_max: int = 100
+    findings_pods_max: int = 8
     timeline: PageBounds = PageBounds()
     object_versions_max: int = 50
     diffs_at_once_max: int = 1

@@ -52,6 +52,7 @@ def api_limits(settings: Settings) -> ApiLimits:
         chronicles_max=settings.chronicles_max,
         chronicle_events_max=settings.chronicle_events_max,
         findings_max=settings.findings_max,
+        findings_pods_max=settings.findings_pods_max,
         object_versions_max=settings.object_versions_max,
         lanes=LaneBounds(
             lanes_max=settings.lanes_max,
@@ -70,11 +71,7 @@ def api_limits(settings: Settings) -> ApiLimits:
         trace=TraceBounds(entries_max=settings.trace_entries_max),
         report_events_max=settings.report_events_max,
         reports_at_once_max=settings.reports_at_once_max,
-        report=ReportBounds(
-            objects_max=settings.report_objects_max,
-            rows_max=settings.report_rows_max,
-            bytes_max=settings.report_bytes_max,
-        ),
+        report=_report_bounds(settings),
         timeline=PageBounds(
             rows_max=settings.timeline_rows_max, scanned_max=settings.timeline_scanned_max
         ),
@@ -84,4 +81,12 @@ def api_limits(settings: Settings) -> ApiLimits:
         diff_events_max=settings.diff_events_max,
         rehearse_runs_max=settings.rehearse_runs_max,
         rehearse_events_max=settings.rehearse_events_max,
+    )
+
+
+def _report_bounds(settings: Settings) -> ReportBounds:
+    return ReportBounds(
+        objects_max=settings.report_objects_max,
+        rows_max=settings.report_rows_max,
+        bytes_max=settings.report_bytes_max,
     )

@@ -273,7 +273,7 @@ def findings_lines(
 
 
 def _finding_lines(item: "Finding") -> list[str]:
-    lines = [f"{item.severity.value}: {item.text}"]
+    lines = [f"{item.severity.value}: {item.text}", *(f"  {cause}" for cause in item.causes)]
     facts = [f"{item.count} in all"] if item.count else []
     if item.count and item.present != item.count:
         facts.append(f"{item.present} now" if item.present else "ended")

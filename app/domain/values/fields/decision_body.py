@@ -47,8 +47,19 @@ class CauseCount(FieldRecord, frozen=True):
     examples: tuple[str, ...] = ()
 
 
+class PoolProblem(FieldRecord, frozen=True):
+    """A problem for which pools cannot be used, with the number of times that a node met it."""
+
+    problem: str = ""
+    count: int = 0
+
+
 class DecisionSummary(FieldRecord, frozen=True):
-    """The summary of a decision."""
+    """The summary of a decision.
+
+    `causes` were counted on `causes_nodes` nodes; on `together` of them each request alone could be
+    satisfied.
+    """
 
     message: str = ""
     node: str = ""
@@ -56,9 +67,12 @@ class DecisionSummary(FieldRecord, frozen=True):
     looked_at: int = 0
     preemption: PreemptionSummary = PreemptionSummary()
     causes: tuple[CauseCount, ...] = ()
+    causes_nodes: int = 0
     causes_cut: int = 0
     causes_devices_cut: int = 0
     causes_nodes_cut: int = 0
+    together: int = 0
+    pools: tuple[PoolProblem, ...] = ()
 
 
 class DecisionBody(FieldRecord, frozen=True):

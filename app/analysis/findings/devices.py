@@ -1,0 +1,134 @@
+"""Why waiting pods do not get devices: the failing requests, with the causes of their devices.
+
+The causes are those that the last attempt counted. In a recording of another scheduler nothing is
+counted; there the attempt is made again, and counts only if it refuses the nodes as recorded.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from app.analysis import scheduler_messages
+from app.analysis.explain.tallies import devices_text, nodes_text
+from app.analysis.views import LiveViews
+from app.domain.allocation.reasons import causes
+from app.domain.allocation.reasons.summary import SummaryBounds
+from app.domain.controllers import pods
+from app.domain.controllers.resources import claim_key
+from app.domain.controllers.scheduling import summaries
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex
+from app.domain.controllers.scheduling.scheduling_cycle import attempt
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
+from app.domain.controllers.scheduling.scheduling_cycle.cycle import CANNOT_ALLOCATE
+from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
+from app.domain.values import condition_types, counts
+from app.domain.values.fields import decision_body, dra, meta
+from app.domain.values.fields.decision_body import CauseCount, DecisionSummary
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+REQUESTS_SHOWN_MAX = 3
+CAUSES_SHOWN_MAX = 3
+ABOUT_CHARACTERS_MAX = 200
+
+REFUSED = CANNOT_ALLOCATE.reasons[0]
+"""The scheduler's words for nodes whose devices do not satisfy the claims of a pod."""
+
+_SPACE = re.compile(r"\s+")
+
+
+def lines(
+    summary: DecisionSummary, views: LiveViews, pod: JsonObject, *, is_local: bool
+) -> tuple[str, ...]:
+    """A line for each request without a suitable device, with the causes of most devices.
+
+    `is_local` is whether each device is published for one node, so that counts over nodes are
+    numbers of devices. When each request has suitable devices, all requests are told, but for
+    nodes on which all could be satisfied alone.
+    """
+    requests: dict[tuple[str, str], list[CauseCount]] = {}
+    for cause in summary.causes:
+        requests.setdefault((cause.claim, cause.request), []).append(cause)
+    failing = {
+        request: counted
+        for request, counted in requests.items()
+        if all(cause.cause != causes.SUITABLE for cause in counted)
+    }
+    entries = _entries(pod)
+    told = [
+        f"request {name}{entries.get(claim, '')}{_wants(views, claim, name)}: "
+        + "; ".join(_causes(counted, is_local=is_local))
+        for (claim, name), counted in list((failing or requests).items())[:REQUESTS_SHOWN_MAX]
+    ]
+    if summary.together and summary.together == summary.causes_nodes:
+        told = []
+    if summary.causes_nodes and not requests:
+        told.append(f"no device can be used on the {nodes_text(summary.causes_nodes)} asked")
+    if summary.together:
+        count = nodes_text(summary.together)
+        told.append(f"on {count} each request could be satisfied alone, but not all together")
+    told += [
+        f"{counts.of(pool.count, 'pool')} that cannot be used: {pool.problem}"
+        for pool in summary.pools
+    ]
+    return tuple(told)
+
+
+def _entries(pod: JsonObject) -> dict[str, str]:
+    """For each claim of a pod the words that name its entry in the pod; nothing for one claim."""
+    facts = pods.facts(pod)
+    named = [each for each in pods.named_claims(facts) if each.name]
+    if len(named) < 2:
+        return {}
+    names = {entry.name: pods.entry_claim(facts, entry).name for entry in facts.entries}
+    return {f"{facts.namespace}/{name}": f" of claim {entry}" for entry, name in names.items()}
+
+
+def _wants(views: LiveViews, claim: str, request: str) -> str:
+    """What a request wants, as words after its name; empty for a claim that does not exist yet."""
+    namespace, _, name = claim.rpartition("/")
+    tree = views.objects.get(claim_key(namespace, name)) or {}
+    main, _, alternative = request.partition("/")
+    for each in dra.requests(tree):
+        wishes = (each.exactly, *each.first_available) if each.name == main else ()
+        for wish in wishes:
+            if wish is not None and wish.name in ("", alternative):
+                number = "all" if wish.allocation_mode == "All" else str(wish.count or 1)
+                return f" wants {number} of class {wish.device_class_name}"
+    return ""
+
+
+def _causes(counted: Iterable[CauseCount], *, is_local: bool) -> Iterator[str]:
+    told = [cause for cause in counted if cause.cause != causes.CauseKind.OTHER_NODE.value]
+    for cause in told[:CAUSES_SHOWN_MAX]:
+        about = _SPACE.sub(" ", cause.about)
+        if len(about) > ABOUT_CHARACTERS_MAX:
+            about = f"{about[:ABOUT_CHARACTERS_MAX]}…"
+        where = f"{'on' if is_local else 'counted on each of'} {nodes_text(cause.nodes)}"
+        is_suitable = cause.cause == causes.SUITABLE
+        said = "suitable" if is_suitable else causes.said(cause.cause, about)
+        yield f"{devices_text(cause.devices)} {where} {said}"
+    if not told:
+        yield "all devices are for other nodes"
+
+
+def is_local(views: LiveViews) -> bool:
+    """Whether each slice is for one node."""
+    return all(one.node.name for one in views.inventory.slices())
+
+
+def made_again(
+    rules: SchedulerRules,
+    views: LiveViews,
+    nodes: NodeIndex,
+    pod: JsonObject,
+    now: Instant,
+    bounds: SummaryBounds,
+) -> DecisionSummary | None:
+    """What an attempt counts now, if it refuses the nodes as the recorded scheduler said."""
+    condition = meta.condition(pod, condition_types.POD_SCHEDULED)
+    said = "" if condition is None else condition.message
+    made = attempt.attempt(rules, views, nodes, Verdicts(), pod_spec.read(pod), start=0, now=now)
+    if dict(scheduler_messages.reasons(said)) != dict(scheduler_messages.reasons(made.message)):
+        return None
+    return decision_body.summary(summaries.summary_of(made, bounds))

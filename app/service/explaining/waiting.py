@@ -1,0 +1,90 @@
+"""The device causes of waiting pods, for findings: read from their last attempts, or made again."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from app.analysis.explain import node_answers
+from app.analysis.findings import devices
+from app.analysis.findings.report import Finding, FindingKind, Findings
+from app.domain.allocation.reasons.summary import SummaryBounds
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex
+from app.domain.log import DECISION, ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import core, decision_body
+from app.domain.values.fields.decision_body import DecisionSummary
+from app.domain.values.json_tree import JsonObject
+from app.service.explaining.evidence import ExplainedMoment
+
+_DECISIONS_MAX = 10
+"""Decisions about objects of a pod's name that are read to find its last attempt."""
+
+
+async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int) -> Findings:
+    """The findings, with the device causes of those about pods that no node has devices for.
+
+    At most `pods_max` pods are looked at, the newest of each finding.
+    """
+    attempts = _Attempts(evidence)
+    is_local = devices.is_local(evidence.views)
+    left = pods_max
+    items: list[Finding] = []
+    for item in answer.items:
+        is_about_devices = item.kind is FindingKind.WAITING_PODS and devices.REFUSED in item.text
+        told: dict[tuple[str, ...], ObjectKey] = {}
+        for subject in item.objects if is_about_devices and item.present else ():
+            pod = evidence.views.objects.get(subject.key)
+            if not left or pod is None or core.needs_no_node(pod):
+                continue
+            left -= 1
+            summary = await attempts.last(subject.key, pod)
+            if summary is not None:
+                lines = devices.lines(summary, evidence.views, pod, is_local=is_local)
+                told.setdefault(lines, subject.key)
+        items.append(replace(item, causes=_together(told)))
+    return replace(answer, items=tuple(items))
+
+
+def _together(told: Mapping[tuple[str, ...], ObjectKey]) -> tuple[str, ...]:
+    """The lines of all pods; they begin with the pod where pods differ."""
+    if len(told) == 1:
+        return next(iter(told))
+    return tuple(
+        f"{pod.namespace}/{pod.name}: {line}" for lines, pod in told.items() for line in lines
+    )
+
+
+class _Attempts:
+    """The last attempts for pods. They are made again where no scheduler recorded its decisions."""
+
+    def __init__(self, evidence: ExplainedMoment) -> None:
+        self._evidence = evidence
+        self._nodes: NodeIndex | None = None
+
+    async def last(self, key: ObjectKey, pod: JsonObject) -> DecisionSummary | None:
+        """What the last attempt for a pod counted, if that is known."""
+        evidence = self._evidence
+        place = DECISION._replace(namespace=key.namespace, name=key.name)
+        events = await evidence.log.read_object(
+            evidence.info.id, place, until=evidence.views.revision, limit=_DECISIONS_MAX
+        )
+        for event in events:
+            body = decision_body.read(event.object)
+            if body.resource == key.resource and body.controller == "scheduling":
+                return decision_body.summary_of(event.object)
+        if not evidence.info.is_recorded:
+            return None
+        return await self._made_again(pod)
+
+    async def _made_again(self, pod: JsonObject) -> DecisionSummary | None:
+        evidence = self._evidence
+        views = evidence.views
+        if views.objects.count(*api_resources.NODES) > evidence.bounds.refusal_nodes_max:
+            return None
+        if self._nodes is None:
+            self._nodes = await evidence.run(
+                lambda seen: node_answers.indexing(evidence.rules, seen)
+            )
+        return devices.made_again(
+            evidence.rules, views, self._nodes, pod, await evidence.now(), SummaryBounds()
+        )

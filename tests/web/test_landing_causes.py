@@ -1,0 +1,177 @@
+"""The landing page names the device causes of waiting pods: request, cause, number of devices."""
+
+import msgspec
+import pytest
+
+from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
+from app.analysis.incidents.incident import IncidentVariant
+from app.bootstrap.gallery import playing
+from app.domain.log import Draft, Head, Revision, chain
+from tests.api.serving import serving
+from tests.web.invented import Invented, ask, cel, claim, class_of, node, pod, rule, slice_of, space
+from tests.web.reading import read
+from tests.web.test_incident_stories import HOME, stored
+
+D = "d.test"
+NODES = ("n1", "n2")
+
+
+def hardware(count=2, *, each=lambda number: {}, **spec):
+    """Two nodes with `count` devices each, and a class for them."""
+    made = [space("lab"), class_of("c", D)]
+    for name in NODES:
+        devices = [{"name": f"x{number}", **each(number)} for number in range(count)]
+        made += [node(name), slice_of(name, D, name, devices, nodeName=name, **spec)]
+    return made
+
+
+def wanting(*requests, name="want", user="job", **devices):
+    return [claim(name, "lab", *requests, **devices), pod(user, "lab", claim=name)]
+
+
+def shelf():
+    """A pool of two devices that both nodes see."""
+    devices = [{"name": "x0"}, {"name": "x1"}]
+    return [space("lab"), class_of("c", D), *map(node, NODES),
+            slice_of("s", D, "shelf", devices, allNodes=True)]  # fmt: skip
+
+
+LARGE = cel(f"device.attributes['{D}'].gen\n  >= 4")
+REFUSED = "cannot allocate all claims"
+SMALL = {"attributes": {"gen": {"int": 3}}}
+
+
+def books():
+    """A node with a device that draws more from a counter than there is."""
+    drawn = [{"counterSet": "die", "counters": {"t": {"value": "8"}}}]
+    declared = slice_of("books", D, "n1", [], of=2, nodeName="n1")
+    del declared["spec"]["devices"]
+    declared["spec"]["sharedCounters"] = [{"name": "die", "counters": {"t": {"value": "4"}}}]
+    device = {"name": "x0", "consumesCounters": drawn}
+    return [space("lab"), class_of("c", D), node("n1"), declared,
+            slice_of("s", D, "n1", [device], of=2, nodeName="n1")]  # fmt: skip
+
+
+WANTS = "request dev wants 1 of class c: "
+FALSE = f"selector #0 of the request: device.attributes['{D}'].gen >= 4"
+
+ROWS = {
+    "selector of the request": (
+        hardware(each=lambda _: SMALL) + wanting(ask("c", selectors=LARGE)),
+        [f"{WANTS}4 devices on 2 nodes not selected ({FALSE})"],
+    ),
+    "selector of the class": (
+        [*hardware(), class_of("other", "no.test"), *wanting(ask("other"))],
+        ["request dev wants 1 of class other: 4 devices on 2 nodes not selected (selector #0 of "
+         "class other: device.driver == 'no.test')"],
+    ),
+    "taint of a rule": (
+        [*hardware(), rule("hot", D, key="x.test/hot", effect="NoSchedule"), *wanting(ask("c"))],
+        [f"{WANTS}4 devices on 2 nodes tainted (x.test/hot:NoSchedule)"],
+    ),
+    "counter": (
+        books() + wanting(ask("c")),
+        [f"{WANTS}1 device on 1 node short of a counter (counter t of set die)"],
+    ),
+    "too few devices": (
+        hardware() + wanting(ask("c", count=3)),
+        ["request dev wants 3 of class c: 4 devices on 2 nodes suitable"],
+    ),
+    "one of two requests": (
+        hardware(each=lambda _: SMALL) + wanting(ask("c", "one"), ask("c", "two", selectors=LARGE)),
+        [f"request two wants 1 of class c: 4 devices on 2 nodes not selected ({FALSE})"],
+    ),
+    "devices that both nodes see": (
+        shelf() + wanting(ask("c", selectors=cel("false"))),
+        [f"{WANTS}4 devices counted on each of 2 nodes not selected (selector #0 of the request: "
+         "false)"],
+    ),
+    "no device at all": (
+        [space("lab"), class_of("c", D), *map(node, NODES), *wanting(ask("c"))],
+        ["no device can be used on the 2 nodes asked"],
+    ),
+    "each request alone": (
+        hardware() + wanting(ask("c", "one", count=2), ask("c", "two", count=2)),
+        ["on 2 nodes each request could be satisfied alone, but not all together"],
+    ),
+}  # fmt: skip
+
+
+def played(objects):
+    made = Invented(told=(), steps=({"apply": objects}, {"wait": 5})).incident()
+    return made, list(playing.play(made, IncidentVariant.BROKEN).events)
+
+
+async def recorded(objects, message=""):
+    """What a recording of another scheduler has of it: no decisions, and its conditions."""
+    made, events = played(objects)
+    store = MemoryStore()
+    log = MemoryLog(store, MemoryWakeUp().grown)
+    settings = {**made.cluster.settings(), "recorded": True}
+    created = Head()
+    info = await log.create_history(
+        "default", seed=0, settings=settings, created=playing.START, hash=created.hash
+    )
+    sealed, previous = [], created.hash
+    for event in events:
+        if event.is_about_object and event.key.resource != "events":
+            text = event.body.decode().replace("cannot allocate all claims", message or REFUSED)
+            draft = Draft(type=event.type, key=event.key, uid=event.uid, stamp=event.stamp,
+                          tree=msgspec.json.decode(text))  # fmt: skip
+            sealed.append(chain.seal(draft, Revision(len(sealed) + 1), previous))
+            previous = sealed[-1].hash
+    await log.append(info.id, expected=created, events=sealed)
+    return store
+
+
+async def causes_on(store):
+    """The causes in the findings, each of which is on the landing page."""
+    async with serving(store=store) as server:
+        answer = await server.get("/redra/v1/histories/default/findings")
+        page = read((await server.raw("GET", HOME)).text).one("main").text
+    waiting = [item for item in answer["items"] if item["kind"] == "WaitingPods"]
+    assert waiting
+    told = [cause for item in waiting for cause in item["causes"]]
+    assert all(cause in page for cause in told), page
+    return told
+
+
+@pytest.mark.parametrize("row", ROWS)
+async def test_landing_page_names_request_cause_and_devices(row):
+    objects, expected = ROWS[row]
+    made, _ = played(objects)
+    assert await causes_on(await stored(made)) == expected
+
+
+@pytest.mark.parametrize("row", ROWS)
+async def test_recording_without_decisions_has_the_same_causes(row):
+    objects, expected = ROWS[row]
+    assert await causes_on(await recorded(objects)) == expected
+
+
+async def test_causes_are_left_out_where_the_nodes_refuse_otherwise_than_recorded():
+    objects, _ = ROWS["taint of a rule"]
+    assert await causes_on(await recorded(objects, f"Insufficient cpu, 1 {REFUSED}")) == []
+
+
+async def test_pods_that_differ_are_told_apart_and_those_that_do_not_together():
+    objects = [
+        *hardware(each=lambda _: SMALL),
+        *wanting(ask("c", selectors=LARGE), name="a", user="one"),
+        *wanting(ask("c", selectors=LARGE), name="b", user="two"),
+    ]
+    same = f"{WANTS}4 devices on 2 nodes not selected ({FALSE})"
+    assert await causes_on(await stored(played(objects)[0])) == [same]
+    objects += wanting(ask("c", count=3), name="more", user="three")
+    assert sorted(await causes_on(await stored(played(objects)[0]))) == [
+        "lab/three: request dev wants 3 of class c: 4 devices on 2 nodes suitable",
+        f"lab/two: {same}",
+    ]
+
+
+async def test_no_cause_is_told_of_a_pod_that_got_its_devices():
+    objects = [*hardware(), *wanting(ask("c"))]
+    made = Invented(told=(), steps=({"apply": objects}, {"wait": 5})).incident()
+    async with serving(store=await stored(made)) as server:
+        answer = await server.get("/redra/v1/histories/default/findings")
+    assert [item["causes"] for item in answer["items"] if item["causes"]] == []
