@@ -16,6 +16,8 @@ from app.analysis.replay.facts import Fact
 from app.analysis.replay.traces import Step, Trace
 from app.domain.log import ObjectKey
 from app.domain.objects.schema.structural import Schemas
+from app.domain.values.fields import meta
+from app.domain.values.json_tree import JsonObject
 
 
 class Aspect(StrEnum):
@@ -165,7 +167,7 @@ def _all_sides(left: Trace, right: Trace) -> Iterator[Sides]:
         theirs = [facts.masked(left.kept[uid])] if uid in left.kept else []
         ours = [facts.masked(right.kept[uid])] if uid in right.kept else []
         if key.resource == "pods" and not right.pods_observed:
-            ours = [facts.without_generations(tree) for tree in ours]
+            ours = [_without_generations(tree) for tree in ours]
         yield Sides(aspect=Aspect.FINAL, uid=uid, recorded=theirs, again=ours)
 
 
@@ -252,3 +254,14 @@ def _distinct(steps: Iterable[Step]) -> list[Step]:
         if not distinct or distinct[-1].facts != step.facts:
             distinct.append(step)
     return distinct
+
+
+def _without_generations(tree: JsonObject) -> JsonObject:
+    """A copy of an object whose conditions do not say which generation they are about."""
+    conditions = [
+        {name: value for name, value in each.items() if name != "observedGeneration"}
+        for each in meta.condition_trees(tree)
+    ]
+    return (
+        {**tree, "status": {**meta.status(tree), "conditions": conditions}} if conditions else tree
+    )

@@ -6,7 +6,7 @@ nothing random and no time of a clock.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from app.analysis import meanings
@@ -382,21 +382,6 @@ def condition_changes(before: JsonView | None, after: JsonView) -> Iterator[Cond
     for type_, condition in _conditions(after).items():
         if olds.get(type_) != condition:
             yield condition
-
-
-def without_generation(fact: Fact) -> Fact:
-    """The fact, of a condition without the generation that it is about."""
-    return replace(fact, observed=None) if isinstance(fact, ConditionSet) else fact
-
-
-def without_generations(tree: JsonObject) -> JsonObject:
-    """A copy of an object whose conditions do not say which generation they are about."""
-    conditions = [
-        {name: value for name, value in each.items() if name != "observedGeneration"}
-        for each in meta.condition_trees(tree)
-    ]
-    status = json_tree.mapping(tree, "status")
-    return {**tree, "status": {**status, "conditions": conditions}} if conditions else tree
 
 
 def without(tree: JsonObject, paths: Sequence[tuple[str, ...]]) -> JsonObject:

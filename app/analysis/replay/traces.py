@@ -113,7 +113,7 @@ class Trace:
             return
         seen = tuple(facts_of(event, before, self.schemas))
         if key.resource == "pods" and not self.pods_observed:
-            seen = tuple(facts.without_generation(fact) for fact in seen)
+            seen = tuple(_without_generation(fact) for fact in seen)
         if not seen:
             return
         step = Step(
@@ -191,7 +191,7 @@ class Trace:
     def _add_conditions(self, event: Event, before: JsonObject | None, step: Step) -> None:
         for condition in condition_changes(before, event.object):
             is_whole = self.pods_observed or event.key.resource != "pods"
-            fact = condition if is_whole else facts.without_generation(condition)
+            fact = condition if is_whole else _without_generation(condition)
             self.conditions[event.uid, condition.type].append(replace(step, facts=(fact,)))
 
     def _add_pod(self, event: Event, step: Step) -> None:
@@ -228,3 +228,8 @@ class Trace:
 def is_event_object(key: ObjectKey) -> bool:
     """Whether the object is a Kubernetes Event."""
     return key.resource == "events"
+
+
+def _without_generation(fact: facts.Fact) -> Fact:
+    """The fact, of a condition without the generation that it is about."""
+    return replace(fact, observed=None) if isinstance(fact, ConditionSet) else fact

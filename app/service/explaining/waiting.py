@@ -31,7 +31,7 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
     items: list[Finding] = []
     for item in answer.items:
         is_about_devices = item.kind is FindingKind.WAITING_PODS and devices.REFUSED in item.text
-        told: dict[tuple[str, ...], ObjectKey] = {}
+        causes: dict[tuple[str, ...], ObjectKey] = {}
         for subject in item.objects if is_about_devices and item.present else ():
             pod = evidence.views.objects.get(subject.key)
             if not left or pod is None or core.needs_no_node(pod):
@@ -40,17 +40,17 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             summary = await attempts.last(subject.key, pod)
             if summary is not None:
                 lines = devices.lines(summary, evidence.views, pod, is_local=is_local)
-                told.setdefault(lines, subject.key)
-        items.append(replace(item, causes=_together(told)))
+                causes.setdefault(lines, subject.key)
+        items.append(replace(item, causes=_together(causes)))
     return replace(answer, items=tuple(items))
 
 
-def _together(told: Mapping[tuple[str, ...], ObjectKey]) -> tuple[str, ...]:
+def _together(causes: Mapping[tuple[str, ...], ObjectKey]) -> tuple[str, ...]:
     """The lines of all pods; they begin with the pod where pods differ."""
-    if len(told) == 1:
-        return next(iter(told))
+    if len(causes) == 1:
+        return next(iter(causes))
     return tuple(
-        f"{pod.namespace}/{pod.name}: {line}" for lines, pod in told.items() for line in lines
+        f"{pod.namespace}/{pod.name}: {line}" for lines, pod in causes.items() for line in lines
     )
 
 

@@ -45,9 +45,9 @@ class RuleTimes:
         for observed, stamp in _stamps(record):
             is_before = created is not None and stamp < created - times.CLOCK_SKEW
             is_after = answered is not None and stamp > answered + times.CLOCK_SKEW
-            asked = spec.asked_at if observed == spec.generation else None
+            requested = spec.asked_at if observed == spec.generation else None
             is_too_early = (
-                asked is not None and stamp + timestamps.SECOND < asked - times.CLOCK_SKEW
+                requested is not None and stamp + timestamps.SECOND < requested - times.CLOCK_SKEW
             )
             if is_before or is_after or is_too_early:
                 return True
