@@ -166,7 +166,8 @@ def _of_documents(source: ByteSource, head: bytes) -> Format:
         return _one(_of_lines(source))
     is_yaml = head.lstrip()[:1] not in (b"{", b"[")
     seen: set[Format] = set()
-    for _, value in islice(documents.read_documents(source), DOCUMENTS_SEEN_MAX):
+    values = documents.read_documents(source, with_texts=is_yaml)
+    for _, value in islice(values, DOCUMENTS_SEEN_MAX):
         if is_yaml and _is_prose(value):
             return Format.MIXTURE
         seen.add(classify(value, source.name))
@@ -179,7 +180,9 @@ def _of_documents(source: ByteSource, head: bytes) -> Format:
 
 
 def _is_prose(value: Any) -> bool:
-    """True for an object beside words with a colon (`My claim:`), which are YAML by chance."""
+    """True for words, or an object beside words with a colon, which are YAML by chance."""
+    if isinstance(value, str):
+        return True
     if not isinstance(value, dict) or "apiVersion" not in value:
         return False
     return any(name[:1].isupper() or " " in name for name in value)
@@ -249,7 +252,7 @@ def classify(value: Any, name: str = "") -> Format:
         return Format.ETCDCTL
     if kinds.is_list(value) or (isinstance(kind, str) and ("metadata" in value or version)):
         return Format.DUMP
-    if path_kinds.is_reported(value):
+    if kinds.is_reported(value):
         return Format.DUMP
     if isinstance(value.get("metadata"), dict) and not kind and path_kinds.kind_of(name):
         return Format.DUMP

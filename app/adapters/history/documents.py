@@ -22,18 +22,23 @@ from app.domain.values.timestamps import Instant, TimestampError
 _STAMPED = re.compile(rb"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d\S*)[ \t]+(?=\S)")
 
 
-def read_documents(source: ByteSource) -> Iterator[tuple[str, Any]]:
-    """Position (`line`) and value of each document. Raises InputError."""
+def read_documents(source: ByteSource, *, with_texts: bool = False) -> Iterator[tuple[str, Any]]:
+    """Position (`line`) and value of each document. Raises InputError.
+
+    Documents of YAML that are one text come only `with_texts`.
+    """
     if is_json_lines(source):
         for number, line in source.lines():
             content, _ = split_stamp(line)
             yield str(number), json_text.decode(content, f"{source.name}:{number}", source.limits)
         return
     content = source.whole()
-    yield from parse(content, source.name, source.limits)
+    yield from parse(content, source.name, source.limits, with_texts=with_texts)
 
 
-def parse(content: bytes, place: str, limits: ImportLimits) -> Iterator[tuple[str, Any]]:
+def parse(
+    content: bytes, place: str, limits: ImportLimits, *, with_texts: bool = False
+) -> Iterator[tuple[str, Any]]:
     """Position and value of each document in `content`."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     if content.lstrip()[:1] in (b"{", b"["):
@@ -41,7 +46,8 @@ def parse(content: bytes, place: str, limits: ImportLimits) -> Iterator[tuple[st
         if documents is not None:
             yield from documents
             return
-    for line, value in yaml_documents.parse_documents(content, place, limits):
+    values = yaml_documents.parse_documents(content, place, limits, with_texts=with_texts)
+    for line, value in values:
         yield str(line), value
 
 

@@ -212,8 +212,21 @@ def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
             if metadata.get("uid") and metadata.get("name"):
                 yield value
             return
+        if is_reported(value) and value["metadata"].get("uid"):
+            yield {"apiVersion": "v1", "kind": "Event", **value}
+            return
         for item in value.values():
             yield from objects_within(item, depth - 1)
+
+
+def is_reported(tree: JsonView) -> bool:
+    """True for an Event without its kind, as exporters of Events write them."""
+    return (
+        not tree.get("kind")
+        and isinstance(tree.get("metadata"), dict)
+        and isinstance(tree.get("involvedObject"), dict)
+        and isinstance(tree.get("reason"), str)
+    )
 
 
 def list_items(tree: JsonObject) -> list[JsonObject] | None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.adapters.history import html_pages, json_text, wrappings, yaml_documents
-from app.adapters.history.enclosed import line_documents
+from app.adapters.history.enclosed import line_documents, yaml_blocks
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.printouts import descriptions, printed
 from app.adapters.history.printouts.commands import Commands
@@ -39,7 +39,6 @@ ITEMS_TAKEN_APART_MIN = 2
 """The least number of items for which a damaged list is read item by item."""
 
 _decoder = json.JSONDecoder()
-_ITEM = re.compile(r"^(?P<indent> *)- (?:apiVersion|kind|metadata|type):")
 _LOGS_BEGIN = re.compile(r"^==== START logs for container ")
 _LOGS_END = re.compile(r"^==== END logs for container ")
 _YAML_BEGIN = re.compile(
@@ -117,7 +116,8 @@ def take_apart(
         inner, begin, commands = place, stretch.line, commands_of_page
         if stretch.is_gathered:
             inner, begin, commands = f"{place}:{stretch.line}", 1, Commands()
-        shown = wrappings.unnumbered([plain(line) for line in stretch.lines])
+        bare = wrappings.unstamped([plain(line) for line in stretch.lines])
+        shown = wrappings.unnumbered(bare)
         unquoted, depths = wrappings.unquoted(shown)
         lines = wrappings.without_additions(unquoted)
         for first, block in _blocks(lines, depths, mixture):
@@ -239,7 +239,11 @@ class _Block:
             if not line.strip():
                 self._at += 1
             elif not (
-                self._json(line) or self._yaml(line) or self._indented(line) or self._printed()
+                self._json(line)
+                or self._kyaml(line)
+                or self._yaml(line)
+                or self._indented(line)
+                or self._printed()
             ):
                 if _CUT.match(line):
                     self._damage("the text says that a part was cut off here")
@@ -362,6 +366,17 @@ class _Block:
         self._at = end
         return True
 
+    def _kyaml(self, line: str) -> bool:
+        """Reads an object in the style of JSON with bare names, as `kubectl -o kyaml` prints it."""
+        end = yaml_blocks.kyaml_end(self._lines, self._at)
+        if not end:
+            return False
+        number = self._first + self._at
+        for line_number, value in self._values(self._lines[self._at : end], number):
+            self._take(line_number, value)
+        self._at = end
+        return True
+
     def _indented(self, line: str) -> bool:
         """Reads an indented YAML document that forms its own paragraph, as code in Markdown does.
 
@@ -380,7 +395,7 @@ class _Block:
         ):
             end += 1
         lines = [line.removeprefix(indent) for line in self._lines[self._at : end]]
-        fields = _fields(lines)
+        fields = yaml_blocks.fields(lines)
         if not fields >= {"apiVersion", "kind"} or not fields & {"metadata", "items"}:
             return False
         number = self._first + self._at
@@ -411,7 +426,7 @@ class _Block:
                     )
                 )
                 return self._values(bare, number)
-            items = _items(lines)
+            items = yaml_blocks.items(lines)
             if len(items) < ITEMS_TAKEN_APART_MIN:
                 self._mixture.damaged.append(problem)
                 return []
@@ -454,39 +469,6 @@ class _Block:
     def _damage(self, problem: str) -> None:
         place = f"{self._place}:{self._first + self._at}"
         self._mixture.damaged.append(InputError(problem, place=place))
-
-
-def _fields(lines: list[str]) -> set[str]:
-    """The field names on the outermost level of a document, or of the items of a list."""
-    level = "  " if lines[0].startswith("- ") else ""
-    outer = [f"{level}{lines[0].removeprefix('- ')}", *lines[1:]]
-    bare = [line.removeprefix(level) for line in outer if line.startswith(level)]
-    return {line.partition(":")[0] for line in bare if line[:1].strip()}
-
-
-def _items(lines: list[str]) -> list[tuple[int, list[str]]]:
-    """The items of the list in these lines, dash removed, each with its first line's index."""
-    begin = next((at for at, line in enumerate(lines) if _ITEM.match(line)), None)
-    if begin is None:
-        return []
-    match = _ITEM.match(lines[begin])
-    indent = len(match["indent"]) if match is not None else 0
-    starts = [
-        at
-        for at, line in enumerate(lines)
-        if (item := _ITEM.match(line)) is not None and len(item["indent"]) == indent
-    ]
-    ends = [*starts[1:], len(lines)]
-    for at in range(starts[-1] + 1, len(lines)):
-        line = lines[at]
-        if line.strip() and len(line) - len(line.lstrip(" ")) <= indent:
-            ends[-1] = at
-            break
-    step = indent + 2
-    return [
-        (at, [" " * step + lines[at][step:], *lines[at + 1 : end]])
-        for at, end in zip(starts, ends, strict=True)
-    ]
 
 
 def as_lines(parts: list[Part]) -> bytes:

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from app.adapters.history import kinds
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind, api_version
 from app.domain.values.json_tree import JsonObject
@@ -24,21 +25,11 @@ def completed(tree: JsonObject, path: str) -> JsonObject:
     """The object with the kind from its fields or the path of its file, if there is one."""
     if tree.get("kind") or not isinstance(tree.get("metadata"), dict):
         return tree
-    named = ("v1", "Event") if is_reported(tree) else kind_of(path)
+    named = ("v1", "Event") if kinds.is_reported(tree) else kind_of(path)
     if named is None:
         return tree
     version, kind = named
     return {**tree, "apiVersion": tree.get("apiVersion") or version, "kind": kind}
-
-
-def is_reported(tree: JsonObject) -> bool:
-    """True for an Event without its kind, as exporters of Events write them line by line."""
-    return (
-        not tree.get("kind")
-        and isinstance(tree.get("metadata"), dict)
-        and isinstance(tree.get("involvedObject"), dict)
-        and isinstance(tree.get("reason"), str)
-    )
 
 
 @lru_cache(maxsize=4_096)

@@ -27,6 +27,21 @@ MARKS_MAX = 16
 NUMBERED_MIN = 3
 """The least number of consecutively numbered lines whose numbers are attributed to a viewer."""
 
+STAMPED_MIN = 3
+"""The least number of consecutive lines whose beginnings are attributed to a program."""
+
+_STAMP = re.compile(
+    r"(?:(?P<pipe>[\w.-]{1,100} {0,40}\|)"
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"
+    r"(?: (?:stdout|stderr) F)?"
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,253} [\w@./-]{1,100}\[\d+\]:"
+    r"|\[pod/[^\]\s]{1,300}\])(?: |$)"
+)
+_SHOWN = re.compile(
+    r"(?:- )?(?:apiVersion|kind): \S|\{\s*$|(?:NAME|NAMESPACE|LAST SEEN|EVENT)\s{2,}|Name:\s{2,}"
+)
+"""The beginning of what somebody prints into a log on purpose: an object, a table or a page."""
+
 _NEW_OBJECT = re.compile(r"""\+(?:- )?(?:(?:apiVersion|kind|metadata|items):|\{\s*$|\{\s*")""")
 _FENCE = re.compile(r"[ \t>]*(?:```|~~~)")
 _MARK = re.compile(
@@ -87,6 +102,28 @@ def unnumbered(lines: list[str]) -> list[str]:
     for at, end, begins in _counted(lines):
         if end - at >= NUMBERED_MIN:
             out[at:end] = [line[begin:] for line, begin in zip(lines[at:end], begins, strict=True)]
+    return out
+
+
+def unstamped(lines: list[str]) -> list[str]:
+    """The lines without the times and names that a runtime or a job writes before each line.
+
+    Only lines with an object, a table or a description among them lose these beginnings.
+    """
+    out = list(lines)
+    at = 0
+    while at < len(lines):
+        end, begins, pipe = at, list[int](), ""
+        while end < len(lines) and (match := _STAMP.match(lines[end])) is not None:
+            if begins and (match["pipe"] or "") != pipe:
+                break
+            pipe = match["pipe"] or ""
+            begins.append(match.end())
+            end += 1
+        bare = [line[begin:] for line, begin in zip(lines[at:end], begins, strict=True)]
+        if len(bare) >= STAMPED_MIN and any(_SHOWN.match(line) for line in bare):
+            out[at:end] = bare
+        at = max(end, at + 1)
     return out
 
 

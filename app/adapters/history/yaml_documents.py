@@ -116,11 +116,17 @@ class _Builder:
 
 
 def parse_documents(
-    content: bytes, place: str, limits: ImportLimits, *, first_line: int = 1
+    content: bytes,
+    place: str,
+    limits: ImportLimits,
+    *,
+    first_line: int = 1,
+    with_texts: bool = False,
 ) -> Iterator[tuple[int, Any]]:
     """The first line and the value of each document. Raises InputError with place and line.
 
-    `first_line` is the number of the first line of `content` in its source.
+    `first_line` is the number of the first line of `content` in its source. Documents that are one
+    text, as words between lines of `---` are, come only `with_texts`.
     """
     before = first_line - 1
     builder = _Builder(place, limits)
@@ -129,6 +135,8 @@ def parse_documents(
         for event in yaml.parse(content, Loader=yaml.CSafeLoader):
             if isinstance(event, ScalarEvent):
                 builder.add(_scalar(event, place), 1, event.anchor)
+                if with_texts and not builder.stack and isinstance(builder.root, str):
+                    yield line, builder.root
             elif isinstance(event, MappingStartEvent):
                 _check_tag(event, "map", place)
                 builder.open({}, event.anchor)

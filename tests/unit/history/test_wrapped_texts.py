@@ -35,10 +35,10 @@ LINES = (
 AT = "2026-01-05T00:00:00Z"
 
 
-def read(folder, text, *, name="text", at=None):
+def read(folder, text, *, name="text", at=None, rules=None):
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    options = ReadOptions(at=None if at is None else timestamps.parse(at))
+    options = ReadOptions(at=None if at is None else timestamps.parse(at), rules=rules)
     with open_history([path], options) as history:
         records = list(history.records())
         return records, [lost.place + ": " + lost.problem for lost in history.refusals]

@@ -41,10 +41,17 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
     elif isinstance(value, dict):
         if "metadata" in value and ("apiVersion" in value or "kind" in value):
             return
+        if value.get("type") == "message" and isinstance(text := value.get("text"), str):
+            value = {**value, "text": _unescaped(text)}
         for name, part in value.items():
             # Annotations hold previously applied states, not the current one.
             if name != "annotations":
                 yield from within(part, depth - 1)
+
+
+def _unescaped(text: str) -> str:
+    """The text of a message of Slack, whose exports and API escape three characters."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def may_be_cut(text: str) -> bool:

@@ -137,7 +137,7 @@ def _no_object(tree: JsonObject, path: str) -> str:
     if not isinstance(tree.get("metadata"), dict):
         named = f"of kind {kind} " if isinstance(kind, str) and kind else ""
         return f"documents {named}without metadata, which are not objects"
-    if not kind and path_kinds.kind_of(path) is None and not path_kinds.is_reported(tree):
+    if not kind and path_kinds.kind_of(path) is None and not kinds.is_reported(tree):
         return "documents without a kind, in the document or in the name of the file"
     return ""
 

@@ -36,6 +36,7 @@ CUT_CELL = "a cell of this row was cut"
 NO_CELLS = "the cells of the rows below these titles cannot be told apart"
 COLUMNS = "custom columns are read where the first is NAME, or NAMESPACE before it"
 NO_SUBJECT = "a table of events, but the object that they are about is not shown above it"
+NO_EVENT_TITLES = "a row of events whose titles are not shown above it"
 NO_END = "the description ends before its Events, so it may be cut here"
 NO_KIND = "a table of kubectl get, but nothing tells of which kind"
 _COUNT = re.compile(r"[0-9]{1,9}")
@@ -75,6 +76,11 @@ _LIKE_OTHERS: tuple[tuple[set[str], frozenset[str], str], ...] = (
 A command that asks for something else takes precedence."""
 
 _EVENTS = registry.find_name("events")[0]
+_EVENT_ROW = re.compile(
+    r"(?:\S+\s+)?(?:\d+[smhdy])+\s+(?:\(x\d+ over [^)]*\)\s+)?(?:Normal|Warning)\s+"
+    r"\w+\s+[\w.]+/\S+\s"
+)
+_SERIES = re.compile(r"\(x(\d{1,9}) over ")
 _EVENT_TITLES = re.compile(r"^\s+Type\s+Reason\s+Age\s+From\s+Message$")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
 _TAINT = re.compile(
@@ -121,6 +127,8 @@ def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> s
     line = lines[at].strip()
     if _EVENT_TITLES.match(lines[at]):
         return NO_SUBJECT
+    if _EVENT_ROW.match(line):
+        return NO_EVENT_TITLES
     row = lines[at + 1] if at + 1 < len(lines) else ""
     if not row.strip():
         return ""
@@ -314,7 +322,13 @@ def _event(row: dict[str, str], namespace: str) -> JsonObject | None:
         event["source"] = {"component": component, **({"host": host} if host else {})}
     if _COUNT.fullmatch(row.get("COUNT", "")):
         event["count"] = int(row["COUNT"])
-    return event
+    return _with_count(event, row.get("LAST SEEN", ""))
+
+
+def _with_count(event: JsonObject, age: str) -> JsonObject:
+    """The Event with the count of its series, which kubectl shows beside the age."""
+    series = _SERIES.search(age)
+    return {**event, "count": int(series[1])} if series and int(series[1]) else event
 
 
 def _event_about(
@@ -342,6 +356,7 @@ def _described_events(tree: JsonObject, kind: Kind, lines: Sequence[str]) -> Ite
         if row and row["Reason"].strip("-") and row["Message"]:
             component = {"component": row["From"]} if row["From"] else {}
             event = _event_about(tree, kind, row["Type"], row["Reason"], row["Message"])
+            event = _with_count(event, row["Age"])
             yield {**event, "source": component} if component else event
 
 

@@ -1,0 +1,57 @@
+"""Lines of YAML in a text: their fields, the items of their list, and objects in KYAML.
+
+{
+  apiVersion: "v1",
+  kind: "Pod",
+}
+"""
+
+import re
+
+_ITEM = re.compile(r"^(?P<indent> *)- (?:apiVersion|kind|metadata|type):")
+_KYAML_FIELD = re.compile(r"\s+(?:apiVersion|kind|metadata|items|spec): ")
+
+
+def fields(lines: list[str]) -> set[str]:
+    """The field names on the outermost level of a document, or of the items of a list."""
+    level = "  " if lines[0].startswith("- ") else ""
+    outer = [f"{level}{lines[0].removeprefix('- ')}", *lines[1:]]
+    bare = [line.removeprefix(level) for line in outer if line.startswith(level)]
+    return {line.partition(":")[0] for line in bare if line[:1].strip()}
+
+
+def items(lines: list[str]) -> list[tuple[int, list[str]]]:
+    """The items of the list in these lines, dash removed, each with its first line's index."""
+    begin = next((at for at, line in enumerate(lines) if _ITEM.match(line)), None)
+    if begin is None:
+        return []
+    match = _ITEM.match(lines[begin])
+    indent = len(match["indent"]) if match is not None else 0
+    starts = [
+        at
+        for at, line in enumerate(lines)
+        if (item := _ITEM.match(line)) is not None and len(item["indent"]) == indent
+    ]
+    ends = [*starts[1:], len(lines)]
+    for at in range(starts[-1] + 1, len(lines)):
+        line = lines[at]
+        if line.strip() and len(line) - len(line.lstrip(" ")) <= indent:
+            ends[-1] = at
+            break
+    step = indent + 2
+    return [
+        (at, [" " * step + lines[at][step:], *lines[at + 1 : end]])
+        for at, end in zip(starts, ends, strict=True)
+    ]
+
+
+def kyaml_end(lines: list[str], at: int) -> int:
+    """The index behind an object in KYAML that begins at a line; 0 when none does."""
+    begin = lines[at].rstrip()
+    following = lines[at + 1] if at + 1 < len(lines) else ""
+    if begin.lstrip() != "{" or _KYAML_FIELD.match(following) is None:
+        return 0
+    close = begin.replace("{", "}")
+    ends = (number for number in range(at + 1, len(lines)) if lines[number].rstrip() == close)
+    end = next(ends, -1)
+    return end + 1
