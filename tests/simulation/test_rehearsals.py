@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.analysis.diff.causes import Proof, RootKind
 from app.analysis.incidents.incident import IncidentVariant
 from app.analysis.rehearse import text
 from app.analysis.rehearse.report import Rehearsal
@@ -482,7 +483,7 @@ async def test_rehearsal_of_the_repair_names_the_pods_of_the_incident(name: str)
     assert not concerned or any(f"/{pod}" in shown for pod in concerned), shown
 
 
-async def one_pod_moved() -> tuple[MemoryLog, HistoryInfo]:
+async def one_pod_moved(claim: JsonObject | None = None) -> tuple[MemoryLog, HistoryInfo]:
     """A history in which 1.35 places pod `moved` on another node, because of r5.
 
     Least allocated is 49 and 50; the balance counts 80 and 70 since 1.36, 70 and 90 before. Memory
@@ -493,9 +494,14 @@ async def one_pod_moved() -> tuple[MemoryLog, HistoryInfo]:
         cluster.node(name, cpu="4")
         chosen = {"kubernetes.io/hostname": name}
         cluster.pod(f"on-{name}", requests={"cpu": cpu, "memory": memory}, nodeSelector=chosen)
+        cluster.slice(name, devices=1)
+    if claim is not None:
+        cluster.device_class()
+        cluster.create("resource.k8s.io/v1", "ResourceClaimTemplate", "own", spec={"spec": claim})
     cluster.settle()
     cluster.wait(60)
-    cluster.pod("moved", requests={"cpu": "0", "memory": "13107Mi"})
+    template = "" if claim is None else "own"
+    cluster.pod("moved", requests={"cpu": "0", "memory": "13107Mi"}, template=template)
     cluster.settle()
     return await stored(cluster, cluster.profile.settings())
 
@@ -516,11 +522,25 @@ async def test_changes_without_a_known_setting_are_counted_and_the_bound_is_name
         return
     assert (report.trials, report.unattributed) == (trials, 1)
     assert report.to_json()["unattributed"] == 1
-    runs = "1 run;" if trials == 1 else f"{trials} runs;"
+    runs = "1 run:" if trials == 1 else f"{trials} runs:"
     assert f"the settings of 1 change are not known, or not narrowed down, after {runs}" in page
     assert "REDRA_REHEARSE_RUNS_MAX and REDRA_REHEARSE_EVENTS_MAX" in page
     proof = difference.proof
     assert proof is None if trials == 0 else not proof.is_minimal
+
+
+async def test_dropped_field_is_no_root_of_what_another_setting_moves() -> None:
+    """1.35 drops the toleration of the pod's claim; with the toleration the pod moves, too."""
+    tolerant = claim_spec(tolerations=[{"key": KEY, "operator": "Exists"}])
+    log, info = await one_pod_moved(tolerant)
+    report = await rehearsed(log, info, "1.35")
+    (difference,) = report.diff.differences
+    assert difference.proof == Proof(settings=("quirk r5: off → on",))
+    assert [(root.kind, root.text) for root in difference.roots] == [
+        (RootKind.SETTINGS, "quirk r5: off → on")
+    ]
+    (dropped,) = {str(each.key) for each in report.dropped}
+    assert dropped.endswith("/own")
 
 
 async def test_scores_of_both_releases_are_told_where_they_decide() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
+from types import MappingProxyType
 
 from app.analysis.diff import matching
 from app.analysis.diff.classes import Class, Parted, PodAspect
@@ -216,15 +217,30 @@ class _Linking:
                 yield likeliest
 
 
-def prove(difference: PodDifference, proof: Proof) -> None:
-    """Notes the result of runs; general settings as a root are replaced by the proved ones."""
+def prove(
+    difference: PodDifference,
+    proof: Proof,
+    made_by: Mapping[str, frozenset[str]] = MappingProxyType({}),
+) -> None:
+    """Notes the result of runs; general settings as a root are replaced by the proved ones.
+
+    `made_by` has the settings that make changes of objects, by object. A change that none of the
+    proved settings makes is not the root: with these settings as they were the change is still
+    made, and the pod has the outcome of the first side.
+    """
     difference.proof = proof
     kind = RootKind.SETTINGS if proof.settings else RootKind.UNKNOWN
     name = "; ".join(proof.settings) or kind.value
     shown = Root(kind=kind, name=name, text=proof.text)
-    difference.roots = [
-        shown if root.kind is RootKind.SETTINGS else root for root in difference.roots
+    wanted = frozenset(proof.settings if proof.is_minimal else ())
+    roots = [
+        shown
+        if root.kind is RootKind.SETTINGS
+        or (wanted and not wanted & made_by.get(root.name, wanted))
+        else root
+        for root in difference.roots
     ]
+    difference.roots = list(dict.fromkeys(roots))
 
 
 def judge(differences: Iterable[PodDifference], judged: Mapping[str, Judgement]) -> None:

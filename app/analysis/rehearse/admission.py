@@ -5,10 +5,12 @@ attributed to it. An objection of both shows that the recording, or the knowledg
 release, is imperfect, and has no effect.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from app.analysis.diff.causes import Proof
 from app.analysis.rehearse import versions
 from app.analysis.rehearse.attribution import Finding
 from app.analysis.replay.inputs import Input
@@ -83,6 +85,23 @@ class Admission:
         """The objects that are refused, or accepted without some fields."""
         refused = {each.key for each in self.refused}
         return frozenset(refused | {each.key for each in self.dropped})
+
+    def settings_of(self, proofs: Mapping[Finding, Proof]) -> dict[str, frozenset[str]]:
+        """The settings to which refused and dropped parts of objects were put down, by object.
+
+        Objects with a part whose settings are not known are left out.
+        """
+        findings = [(each.key, each.finding) for each in self.refused]
+        findings += [(each.key, finding) for each in self.dropped for finding in each.findings]
+        settings: dict[str, frozenset[str]] = {}
+        unknown: set[str] = set()
+        for key, finding in findings:
+            name, proof = str(key), proofs.get(finding)
+            if proof is None or not proof.settings:
+                unknown.add(name)
+            else:
+                settings[name] = settings.get(name, frozenset()).union(proof.settings)
+        return {name: each for name, each in settings.items() if name not in unknown}
 
     def admit(self, given: Input, command: Command, objects: ObjectsReader) -> Command:
         """The write as the other release accepts it. Raises Rejected."""

@@ -48,19 +48,25 @@ class SettingsSearch:
     The first trial has all settings as in the first world. It may still show findings: the first
     world may be made in another way, or differ in something that is not a setting. Then the
     settings are switched back by halves, and a half that changes nothing is not divided. Only
-    findings that no single setting removes take further trials.
+    findings that no single setting removes take further trials. `unsure` are findings of the second
+    world for which no settings are sought. `hidden` has, by the settings of a trial, findings that
+    cannot be seen in it, which the caller also sends as shown: sets that rely on them are not
+    called minimal. `is_cut_short` tells that the bound was reached.
     """
 
     settings: Sequence[Setting]
     findings: Sequence[Finding]
     runs_max: int
+    unsure: frozenset[Finding] = frozenset()
+    hidden: dict[frozenset[Setting], frozenset[Finding]] = field(default_factory=dict)
     runs: int = 0
+    is_cut_short: bool = False
     attributions: dict[Finding, Attribution] = field(default_factory=dict)
     _shown: dict[frozenset[Setting], frozenset[Finding]] = field(default_factory=dict)
 
     @property
     def unattributed(self) -> list[Finding]:
-        """The findings whose settings were not found or narrowed down within the bound."""
+        """The findings whose settings were not found or not narrowed down."""
         known = self.attributions
         return [
             finding
@@ -76,7 +82,7 @@ class SettingsSearch:
         if not self.findings:
             return
         whole = tuple(self.settings)
-        self._shown[frozenset()] = frozenset(self.findings)
+        self._shown[frozenset()] = frozenset(self.findings) | self.unsure
         try:
             without_all = yield from self._world(whole)
         except _TooManyRunsError:
@@ -151,6 +157,9 @@ class SettingsSearch:
             return Attribution(settings=current, is_minimal=False, is_smallest=False)
         if len(current) == 1:
             return Attribution(settings=current)
+        fewer = [frozenset(current) - {each} for each in current]
+        if any(finding in self.hidden.get(back, ()) for back in fewer):
+            return Attribution(settings=current, is_minimal=False, is_smallest=False)
         try:
             for setting in self.settings:
                 if (yield from self._is_gone_alone(finding, setting)):
@@ -205,6 +214,7 @@ class SettingsSearch:
         back = frozenset(settings)
         if back not in self._shown:
             if self.runs >= self.runs_max:
+                self.is_cut_short = True
                 raise _TooManyRunsError
             self.runs += 1
             self._shown[back] = yield back

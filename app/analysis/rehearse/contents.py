@@ -6,11 +6,12 @@ different. Texts that change by the same words are one entry.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from app.analysis.diff import words
 from app.analysis.diff.words import Rewritten
+from app.analysis.rehearse.attribution import Finding
 from app.analysis.replay import differences, facts
 from app.analysis.replay.differences import Aspect, Compared, Sides
 from app.analysis.replay.traces import Trace
@@ -27,11 +28,20 @@ _SAID_ELSEWHERE = ("status.conditions",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """Changed texts and changed fields. `following` counts those that follow from decisions."""
+    """Changed texts and changed fields.
+
+    `following` are the objects whose changes follow from decisions. `subjects` has, by finding, all
+    objects that show it.
+    """
 
     texts: tuple[Rewritten, ...]
     fields: tuple[Rewritten, ...]
-    following: int
+    following: frozenset[ObjectKey]
+    subjects: Mapping[Finding, frozenset[ObjectKey]]
+
+    def hidden(self, subjects: Mapping[Finding, frozenset[ObjectKey]]) -> frozenset[Finding]:
+        """The findings whose objects all follow from decisions here: nobody knows if they show."""
+        return frozenset(each for each, keys in subjects.items() if keys <= self.following)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +62,8 @@ def changed(
     compared = differences.compare(before, after, schemas)
     texts: dict[tuple[str, ...], Rewritten] = {}
     fields: dict[tuple[str, ...], Rewritten] = {}
-    consequences: set[str] = set()
+    subjects: dict[Finding, set[ObjectKey]] = {}
+    consequences: set[ObjectKey] = set()
     for sides in compared.different.values():
         key = before.keys.get(sides.uid) or after.keys.get(sides.uid)
         if key is None or _concerns(sides.uid, unlike, before, after):
@@ -61,15 +72,21 @@ def changed(
         if key in following.objects or _concerns(sides.uid, following.pods, before, after):
             is_following = True
         if is_following:
-            consequences.add(sides.uid)
+            consequences.add(key)
         elif sides.aspect in TEXTS and not sides.is_order:
             for what, left, right in _texts(sides):
-                words.add(texts, what, *words.parts(left, right), key, whole=right or left)
+                parts = words.parts(left, right)
+                words.add(texts, what, *parts, key, whole=right or left)
+                subjects.setdefault(("text", what, *parts), set()).add(key)
         elif sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
             for what, left, right in _fields(sides, key):
                 words.add(fields, what, left, right, key)
+                subjects.setdefault(("field", what, left, right), set()).add(key)
     return Contents(
-        texts=tuple(texts.values()), fields=tuple(fields.values()), following=len(consequences)
+        texts=tuple(texts.values()),
+        fields=tuple(fields.values()),
+        following=frozenset(consequences),
+        subjects={finding: frozenset(keys) for finding, keys in subjects.items()},
     )
 
 

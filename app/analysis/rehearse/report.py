@@ -35,7 +35,8 @@ class Rehearsal:
     cluster keeps. `unapplied` are inputs that apply in A but not in B, except those in `refused`.
     `doubtful` are objects that both APIs refuse here although they were recorded. `proofs` has the
     settings that runs have shown to cause changes; `trials` counts these runs. `unattributed`
-    counts the changes whose settings were not found or not narrowed down within the bounds of runs.
+    counts the changes whose settings were not found or not narrowed down; with `is_cut_short`, no
+    more runs were permitted.
     """
 
     history: str
@@ -60,6 +61,7 @@ class Rehearsal:
     proofs: Mapping[Finding, Proof] = field(default_factory=dict)
     trials: int = 0
     unattributed: int = 0
+    is_cut_short: bool = False
 
     @property
     def is_quiet(self) -> bool:
@@ -154,7 +156,7 @@ class Rehearsal:
             ],
             "trials": self.trials,
             "unattributed": self.unattributed,
-            "followFromDecisions": self.contents.following,
+            "followFromDecisions": len(self.contents.following),
             "defects": {
                 "repaired": list(self.defects.repaired),
                 "introduced": list(self.defects.introduced),

@@ -104,7 +104,7 @@ def reasons_of(report: Rehearsal) -> list[Reason]:
     )
     reasons = [reason for branch in branches for reason in branch]
     if reasons and report.contents.following:
-        following = report.contents.following
+        following = len(report.contents.following)
         objects = "1 object" if following == 1 else f"{following} objects"
         reasons.append(Reason(text=f"texts and contents of {objects} follow from the above"))
     return reasons
@@ -205,16 +205,16 @@ def _incidents(incidents: Sequence[Incidence]) -> Iterator[Reason]:
 
 
 def _unattributed(report: Rehearsal) -> Iterator[str]:
-    """That changes were not put down to settings, and the bounds that say so."""
+    """That changes were not put down to settings, and why."""
     count = report.unattributed
     if not count:
         return
     of_changes = "of 1 change" if count == 1 else f"of {count} changes"
     runs = "1 run" if report.trials == 1 else f"{report.trials} runs"
-    yield (
-        f"the settings {of_changes} are not known, or not narrowed down, after {runs}; "
-        "REDRA_REHEARSE_RUNS_MAX and REDRA_REHEARSE_EVENTS_MAX bound the runs"
-    )
+    why = "with fewer of them switched back, the objects change for another reason"
+    if report.is_cut_short:
+        why = "REDRA_REHEARSE_RUNS_MAX and REDRA_REHEARSE_EVENTS_MAX permit no more"
+    yield f"the settings {of_changes} are not known, or not narrowed down, after {runs}: {why}"
 
 
 def _unsure(report: Rehearsal) -> Iterator[str]:

@@ -54,12 +54,7 @@ def api_limits(settings: Settings) -> ApiLimits:
         findings_max=settings.findings_max,
         findings_pods_max=settings.findings_pods_max,
         object_versions_max=settings.object_versions_max,
-        lanes=LaneBounds(
-            lanes_max=settings.lanes_max,
-            shapes_max=settings.lanes_shapes_max,
-            states_max=settings.lane_states_max,
-            marks_max=settings.lane_marks_max,
-        ),
+        lanes=_lane_bounds(settings),
         map=MapBounds(devices_max=settings.map_devices_max),
         scan_events_max=settings.scan_events_max,
         scan_attempts_max=settings.scan_attempts_max,
@@ -89,4 +84,14 @@ def _report_bounds(settings: Settings) -> ReportBounds:
         objects_max=settings.report_objects_max,
         rows_max=settings.report_rows_max,
         bytes_max=settings.report_bytes_max,
+    )
+
+
+def _lane_bounds(settings: Settings) -> LaneBounds:
+    """The bounds of one picture of lanes."""
+    return LaneBounds(
+        lanes_max=settings.lanes_max,
+        shapes_max=settings.lanes_shapes_max,
+        states_max=settings.lane_states_max,
+        marks_max=settings.lane_marks_max,
     )

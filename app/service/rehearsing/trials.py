@@ -17,7 +17,7 @@ from app.analysis.rehearse import attribution, contents
 from app.analysis.rehearse.admission import Admission
 from app.analysis.rehearse.attribution import Finding, Setting, SettingsSearch
 from app.analysis.rehearse.contents import Contents, Following
-from app.domain.log import HistoryInfo
+from app.domain.log import HistoryInfo, ObjectKey
 from app.domain.objects import profile as profiles
 from app.service import diffing
 from app.service.rehearsing.runs import RehearsedWorld, Worlds
@@ -39,11 +39,21 @@ class Trials:
     runs_max: int
     events_max: int
 
-    async def search(self, findings: Iterable[Finding]) -> SettingsSearch:
-        """Search for the settings that cause each finding."""
+    async def search(
+        self,
+        findings: Iterable[Finding],
+        unsure: Iterable[Finding],
+        subjects: Mapping[Finding, frozenset[ObjectKey]],
+    ) -> SettingsSearch:
+        """Search for the settings that cause each finding.
+
+        `unsure` are other findings of the new world, for which none are sought. `subjects` are the
+        objects that show a text or a field.
+        """
         search = SettingsSearch(
             settings=attribution.differing(*self._values()),
             findings=tuple(dict.fromkeys(findings)),
+            unsure=frozenset(unsure),
             # Each trial is as long as the new world.
             runs_max=min(self.runs_max, self.events_max // max(1, self.after.run.made)),
         )
@@ -54,17 +64,22 @@ class Trials:
                 self.worlds.control.runs.step = (
                     f"switching settings back, run {search.runs} of at most {search.runs_max}"
                 )
-                back = steps.send(await self.shown(back))
+                shown, hidden = await self.shown(back, subjects)
+                search.hidden[back] = hidden - shown
+                back = steps.send(shown | hidden)
         except StopIteration:
             return search
 
-    async def shown(self, back: frozenset[Setting]) -> frozenset[Finding]:
-        """The findings of the new world with these settings set back."""
+    async def shown(
+        self, back: frozenset[Setting], subjects: Mapping[Finding, frozenset[ObjectKey]]
+    ) -> tuple[frozenset[Finding], frozenset[Finding]]:
+        """The findings of the new world with these settings set back, and those hidden there."""
         before = self.before
         world = await self.worlds.world(self.mixed(back), before.rules)
         fared = await diffing.drive(comparing.differing(before.side, world.side, self.bounds))
         changed = changes(before, world, fared, self.unlike)
-        return frozenset(findings_of(fared, changed, world.admission))
+        findings = frozenset(findings_of(fared, changed, world.admission))
+        return findings, changed.hidden(subjects)
 
     def mixed(self, back: frozenset[Setting]) -> HistoryInfo:
         """The settings of the new world with some set back, each switch by its name."""

@@ -8,7 +8,7 @@ statement is possible, and these objects are set apart.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -22,6 +22,8 @@ from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side, switches_of
 from app.analysis.recordings import recorded_gates
 from app.analysis.rehearse import contents, defects, newly_kept_fields, versions
+from app.analysis.rehearse.attribution import SettingsSearch
+from app.analysis.rehearse.contents import Contents
 from app.analysis.rehearse.report import Rehearsal
 from app.analysis.replay import differences
 from app.analysis.replay.differences import PLACEMENTS, Compared
@@ -143,12 +145,7 @@ async def _report(
     diff, aside = _sorted(diff, set(unlike.values()))
     fared = [each.pair for each in (*diff.differences, *aside)]
     changed = changes(before, after, fared, trials.unlike)
-    sure = [each.pair for each in diff.differences]
-    search = await trials.search(findings_of(sure, changed, admission))
-    proofs = trials.in_words(search)
-    for each in diff.differences:
-        if proof := proofs.get(pod_finding(each.pair)):
-            causes.prove(each, proof)
+    search = await _attributed(trials, diff.differences, aside, changed)
     return Rehearsal(
         history=history.name,
         revision=wanted.until,
@@ -174,10 +171,33 @@ async def _report(
         ),
         unapplied=_unapplied(before, after),
         doubts=await recorded_doubts.doubts_of(log, history),
-        proofs=proofs,
+        proofs=trials.in_words(search),
         trials=search.runs,
         unattributed=len(search.unattributed),
+        is_cut_short=search.is_cut_short,
     )
+
+
+async def _attributed(
+    trials: Trials,
+    sure: Sequence[PodDifference],
+    aside: Sequence[PodDifference],
+    changed: Contents,
+) -> SettingsSearch:
+    """Searches for the settings that cause the changes, and notes those of each `sure` pod."""
+    admission = trials.after.admission
+    assert admission is not None, "its API judges the recording"
+    search = await trials.search(
+        findings_of([each.pair for each in sure], changed, admission),
+        [pod_finding(each.pair) for each in aside],
+        changed.subjects,
+    )
+    proofs = trials.in_words(search)
+    made_by = admission.settings_of(proofs)
+    for each in sure:
+        if proof := proofs.get(pod_finding(each.pair)):
+            causes.prove(each, proof, made_by)
+    return search
 
 
 def under(history: HistoryInfo, release: str, switches: Switches) -> HistoryInfo:

@@ -173,6 +173,24 @@ def test_findings_without_a_minimal_set_are_counted(runs_max: int) -> None:
         assert (finding in search.unattributed) is not is_known
 
 
+def test_set_is_not_called_minimal_where_the_finding_cannot_be_seen_with_fewer() -> None:
+    finding: Finding = ("field", "of a claim whose pod moves with either setting alone")
+    names = ("quirk a", "gate d")
+    search = SettingsSearch(settings=names, findings=(finding,), runs_max=100)
+    steps = search.steps()
+    try:
+        back = next(steps)
+        while True:
+            is_seen = len(back) == 2
+            search.hidden[back] = frozenset() if is_seen else frozenset((finding,))
+            back = steps.send(frozenset() if is_seen else frozenset((finding,)))
+    except StopIteration:
+        pass
+    some = Attribution(settings=names, is_minimal=False, is_smallest=False)
+    assert search.attributions == {finding: some}
+    assert (search.unattributed, search.is_cut_short) == ([finding], False)
+
+
 def test_what_differs_are_quirks_rules_gates_and_another_minor_release() -> None:
     before = {"profile": "1.36.2", "quirk c24": "on", "gate X": "true", "rule y": "off"}
     after = {"profile": "1.37", "quirk c24": "off", "gate X": "true", "rule y": "on"}
