@@ -18,6 +18,7 @@ from tests.web import (
     invented,
     later_incidents,
     more_incidents,
+    night_incidents,
     reported_incidents,
 )
 from tests.web.reading import read
@@ -118,6 +119,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *later_incidents.LATER,
         *field_incidents.FIELD,
         *reported_incidents.REPORTED,
+        *night_incidents.NIGHT,
     ],
     ids=lambda make: make.__name__,
 )
@@ -139,6 +141,7 @@ TOLD_OF_PODS = [
     *(make for make in later_incidents.LATER if make(invented.Names(3)).about),
     *field_incidents.FIELD,
     *reported_incidents.REPORTED,
+    *(make for make in night_incidents.NIGHT if make(invented.Names(3)).about),
 ]
 
 

@@ -23,11 +23,11 @@ from tests.web.test_incident_stories import stored
 DRIVER = "d.test"
 
 
-async def why(steps, about="pod/job", profile="1.37", on=(), **asked):
+async def why(steps, about="pod/job", profile="1.37", on=(), off=(), **asked):
     """The text of the answer about an object in namespace `lab` after the steps."""
     kind, _, name = about.partition("/")
     asked = {"kind": kind, "namespace": "lab", "name": name, **asked}
-    made = Invented(told=(), steps=steps, profile=profile, on=on).incident()
+    made = Invented(told=(), steps=steps, profile=profile, on=on, off=off).incident()
     async with serving(store=await stored(made)) as server:
         answer = await server.get(f"/redra/v1/histories/default/why?{urlencode(asked)}")
     return " ".join(line.strip("│├└─ ") for line in page(*parts(answer), 100))

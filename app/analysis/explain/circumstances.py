@@ -9,14 +9,16 @@ import re
 from collections.abc import Iterator, Sequence
 
 from app.analysis import scheduler_messages
-from app.analysis.explain import lives, stuck, tainted, waits
+from app.analysis.explain import lives, stuck, waits
+from app.analysis.explain.nearby import names as names_nearby
+from app.analysis.explain.nearby import nodes as nearby_nodes
+from app.analysis.explain.nearby import updates
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.explain.trees import NodeReason
 from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.explanation import Alike
-from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
 from app.domain.devices.model import Slice
@@ -56,8 +58,11 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *_served_by(views, pod, nodes),
         *_offered_by_nodes(views, pod, nodes),
         *_of_one_name(views, nodes),
-        *_near_tolerations(views, pod, nodes),
+        *names_nearby.tolerations(views, pod, _tainting(nodes)),
+        *updates.held(views, pod, _holders(views, nodes)),
         *_for_no_node(views, nodes),
+        *nearby_nodes.without_driver(views, without_devices(nodes)),
+        *nearby_nodes.full(views, _full(nodes)),
     )
 
 
@@ -376,29 +381,27 @@ def where_of(one: Slice) -> str:
     return f"nodes with {' or '.join(terms)}" if terms else "nodes of its devices"
 
 
-def _near_tolerations(
-    views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]
-) -> Iterator[Reason]:
-    """The tolerations of the pod's claims that name the key of a taint but do not match it."""
+def _tainting(nodes: Sequence[NodeReason]) -> set[str]:
+    """The taints that exclude devices."""
     causes = [group.reason.cause for group in excluded(nodes, CauseKind.TAINT)]
-    taints = {cause.about for cause in causes if cause is not None}
-    if not taints:
-        return
-    said: dict[str, None] = {}
-    facts = pods.facts(pod)
-    for named in pods.named_claims(facts):
-        claim = views.objects.get(claim_key(facts.namespace, named.name or "")) or {}
-        for request in dra.requests(claim):
-            for wish in (request.exactly, *request.first_available):
-                for toleration in () if wish is None else wish.tolerations:
-                    for taint in sorted(taints):
-                        key = taint.partition(":")[0].partition("=")[0]
-                        if toleration.get("key") == key:
-                            text = f"request {request.name} of claim {named.name} tolerates "
-                            text += f"{tainted.toleration_text(toleration)}, which does not fit "
-                            said[f"{text}taint {taint}"] = None
-    for text in list(said)[:NAMES_MAX]:
-        yield Reason(text=text, is_kept=True)
+    return {cause.about for cause in causes if cause is not None}
+
+
+def _full(nodes: Sequence[NodeReason]) -> list[str]:
+    """The nodes that take no further pod."""
+    return [one.node for one in nodes if nearby_nodes.TOO_MANY in one.text.split(", ")]
+
+
+def _holders(views: LiveViews, nodes: Sequence[NodeReason]) -> dict[str, None]:
+    """The claims that hold excluded devices."""
+    names: dict[str, None] = {}
+    for group in excluded(nodes, *_HELD):
+        if len(names) >= HOLDERS_MAX:
+            break
+        names.update(
+            dict.fromkeys(views.allocated.holders(identifiers.parse_device(group.devices[0])))
+        )
+    return names
 
 
 def for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> list[Slice]:
@@ -417,10 +420,7 @@ def without_devices(nodes: Sequence[NodeReason]) -> list[str]:
 
 def _nowhere_at_all(views: LiveViews) -> Iterator[tuple[Slice, str]]:
     """The newest slices with devices for nodes that do not exist, and text naming the nodes."""
-    known = [
-        Node(name=key.name, labels=meta.labels(views.objects.get(key) or {}))
-        for key in views.objects.keys(*api_resources.NODES)
-    ]
+    known = _nodes_of(views)
     names = {node.name for node in known}
     for place in views.inventory.pool_ids():
         for one in newest(views.inventory.slices_of(place)):
@@ -436,8 +436,11 @@ def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
         yield Reason(text="no driver has published a ResourceSlice", is_kept=True)
         return
     groups: dict[str, list[str]] = {}
+    choices: dict[str, JsonView] = {}
     for one, where in _nowhere_at_all(views):
         groups.setdefault(where, []).append(one.name)
+        choices[where] = one.node.tree or {}
+    known = _nodes_of(views)
     for number, (where, slices) in enumerate(groups.items()):
         if number == NAMES_MAX:
             left = len(groups) - NAMES_MAX
@@ -452,8 +455,16 @@ def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
             count=len(slices),
             revision=0 if event is None or not is_one else event.revision,
             about=key if is_one else None,
+            children=tuple(names_nearby.labels(choices[where], known)),
             is_kept=True,
         )
+
+
+def _nodes_of(views: LiveViews) -> list[Node]:
+    return [
+        Node(name=key.name, labels=meta.labels(views.objects.get(key) or {}))
+        for key in views.objects.keys(*api_resources.NODES)
+    ]
 
 
 def _nowhere(one: Slice, known: Sequence[Node], names: set[str]) -> str:

@@ -143,7 +143,7 @@ def judge(
 ) -> TaintVerdict:
     """The effect of one taint on the pods of a claim that holds the device."""
     if taint.effect != NO_EXECUTE:
-        text = f"pods that use the device keep running, the effect is {taint.effect or 'None'}"
+        text = f"nobody is evicted, the effect is {taint.effect or 'None'}"
         return TaintVerdict(taint=taint, fate=TaintFate.SPARED, text=text)
     if not views.profile.enabled("DRADeviceTaints"):
         text = "nobody is evicted, the gate DRADeviceTaints is off"

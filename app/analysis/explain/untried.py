@@ -10,6 +10,7 @@ from functools import cache, partial
 
 from app.analysis import scope
 from app.analysis.explain import node_answers, quota_use
+from app.analysis.explain.nearby import names
 from app.analysis.explain.reasons import Reason, listed
 from app.domain.controllers import pods
 from app.domain.controllers.plan import Views
@@ -83,7 +84,12 @@ def shared_causes(
 
 def background(views: Views, tree: JsonObject) -> tuple[Reason, ...]:
     """The facts about the cause in other objects: claims being deleted, or not created."""
-    return (*_ending(views, tree), *_elsewhere(views, tree), *_not_made(views, tree))
+    return (
+        *_ending(views, tree),
+        *_elsewhere(views, tree),
+        *_not_made(views, tree),
+        *names.classes(views, missing_classes(views, tree)),
+    )
 
 
 def missing_classes(views: Views, tree: JsonObject) -> list[str]:

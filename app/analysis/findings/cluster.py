@@ -9,7 +9,7 @@ from app.analysis.verify.invariants import RULES, Violation
 from app.analysis.verify.invariants import ViolationKind as Gravity
 from app.analysis.views import LiveViews
 from app.domain.devices.pools import PoolState
-from app.domain.log import ObjectKey, Revision
+from app.domain.log import Event, ObjectKey, Revision
 from app.domain.log.doubts import Affects, Doubt
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra
@@ -102,22 +102,43 @@ def rules(views: LiveViews) -> Iterator[Finding]:
     held: frozenset[DeviceId] | None = None
     for key in views.objects.keys(*api_resources.DEVICE_TAINT_RULES):
         event = views.objects.event(key)
-        for reason in () if event is None else selection.missed(views, event.object):
+        if event is None:
+            continue
+        for reason in selection.missed(views, event.object):
             held = selection.held(views) if held is None else held
-            selector = None if event is None else dra.device_selector(event.object)
+            selector = dra.device_selector(event.object)
             if any(selection.selects(selector, device) for device in held):
                 continue
-            revision = event.revision if event is not None else views.revision
-            yield Finding(
-                kind=FindingKind.IDLE_RULES,
-                severity=Severity.WARNING,
-                text=f"rule {key.name} has no effect: {reason.text}",
-                count=1,
-                present=1,
-                first=revision,
-                last=revision,
-                objects=(Subject.of(key, views.revision),),
-            )
+            yield _of_rule(views, event, Severity.WARNING, f"has no effect: {reason.text}")
+
+
+def announcing(views: LiveViews) -> Iterator[Finding]:
+    """Rules with effect None that select devices: they keep nobody off, and evict nobody."""
+    for key in views.objects.keys(*api_resources.DEVICE_TAINT_RULES):
+        event = views.objects.event(key)
+        rule = views.inventory.rules().get(key.name)
+        if event is None or rule is None or rule.taint.effect != "None":
+            continue
+        places = {each.id for one in views.inventory.slices() for each in one.devices}
+        count = sum(map(rule.matches, places))
+        if count:
+            text = f"only announces: its effect is None, so {counts.of(count, 'device')} that it "
+            text += "selects can be allocated, and nobody is evicted"
+            yield _of_rule(views, event, Severity.NOTICE, text)
+
+
+def _of_rule(views: LiveViews, event: Event, severity: Severity, text: str) -> Finding:
+    """A finding about one rule; `text` follows its name."""
+    return Finding(
+        kind=FindingKind.IDLE_RULES,
+        severity=severity,
+        text=f"rule {event.key.name} {text}",
+        count=1,
+        present=1,
+        first=event.revision,
+        last=event.revision,
+        objects=(Subject.of(event.key, views.revision),),
+    )
 
 
 def invariants(chronicle: Chronicle, until: Revision, namespace: str = "") -> Iterator[Finding]:

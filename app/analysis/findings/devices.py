@@ -55,23 +55,23 @@ def lines(
         if all(cause.cause != causes.SUITABLE for cause in counted)
     }
     entries = _entries(pod)
-    lines = [
+    sentences = [
         f"request {name}{entries.get(claim, '')}{_wants(views, claim, name)}: "
         + "; ".join(_causes(counted, is_local=is_local))
         for (claim, name), counted in list((failing or requests).items())[:REQUESTS_SHOWN_MAX]
     ]
     if summary.together and summary.together == summary.causes_nodes:
-        lines = []
+        sentences = []
     if summary.causes_nodes and not requests:
-        lines.append(f"no device can be used on the {nodes_text(summary.causes_nodes)} asked")
+        sentences.append(f"no device can be used on the {nodes_text(summary.causes_nodes)} asked")
     if summary.together:
         count = nodes_text(summary.together)
-        lines.append(f"on {count} each request could be satisfied alone, but not all together")
-    lines += [
+        sentences.append(f"on {count} each request could be satisfied alone, but not all together")
+    sentences += [
         f"{counts.of(pool.count, 'pool')} that cannot be used: {pool.problem}"
         for pool in summary.pools
     ]
-    return tuple(lines)
+    return tuple(sentences)
 
 
 def _entries(pod: JsonObject) -> dict[str, str]:
@@ -99,8 +99,8 @@ def _wants(views: LiveViews, claim: str, request: str) -> str:
 
 
 def _causes(counted: Iterable[CauseCount], *, is_local: bool) -> Iterator[str]:
-    shown = [cause for cause in counted if cause.cause != causes.CauseKind.OTHER_NODE.value]
-    for cause in shown[:CAUSES_SHOWN_MAX]:
+    reasons = [cause for cause in counted if cause.cause != causes.CauseKind.OTHER_NODE.value]
+    for cause in reasons[:CAUSES_SHOWN_MAX]:
         about = _SPACE.sub(" ", cause.about)
         if len(about) > ABOUT_CHARACTERS_MAX:
             about = f"{about[:ABOUT_CHARACTERS_MAX]}…"
@@ -108,7 +108,7 @@ def _causes(counted: Iterable[CauseCount], *, is_local: bool) -> Iterator[str]:
         is_suitable = cause.cause == causes.SUITABLE
         said = "suitable" if is_suitable else causes.said(cause.cause, about)
         yield f"{devices_text(cause.devices)} {where} {said}"
-    if not shown:
+    if not reasons:
         yield "all devices are for other nodes"
 
 

@@ -58,6 +58,7 @@ def of(
             *containers.of_pods(views, namespace),
             *(cluster.patches(views) if not namespace else ()),
             *(cluster.rules(views) if not namespace else ()),
+            *(cluster.announcing(views) if not namespace else ()),
             *claims.settled_for_less(views, namespace),
             *claims.unused(views, namespace),
             *cluster.unreadable(views, namespace),

@@ -10,10 +10,11 @@ from functools import partial
 from itertools import pairwise
 
 from app.analysis import scheduler_messages
-from app.analysis.explain import circumstances, sources, waits
+from app.analysis.explain import circumstances, lives, sources, waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.trees import NodeReason
 from app.domain.allocation.reasons.causes import CauseKind
+from app.domain.controllers import pods
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
 from app.domain.devices.nodes import Node, NodeSelectionError, node_of
@@ -127,8 +128,10 @@ async def _withdrawn(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> 
             if is_missed and not is_replaced and evidence.sight.sees(deletion):
                 text = f"slice {one.name} of pool {'/'.join(one.pool)}, for "
                 text += f"{circumstances.where_of(one)}, was deleted"
-                before = await ended_before(evidence, deletion.revision, one.node.name)
-                reasons.append(replace(kept(deletion, text), children=tuple(before)))
+                below = await ended_before(evidence, deletion.revision, one.node.name)
+                below += await _registered_anew(evidence, one.node.name)
+                below += _failing_pods(evidence, one.node.name)
+                reasons.append(replace(kept(deletion, text), children=tuple(below)))
     return sorted(reasons, key=lambda reason: -reason.revision)[:NAMES_MAX]
 
 
@@ -151,6 +154,37 @@ async def ended_before(evidence: ExplainedMoment, revision: Revision, node: str)
         and core.node_name(event.object) == node
         and evidence.sight.sees(event)
     ][-NAMES_MAX:]
+
+
+async def _registered_anew(evidence: ExplainedMoment, node: str) -> list[Reason]:
+    """That a node which exists was deleted before, and who made it anew."""
+    if not node:
+        return []
+    events = await evidence.changes(ObjectKey(*api_resources.NODES, "", node))
+    made = sources.creation(events)
+    if made is None or not any(
+        event.type is EventType.OBJECT_DELETED and event.revision < made.revision
+        for event in events
+    ):
+        return []
+    return (
+        [kept(made, f"node {node} was deleted and made anew")] if evidence.sight.sees(made) else []
+    )
+
+
+def _failing_pods(evidence: ExplainedMoment, node: str) -> list[Reason]:
+    """The pods without devices on a node whose containers fail: its driver may be one of them."""
+    reasons: list[Reason] = []
+    objects = evidence.views.objects
+    for key in objects.keys(*api_resources.PODS) if node else ():
+        event = objects.event(key)
+        if event is None or core.node_name(event.object) != node or len(reasons) == NAMES_MAX:
+            continue
+        waits = [*lives.waiting_containers(event.object)]
+        if waits and not pods.facts(event.object).entries and evidence.sight.sees(event):
+            text = f"pod {key.namespace}/{key.name} on that node fails: {waits[0]}"
+            reasons.append(Reason(text=text, revision=event.revision, about=key, is_kept=True))
+    return reasons
 
 
 async def _shrunk(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> list[Reason]:

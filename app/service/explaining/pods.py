@@ -8,6 +8,7 @@ from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import pods as pod_reasons
 from app.analysis.explain import preemption as preemption_reasons
+from app.analysis.explain.hardware import devices as hardware
 from app.analysis.explain.hardware import selected
 from app.analysis.explain.observed import announcements, containers
 from app.analysis.explain.pods import PodFindings
@@ -29,6 +30,7 @@ from app.service.explaining import (
     published,
     refusals,
     selections,
+    taints,
     templates,
 )
 from app.service.explaining.evidence import ExplainedMoment, body, drive
@@ -83,6 +85,7 @@ async def answer(
         gone += await closed_nodes.reasons(evidence, tree, placed.nodes)
         gone += await selections.reasons(evidence, tree, placed.nodes)
         gone += await templates.reasons(evidence, tree)
+        gone += await taints.reasons(evidence, placed.nodes)
         after = (*gone, *attempt_reasons, *(() if tried else lives.origin(events)))
         placed = replace(placed, children=(*placed.children, *after))
     outcome = decision_body.read(body(decision)).outcome or "Pending"
@@ -113,7 +116,9 @@ async def _placed(
     state += containers.reasons(evidence.views, tree)
     said = [] if decision is None else [decision_reasons.reason_of(decision)]
     holdings = await evidence.run(lambda views: device_reasons.claims_of(views, tree, quirks, now))
-    again = await published.renewed(evidence, _held(evidence, tree))
+    held = _held(evidence, tree)
+    patched = [line for result in held for line in hardware.patched(evidence.views, result.id)]
+    again = [*patched, *await published.renewed(evidence, held)]
     chosen = await _scores(evidence, key, tree, decisions)
     subject = f"pod {key.namespace}/{key.name}"
     return ObjectExplanation(

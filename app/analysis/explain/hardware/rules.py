@@ -111,7 +111,10 @@ def _taint_text(
     noun = "published device" if len(matched) == 1 else "published devices"
     text = f"taint {taint.text} on {len(matched)} {noun}"
     if selector is not None:
-        return (f"{text}: {devices_text(matched)}" if matched else text), ()
+        drivers = sorted({device[0] for device in matched})
+        # Drivers name pools after nodes, so a rule by pool may mean more than its author did.
+        several = f" of {len(drivers)} drivers" if len(drivers) > 1 else ""
+        return (f"{text}{several}: {devices_text(matched)}" if matched else text), ()
     text += "; a rule without deviceSelector evicts nobody"
     if taint.effect in ("NoSchedule", "NoExecute"):
         text += ", but new pods keep away from every device (upstream's c1 and q14)"

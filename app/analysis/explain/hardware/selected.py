@@ -4,6 +4,7 @@ A selector excludes a device as a whole. The expression is evaluated again for p
 of its conditions is false and which values the device has there.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -36,6 +37,17 @@ VALUES_MAX = 4
 def with_values(views: LiveViews, reasons: Sequence[Reason]) -> Steps[tuple[Reason, ...]]:
     """The tree with the false part and the devices' values added under each selector."""
     return (yield from _Telling(views).below(reasons))
+
+
+AS_TEXT = (
+    'texts are compared character by character, so "10" comes before "9"; publish a number or a '
+    "version to compare it as one"
+)
+_ORDER = re.compile(r"[<>]=?\s*['\"]|['\"]\s*[<>]")
+"""A comparison by order with a text."""
+
+_NUMERIC_TEXT = re.compile(r' is "v?\d')
+"""A value that is a text and begins like a number."""
 
 
 class _Telling:
@@ -115,6 +127,8 @@ def _lines(counted: dict[Falsity, int], expression: str, untried: int) -> Iterat
         text = ": ".join(piece for piece in (where, _values(values, is_one)) if piece)
         if text:
             yield Reason(text=text, count=sum(values.values()))
+        if _ORDER.search(part) and any(_NUMERIC_TEXT.search(said) for said in values):
+            yield Reason(text=AS_TEXT)
     if untried > 0:
         yield Reason(text=f"{devices_text(untried)} more were not looked at for it", count=untried)
 

@@ -13,7 +13,7 @@ import msgspec
 
 from app.domain.allocation import capacity
 from app.domain.allocation.case import Case
-from app.domain.allocation.constraints import ConstraintState
+from app.domain.allocation.constraints import ConstraintState, Facts
 from app.domain.allocation.eligibility import Exclusion
 from app.domain.allocation.features import AllocatorVariant
 from app.domain.allocation.problem import Problem, RequestRow
@@ -350,6 +350,17 @@ def _constrained(problem: Problem, usage: Usage, row: RequestRow, device: int) -
     return None
 
 
+def _type_of(facts: object) -> str:
+    """The type of an attribute's value, as a slice names it."""
+    match facts:
+        case Facts(scalars=((name, _), *_)):
+            return name
+        case Facts(values=(str(name), _)) | (str(name), frozenset()):
+            return name
+        case _:
+            return "another type"
+
+
 def _against(state: ConstraintState, facts: object) -> Cause:
     name = state.constraint.attribute
     if facts is None:
@@ -360,6 +371,9 @@ def _against(state: ConstraintState, facts: object) -> Cause:
         )
     value = getattr(facts, "shown", lambda: None)()
     seen = ", ".join(str(seen_value) for seen_value in state.seen())
+    if state.constraint.matching and str(value) == seen:
+        # They look alike, and differ in their types.
+        value, seen = f"{value} ({_type_of(facts)})", f"{seen} ({_type_of(state.reference())})"
     how = "does not match" if state.constraint.matching else "is not distinct from"
     return Cause(
         kind=CauseKind.CONSTRAINT,

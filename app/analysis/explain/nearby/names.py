@@ -1,0 +1,61 @@
+"""Names that differ a little from the names of what exists: classes, taints, labels of nodes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from app.analysis import scope
+from app.analysis.explain import tainted
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.domain.controllers import pods
+from app.domain.controllers.plan import Views
+from app.domain.controllers.resources import claim_key
+from app.domain.devices.nodes import Node
+from app.domain.values import api_resources, counts
+from app.domain.values.fields import core, dra
+from app.domain.values.json_tree import JsonObject, JsonView
+
+
+def classes(views: Views, missing: Sequence[str]) -> Iterator[Reason]:
+    """The classes whose names are most similar to those of missing classes."""
+    known = [key.name for key in views.objects.keys(*api_resources.DEVICE_CLASSES)]
+    for name in missing[:NAMES_MAX]:
+        if near := scope.nearest(name, known):
+            yield Reason(text=f"there is no device class {name}; {near}", is_kept=True)
+
+
+def tolerations(views: Views, pod: JsonObject, taints: Iterable[str]) -> Iterator[Reason]:
+    """The tolerations of the pod's claims whose key is, or is similar to, that of a taint."""
+    said: dict[str, None] = {}
+    ordered = sorted(taints)
+    facts = pods.facts(pod)
+    for named in pods.named_claims(facts) if ordered else ():
+        claim = views.objects.get(claim_key(facts.namespace, named.name or "")) or {}
+        for request in dra.requests(claim):
+            for wish in (request.exactly, *request.first_available):
+                for toleration in () if wish is None else wish.tolerations:
+                    for taint in ordered:
+                        key = taint.partition(":")[0].partition("=")[0]
+                        if scope.alike(key, [str(toleration.get("key") or "")]):
+                            text = f"request {request.name} of claim {named.name} tolerates "
+                            text += f"{tainted.toleration_text(toleration)}, which does not fit "
+                            said[f"{text}taint {taint}"] = None
+    for text in list(said)[:NAMES_MAX]:
+        yield Reason(text=text, is_kept=True)
+
+
+def labels(selector: JsonView, known: Sequence[Node]) -> Iterator[Reason]:
+    """The labels of nodes that are nearly those which a selector names.
+
+    These are labels with a wanted value and another key, and those with the key and other values.
+    """
+    said: dict[str, list[str]] = {}
+    for term in selector.get("nodeSelectorTerms") or ():
+        for one in core.requirements(term):
+            for node in known:
+                for key, value in node.labels.items():
+                    # A wanted value under another key, or the key with a value that is not wanted.
+                    if one.operator == "In" and (key == one.key) != (value in one.values):
+                        said.setdefault(f"{key}={value}", []).append(node.name)
+    for label, names in list(said.items())[:NAMES_MAX]:
+        have = f"{counts.plural(len(names), 'node')} {listed(names, len(names))} "
+        have += counts.plural(len(names), "has")
+        yield Reason(text=f"{have} {label}", is_kept=True)
