@@ -247,6 +247,30 @@ async def test_condition_that_waited_until_its_pod_was_gone_is_a_proved_race(
     assert {each.subject for each in report.differences} == {"pods/default/pod"}
 
 
+async def test_second_condition_may_wait_until_its_pod_is_gone_as_well(tmp_path):
+    """It changes the message of the first alone."""
+    cluster = Cluster(Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)))
+    cluster.node()
+    cluster.device_class()
+    cluster.slice()
+    cluster.template(count=3)
+    cluster.pod(template="gpu")
+    cluster.wait(3)
+    cluster.node("second")
+    cluster.wait(3)
+    first, second = (
+        each for each in cluster.line.events
+        if each.key.resource == "pods" and each.stamp.actor.user == SCHEDULER
+    )  # fmt: skip
+    assert first.object["status"] != second.object["status"]
+    cluster.delete("pods", "pod")
+    cluster.wait(15)
+    late = {second.revision: Late(at=Instant(cluster.line.now))}
+    report = await decided(cluster, late, tmp_path)
+    assert {each.reason for each in report.differences} == {Reason.RACE}
+    assert {each.subject for each in report.differences} == {"pods/default/pod"}
+
+
 @pytest.mark.parametrize(
     ("bounds", "words", "runs"),
     [

@@ -8,7 +8,7 @@ from heapq import heappop, heappush, merge
 from app.analysis.replay import tolerances
 from app.analysis.replay.authors import NODES
 from app.analysis.replay.beginning import Beginning
-from app.analysis.replay.facts import condition_changes, is_failed_attempt
+from app.analysis.replay.facts import ConditionSet, is_failed_attempt
 from app.analysis.replay.inputs import Input, as_served, beside_deletion, command_of
 from app.analysis.replay.instants import is_derived
 from app.analysis.replay.readiness import Readiness
@@ -34,9 +34,9 @@ from app.domain.objects.write.commands import (
     ImportObject,
     PatchObject,
 )
-from app.domain.values import timestamps
+from app.domain.values import condition_types, timestamps
 from app.domain.values.fields import core, meta
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
 from app.service.replays.deciding.altered import (
@@ -385,10 +385,11 @@ class Run:
 
     def _is_unanswered(self, key: ObjectKey, body: JsonObject) -> bool:
         """True for a write about a pod that arrived in the recording when the pod was gone."""
-        uid = meta.uid(self.timeline.views.objects.get(key) or {})
+        ours = self.timeline.views.objects.get(key) or {}
+        uid = meta.uid(ours)
         if uid in self._variant.unanswered and core.nominated_node_name(body):
             return True
-        if uid not in self._variant.unreported or not _is_refusal(body):
+        if uid not in self._variant.unreported or not _is_refusal(body, ours):
             return False
         there, here = (
             sum(
@@ -463,6 +464,12 @@ class Run:
             heappush(self._ready, (event.stamp.time, self._number, uid))
 
 
-def _is_refusal(body: JsonObject) -> bool:
-    """True when a patch says that a pod could not be placed."""
-    return any(is_failed_attempt(condition) for condition in condition_changes(None, body))
+def _is_refusal(body: JsonObject, pod: JsonView) -> bool:
+    """True when a patch, which has the changed fields alone, says that a pod was not placed."""
+    said = meta.condition(body, condition_types.POD_SCHEDULED)
+    before = meta.condition(pod, condition_types.POD_SCHEDULED)
+    if said is None:
+        return False
+    status = said.status or (before.status if before is not None else "")
+    reason = said.reason or (before.reason if before is not None else "")
+    return is_failed_attempt(ConditionSet(said.type, status, reason, said.message))
