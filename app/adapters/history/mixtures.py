@@ -260,6 +260,8 @@ class _Block:
             return False
         if bare.startswith(("{", "[")) and not line_documents.is_wrapped(bare):
             return self._document(line, len(line) - len(bare))
+        if (column := line_documents.result_in(line)) is not None:
+            return self._document(line, column)
         if not any(mark in line for mark in _MARKS):
             return False
         if line_documents.is_record(line):

@@ -26,6 +26,7 @@ from app.adapters.history.enclosed import emails, otlp, texts
 from app.adapters.history.formats import kshrk, scheduler_log
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.mixtures import Mixture, Part
+from app.adapters.history.printouts import event_objects
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
@@ -236,6 +237,10 @@ class Finder:
             chosen = _format_of(part, source.name)
             if chosen is not Format.UNKNOWN:
                 buckets.setdefault(chosen, []).append(part)
+                continue
+            if (event := event_objects.of_row(part.value)) is not None:
+                row = Part(part.line, event, json_text.encode(event), is_printed=True)
+                buckets.setdefault(Format.PRINTED, []).append(row)
                 continue
             logged = [
                 Part(line=part.line, value=tree, content=json_text.encode(tree))

@@ -377,7 +377,7 @@ def test_messages_of_a_chat_have_their_marks_escaped(tmp_path):
 def test_line_of_the_scheduler_at_a_time_of_its_zone_is_read_beside_others(tmp_path):
     """A journal of several units, as `journalctl -o short-iso` prints it."""
     text = "".join(
-        f"2026-01-02T04:04:05+0100 n1 {unit}[{number}]: {line}\n"
+        f"2026-01-02T05:04:05+0100 n1 {unit}[{number}]: {line}\n"
         for number, (unit, line) in enumerate(
             [("kubelet", klog(POD)), ("kube-scheduler", LINES[0]), ("systemd", "Started x.")]
         )
@@ -385,7 +385,7 @@ def test_line_of_the_scheduler_at_a_time_of_its_zone_is_read_beside_others(tmp_p
     records, lost = read(tmp_path, text, at=AT)
     assert sorted(each.kind for each in records) == ["Event", "Pod"]
     [event] = objects(records, "Event")
-    assert event["lastTimestamp"] == "2026-01-02T03:04:05Z"
+    assert event["lastTimestamp"] == "2026-01-02T04:04:05Z"
     assert lost == []
 
 

@@ -135,6 +135,14 @@ ENTRIES = (
         example="journalctl -u kubelet --no-pager > kubelet.log",
     ),
     CatalogueEntry(
+        name="Events in a workspace of Azure",
+        formats=(Format.PRINTED,),
+        detected_by="rows with `ObjectKind`, `KubeEventType` and `Reason` (KubeEvents), in JSON",
+        gives="Events, equal ones once: parts of objects (`printed`)",
+        lacks="their names and uids, and those of their subjects",
+        example="az monitor log-analytics query --analytics-query KubeEvents",
+    ),
+    CatalogueEntry(
         name="Native bundle",
         formats=(Format.BUNDLE,),
         detected_by="a zip archive with `manifest.json` and `events.jsonl`",

@@ -21,6 +21,7 @@ _BEGIN = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:')
 _QUOTED = re.compile(r'"\s*\{\\"(?:[^"\\]|\\.)*"')
 _QUOTED_BEGIN = re.compile(r'"\s*\{\\"')
 _WRAPPED = re.compile(r'\[\d+\] \S|\{"[^"\\]*"\s*=>|\[\s*"\s*\{\\"')
+_RESULT = re.compile(r"\w+: \[[^\]]{1,300}\](?: \(item=.{0,300}?\))? => \{")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|=>|\bnil\b')
 _AS_JSON = {"=>": ":", "nil": "null"}
 
@@ -28,6 +29,12 @@ _AS_JSON = {"=>": ":", "nil": "null"}
 def is_wrapped(text: str) -> bool:
     """True for a text that begins with a bracket and is not JSON, but may hold a document."""
     return _WRAPPED.match(text) is not None
+
+
+def result_in(line: str) -> int | None:
+    """The column at which the result of a task of Ansible begins; None in other lines."""
+    match = _RESULT.match(line)
+    return None if match is None else match.end() - 1
 
 
 def is_record(line: str) -> bool:

@@ -58,13 +58,22 @@ _LINE = re.compile(
     r"(?<!\w)(?P<level>[IWEF])(?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{6})\s+\d+ "
     r"(?P<file>[\w./-]+\.go):\d+\] (?P<rest>.*)"
 )
-_STAMP = re.compile(r"(?<!\S)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*")
+_STAMP = re.compile(
+    r"(?<!\S)\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d\S*"
+    r"| \d\d:\d\d:\d\d(?:\.\d{1,9})? ?(?:UTC|Z|[+-]\d\d:?\d\d)(?!\S))"
+)
+_PARTS = re.compile(
+    r"(?P<day>[\d-]{10})[T ](?P<clock>[\d:]{8}(?:\.\d{1,9})?) ?"
+    r"(?:UTC|Z|(?P<hours>[+-]\d\d):?(?P<minutes>\d\d))"
+)
+"""A timestamp as programs write it; the standard has a T and a colon in the zone."""
+
 _MESSAGE = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"')
 _FIELD = re.compile(r'\b(?P<name>\w+)=(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<bare>\S+))')
 _BEGINS = re.compile(
     rb"(?<![^\s\"'`:;(|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+\.go:\d+\] "
 )
-_STAMPED_IN = ("time", "timestamp", "@timestamp", "date")
+_STAMPED_IN = ("time", "timestamp", "@timestamp", "date", "__REALTIME_TIMESTAMP")
 _DOCUMENT = re.compile(rb"\s*(?:[\[{]|---\s|(?:insertId|textPayload|jsonPayload|labels|logName):)")
 DEPTH_MAX = 16
 """Levels of a document that are searched for lines of a log."""
@@ -256,6 +265,9 @@ def _stamped(stamp: str) -> Instant | None:
         if stamp.isdecimal() and _DIGITS_OF_SECONDS <= len(stamp) <= 19:
             micros = stamp.ljust(_DIGITS_OF_SECONDS + 6, "0")[: _DIGITS_OF_SECONDS + 6]
             return Instant(int(micros))
+        if (parts := _PARTS.fullmatch(stamp)) is not None:
+            stamp = f"{parts['day']}T{parts['clock']}{parts['hours'] or 'Z'}"
+            stamp += f":{parts['minutes']}" if parts["minutes"] else ""
         return timestamps.parse(stamp) if stamp else None
     except TimestampError:
         return None

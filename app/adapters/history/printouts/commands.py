@@ -59,7 +59,8 @@ class PrintedCommand:
 
     `kinds` are those that redra knows among the asked ones. `is_open` is true when it asks for
     kinds that redra does not know too, `is_any` when for all of a category, and `has_columns` when
-    for other columns than those of the kind. `group` is that of the commands that stand together.
+    for other columns than those of the kind. `is_filtered` is true when the titles may be missing.
+    `group` is that of the commands that stand together.
     """
 
     line: int
@@ -69,6 +70,7 @@ class PrintedCommand:
     is_open: bool
     is_any: bool
     has_columns: bool
+    is_filtered: bool
 
     def is_of(self, kind: Kind | None) -> bool:
         """True when the command may have printed a table of this kind."""
@@ -158,6 +160,7 @@ def _commands(line: str, number: int) -> Iterator[PrintedCommand]:
             is_open=not all(known),
             is_any="all" in kind_names,
             has_columns=output.startswith("custom-columns"),
+            is_filtered="--no-headers" in options or any("|" in word for word in words[begin:]),
         )
 
 

@@ -5,9 +5,36 @@ name in a table, in a description and in a log.
 """
 
 import hashlib
+import re
 
-from app.domain.values.fields import core, meta
+from app.domain.objects.kind import Kind
+from app.domain.values.fields import core, meta, records
+from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
+
+_SERIES = re.compile(r"\(x(\d{1,9}) over ")
+_COUNT = re.compile(r"([1-9][0-9]{0,8})(?:\.0{1,9})?")
+
+
+def about_subject(
+    subject: JsonObject, kind: Kind, type_: str, reason: str, message: str
+) -> JsonObject:
+    """The Event object about an object; about one without a namespace, it is in `default`."""
+    metadata = subject["metadata"]
+    namespace = metadata.get("namespace", "" if kind.namespaced else "default")
+    involved = {
+        "apiVersion": subject["apiVersion"],
+        "kind": kind.kind,
+        "name": metadata["name"],
+        **{part: metadata[part] for part in ("namespace", "uid") if metadata.get(part)},
+    }
+    return event_about(involved, namespace, type_, reason, message)
+
+
+def with_count(event: JsonObject, age: str) -> JsonObject:
+    """The Event with the count of its series, which kubectl shows beside the age."""
+    series = _SERIES.search(age)
+    return {**event, "count": int(series[1])} if series and int(series[1]) else event
 
 
 def event_about(
@@ -24,6 +51,43 @@ def event_about(
         "reason": reason,
         "message": message,
     }
+
+
+class _Row(FieldRecord, frozen=True, rename="pascal"):
+    """A row of Azure's table KubeEvents: one Event at one moment, without its name."""
+
+    object_kind: str = ""
+    kube_event_type: str = ""
+    name: str = ""
+    namespace: str = ""
+    reason: str = ""
+    message: str = ""
+    source_component: str = ""
+    first_seen: str = ""
+    last_seen: str = ""
+
+
+_row = records.of_tree(_Row)
+
+
+def of_row(tree: JsonView) -> JsonObject | None:
+    """The Event in a row of Azure's table KubeEvents; None for other documents."""
+    row = _row(tree)
+    if not (row.object_kind and row.kube_event_type and row.name and row.reason):
+        return None
+    involved: JsonObject = {"kind": row.object_kind, "namespace": row.namespace, "name": row.name}
+    involved = {name: text for name, text in involved.items() if text}
+    event = event_about(
+        involved, row.namespace or "default", row.kube_event_type, row.reason, row.message
+    )
+    if row.source_component:
+        event["source"] = {"component": row.source_component}
+    for name, time in (("firstTimestamp", row.first_seen), ("lastTimestamp", row.last_seen)):
+        if time:
+            event[name] = time
+    if (count := _COUNT.fullmatch(str(tree.get("Count", "")))) is not None:
+        event["count"] = int(count[1])
+    return event
 
 
 def content_key(event: JsonView) -> str:

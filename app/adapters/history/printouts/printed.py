@@ -36,6 +36,7 @@ CUT_CELL = "a cell of this row was cut"
 NO_CELLS = "the cells of the rows below these titles cannot be told apart"
 COLUMNS = "custom columns are read where the first is NAME, or NAMESPACE before it"
 NO_SUBJECT = "a table of events, but the object that they are about is not shown above it"
+NO_TITLES = "rows of a table whose titles a filter left out"
 NO_EVENT_TITLES = "a row of events whose titles are not shown above it"
 NO_END = "the description ends before its Events, so it may be cut here"
 NO_KIND = "a table of kubectl get, but nothing tells of which kind"
@@ -80,7 +81,7 @@ _EVENT_ROW = re.compile(
     r"(?:\S+\s+)?(?:\d+[smhdy])+\s+(?:\(x\d+ over [^)]*\)\s+)?(?:Normal|Warning)\s+"
     r"\w+\s+[\w.]+/\S+\s"
 )
-_SERIES = re.compile(r"\(x(\d{1,9}) over ")
+_FILTERED_ROW = re.compile(r"\S+(?: {2,}\S+){3,}")
 _EVENT_TITLES = re.compile(r"^\s+Type\s+Reason\s+Age\s+From\s+Message$")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
 _TAINT = re.compile(
@@ -130,12 +131,15 @@ def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> s
     if _EVENT_ROW.match(line):
         return NO_EVENT_TITLES
     row = lines[at + 1] if at + 1 < len(lines) else ""
-    if not row.strip():
-        return ""
     newest = commands.of(number, None)
+    if not row.strip() and not (newest is not None and newest.is_filtered):
+        return ""
     if not _TITLES.match(line):
-        has_columns = newest is not None and newest.has_columns and number - newest.line <= 2
-        return COLUMNS if has_columns and _COLUMNS.fullmatch(line) else ""
+        if newest is None or number - newest.line > 2:
+            return ""
+        if newest.is_filtered and number - newest.line == 1 and _FILTERED_ROW.match(line):
+            return NO_TITLES
+        return COLUMNS if newest.has_columns and _COLUMNS.fullmatch(line) else ""
     titles = {match.group() for match in _TITLE.finditer(line)}
     if _kind(titles, row, commands, number) is not None:
         return NO_CELLS
@@ -310,7 +314,7 @@ def _event(row: dict[str, str], namespace: str) -> JsonObject | None:
     if not slash or not kinds:
         return None
     subject = _identity(kinds[0], name, row.get("NAMESPACE", "") or namespace)
-    event = _event_about(
+    event = event_objects.about_subject(
         subject, kinds[0], row.get("TYPE", ""), row["REASON"], row.get("MESSAGE", "")
     )
     if _ROW_NAME.fullmatch(row.get("NAME", "")):
@@ -322,28 +326,7 @@ def _event(row: dict[str, str], namespace: str) -> JsonObject | None:
         event["source"] = {"component": component, **({"host": host} if host else {})}
     if _COUNT.fullmatch(row.get("COUNT", "")):
         event["count"] = int(row["COUNT"])
-    return _with_count(event, row.get("LAST SEEN", ""))
-
-
-def _with_count(event: JsonObject, age: str) -> JsonObject:
-    """The Event with the count of its series, which kubectl shows beside the age."""
-    series = _SERIES.search(age)
-    return {**event, "count": int(series[1])} if series and int(series[1]) else event
-
-
-def _event_about(
-    subject: JsonObject, kind: Kind, type_: str, reason: str, message: str
-) -> JsonObject:
-    """The Event object about an object; about one without a namespace, it is in `default`."""
-    metadata = subject["metadata"]
-    namespace = metadata.get("namespace", "" if kind.namespaced else "default")
-    involved = {
-        "apiVersion": subject["apiVersion"],
-        "kind": kind.kind,
-        "name": metadata["name"],
-        **{part: metadata[part] for part in ("namespace", "uid") if metadata.get(part)},
-    }
-    return event_objects.event_about(involved, namespace, type_, reason, message)
+    return event_objects.with_count(event, row.get("LAST SEEN", ""))
 
 
 def _described_events(tree: JsonObject, kind: Kind, lines: Sequence[str]) -> Iterator[JsonObject]:
@@ -355,8 +338,10 @@ def _described_events(tree: JsonObject, kind: Kind, lines: Sequence[str]) -> Ite
         row = _cells(line, titles)
         if row and row["Reason"].strip("-") and row["Message"]:
             component = {"component": row["From"]} if row["From"] else {}
-            event = _event_about(tree, kind, row["Type"], row["Reason"], row["Message"])
-            event = _with_count(event, row["Age"])
+            event = event_objects.about_subject(
+                tree, kind, row["Type"], row["Reason"], row["Message"]
+            )
+            event = event_objects.with_count(event, row["Age"])
             yield {**event, "source": component} if component else event
 
 

@@ -138,6 +138,7 @@ TESTED_ELSEWHERE = {
     "kube-scheduler log": "test_attempts_of_a_scheduler_are_observed_requests",
     "Events in logs of components": "tests/unit/history/test_logged_events.py",
     "Records of collectors, texts of queries": "tests/unit/history/test_service_forms.py",
+    "Events in a workspace of Azure": "tests/unit/history/test_more_field_forms.py",
     "Closed files": "tests/unit/history/test_enclosed.py",
     "Native bundle": "tests/unit/history/test_bundle.py",
 }

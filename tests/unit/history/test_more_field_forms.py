@@ -1,0 +1,163 @@
+"""Further forms from reports: filters, verbose clients, journals, services, tools of kubectl."""
+
+import json
+import tarfile
+
+import pytest
+
+from app.domain.log.records import Loss, Op
+from app.domain.values import timestamps
+from tests.unit.history.test_field_forms import ONE, STORED, objects
+from tests.unit.history.test_logged_events import POD, SAID, klog
+from tests.unit.history.test_wrapped_texts import CLAIM, LINES, keys, read
+
+EVENT = {
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"name": "web-1.1", "namespace": "shop", "uid": "u-e", "resourceVersion": "4"},
+    "reason": "FailedScheduling",
+    "message": "0/1 nodes are available",
+    "type": "Warning",
+    "lastTimestamp": "2026-01-01T00:00:07Z",
+    "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "web-1"},
+}
+TABLE = (
+    "NAMESPACE   NAME    READY   STATUS    RESTARTS   AGE   IP       NODE   NOMINATED NODE   "
+    "READINESS GATES\n"
+    "shop        web-1   0/1     Pending   0          5m    <none>   n1     <none>           "
+    "<none>\n"
+)
+
+
+@pytest.mark.parametrize("command", ["kubectl get pods -A | grep web", "oc get po -A --no-headers"])
+def test_rows_of_which_a_filter_took_the_titles_are_lost(tmp_path, command):
+    rows = "shop   web-1   0/1   Pending   0   5m\nshop   web-2   1/1   Running   0   6m\n"
+    records, lost = read(tmp_path, f"```yaml\n{CLAIM}```\n```\n$ {command}\n{rows}```\nthanks\n")
+    assert keys(records) == [ONE]
+    assert len(lost) == 1
+    assert "titles" in lost[0]
+
+
+def test_bodies_that_a_verbose_client_logs(tmp_path):
+    line = "I0102 03:04:05.000006   222 request.go:1212] Response Body: "
+    whole = json.dumps(STORED)
+    other = json.dumps({**STORED, "metadata": {**STORED["metadata"], "name": "web-2"}})
+    text = f"{line}{whole}\n{line}{other[:90]} [truncated 12345 chars]\n"
+    records, lost = read(tmp_path, text)
+    assert keys(records) == [(Op.BASELINE, "Pod", "shop", "web-1")]
+    assert len(lost) == 1
+    assert lost[0].startswith("text:2")
+
+
+def test_outputs_that_a_collector_keeps_in_files_without_a_suffix(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "pods").write_text(TABLE)
+    (tmp_path / "in" / "version").write_text("Client Version: v1.36.2\n")
+    (tmp_path / "in" / "podsdescribe").write_text("No resources found\n")
+    with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "in", "n1-2026-01-02/rke2/kubectl")
+    content = (tmp_path / "logs.tar.gz").read_bytes()
+    records, lost = read(tmp_path, content, name="collected.tar.gz")
+    assert keys(records) == [(Op.BASELINE, "Pod", "shop", "web-1")]
+    assert records[0].object["spec"] == {"nodeName": "n1"}
+    assert lost == []
+
+
+def test_report_with_comments_and_folded_parts(tmp_path):
+    text = (
+        "<!-- Thanks for filing an issue! -->\n<!--\nkind: none\n-->\n**What happened**:\n"
+        f"<details>\n<summary>claim</summary>\n\n```yaml\n{CLAIM}```\n</details>\n"
+    )
+    records, lost = read(tmp_path, text, name="issue.md")
+    assert keys(records) == [ONE]
+    assert lost == []
+
+
+def test_journal_as_json(tmp_path):
+    entries = [
+        {
+            "__REALTIME_TIMESTAMP": str(1767323045000006 + n),
+            "_SYSTEMD_UNIT": "kubelet.service",
+            "SYSLOG_IDENTIFIER": "kubelet",
+            "MESSAGE": line,
+            "_PID": "222",
+        }
+        for n, line in enumerate((klog(POD), LINES[0], klog('"Started"')))
+    ]
+    text = "".join(f"{json.dumps(entry)}\n" for entry in entries)
+    records, lost = read(tmp_path, text, name="kubelet.json")
+    [event] = [each for each in records if each.kind == "Event"]
+    assert event.object["lastTimestamp"] == "2026-01-02T03:04:05Z"
+    assert timestamps.micro_text(event.observed_at) == "2026-01-02T03:04:05.000006Z"
+    assert [each.verb for each in records if each.kind == "Pod"] == ["attempt"]
+    assert lost == []
+
+
+@pytest.mark.parametrize(
+    "stamp", ["Fri 2026-01-02 03:04:05 UTC n1 kubelet[222]: ", "2026-01-02 03:04:05.123 +0000 "]
+)
+def test_year_before_a_line_makes_its_time_known(tmp_path, stamp):
+    records, _ = read(tmp_path, f"{stamp}{klog(POD)}\n")
+    [event] = objects(records, "Event")
+    assert event["lastTimestamp"] == "2026-01-02T03:04:05Z"
+    assert Loss.NO_TIME not in records[0].losses
+
+
+def test_events_that_a_cloud_keeps_as_entries_of_a_log(tmp_path):
+    entry = {
+        "insertId": "a",
+        "jsonPayload": EVENT,
+        "logName": "projects/p/logs/events",
+        "resource": {"type": "k8s_pod", "labels": {"namespace_name": "shop"}},
+        "timestamp": "2026-01-01T00:00:07Z",
+    }
+    records, lost = read(tmp_path, json.dumps([entry], indent=2), name="events.json")
+    assert keys(records) == [(Op.BASELINE, "Event", "shop", "web-1.1")]
+    assert lost == []
+
+
+@pytest.mark.parametrize("count", ["3", 3, 3.0, "3.0"])
+def test_events_in_rows_of_a_workspace(tmp_path, count):
+    """Azure's table KubeEvents has one row for each Event as it was seen, without its name."""
+    row = {
+        "ClusterName": "prod",
+        "Computer": "",
+        "Count": count,
+        "FirstSeen": "2026-01-02T03:04:05Z",
+        "LastSeen": "2026-01-02T03:06:05Z",
+        "KubeEventType": "Warning",
+        "Message": SAID,
+        "Name": "web-1",
+        "Namespace": "shop",
+        "ObjectKind": "Pod",
+        "Reason": "FailedPrepareDynamicResources",
+        "SourceComponent": "kubelet",
+        "TableName": "PrimaryResult",
+        "TimeGenerated": "2026-01-02T03:06:30Z",
+    }
+    records, lost = read(tmp_path, json.dumps([row], indent=2), name="events.json")
+    [event] = objects(records, "Event")
+    assert event["involvedObject"] == {"kind": "Pod", "namespace": "shop", "name": "web-1"}
+    assert (event["count"], event["message"]) == (3, SAID)
+    assert event["lastTimestamp"] == "2026-01-02T03:06:05Z"
+    assert event["source"] == {"component": "kubelet"}
+    assert Loss.PRINTED in records[0].losses
+    assert lost == []
+
+
+def test_screen_of_watch_names_the_namespace(tmp_path):
+    text = (
+        "Every 2.0s: kubectl get pods -n shop            n1: Fri Jan  2 03:04:05 2026\n\n"
+        "NAME    READY   STATUS    RESTARTS   AGE\nweb-1   0/1     Pending   0          5m\n"
+    )
+    records, lost = read(tmp_path, text)
+    assert keys(records) == [(Op.BASELINE, "Pod", "shop", "web-1")]
+    assert lost == []
+
+
+def test_result_of_a_playbook(tmp_path):
+    result = {"changed": False, "stdout_lines": CLAIM.splitlines(), "rc": 0}
+    text = f"TASK [show the claim] ****\nok: [n1] => {json.dumps(result, indent=4)}\n\nPLAY RECAP\n"
+    records, lost = read(tmp_path, text, name="ansible.log")
+    assert keys(records) == [ONE]
+    assert lost == []
