@@ -267,7 +267,7 @@ async def test_second_condition_may_wait_until_its_pod_is_gone_as_well(tmp_path)
     cluster.wait(15)
     late = {second.revision: Late(at=Instant(cluster.line.now))}
     report = await decided(cluster, late, tmp_path)
-    assert {each.reason for each in report.differences} == {Reason.RACE}
+    assert {each.reason for each in report.differences} == {DifferenceClass.RACE}
     assert {each.subject for each in report.differences} == {"pods/default/pod"}
 
 
