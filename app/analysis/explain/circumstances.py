@@ -61,6 +61,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *names_nearby.tolerations(views, pod, _tainting(nodes)),
         *updates.held(views, pod, _holders(views, nodes)),
         *_for_no_node(views, nodes),
+        *nearby_nodes.renewed(views, without_devices(nodes)),
         *nearby_nodes.without_driver(views, without_devices(nodes)),
         *nearby_nodes.full(views, _full(nodes)),
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from app.analysis.explain import circumstances, node_answers, tainted, untried, waits
+from app.analysis.explain.nearby import outcomes
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
@@ -136,7 +137,9 @@ def waiting(
     children = (*failures, *children)
     if any(reason.text in attempt.NOT_AVAILABLE.reasons for reason in fitting):
         children = (*waits.places(views, tree), *children)
-    children = (*waits.repeated(tree), *children)
+    vain = (*waits.repeated(tree), *outcomes.full_claims(views, tree))
+    follow = outcomes.evictions(views, tree, fitting, rules.quirks, now)
+    children = (*vain, *follow, *children)
     if rules.quirks.c16 and any(reason.is_error for reason in fitting):
         children = (Reason(text=ENDS_ATTEMPT), *children)
     children = (*circumstances.of(views, tree, fitting), *children)
@@ -147,7 +150,9 @@ def waiting(
         children = (replace(helpful, children=(*helpful.children, *unseen)), *children)
     fits = sum(not reason.text for reason in fitting)
     return PodFindings(
-        text=_fit_text(fits, [reason.node for reason in fitting]),
+        text=_fit_text(fits, [reason.node for reason in fitting])
+        + (", but binding fails each time" if fits and vain else "")
+        + (", but it would be evicted" if fits and follow and not vain else ""),
         children=children,
         nodes=tuple(fitting),
         helps=tuple(helps) if help else None,

@@ -180,7 +180,7 @@ def toleration_text(toleration: JsonView) -> str:
 
 def not_copied(claim: JsonObject, result: DeviceResult) -> list[JsonObject]:
     """The tolerations of the request that the allocation lacks; eviction does not see them."""
-    wanted = _asked(claim, result.request)
+    wanted = tolerations_of(claim, result.request)
     return [toleration for toleration in wanted if toleration not in result.tolerations]
 
 
@@ -266,7 +266,7 @@ def _tolerated(
     return TaintVerdict(taint=taint, fate=TaintFate.EVICTED, text=text, due=due, issues=issues)
 
 
-def _asked(claim: JsonView, name: str) -> Sequence[JsonObject]:
+def tolerations_of(claim: JsonView, name: str) -> Sequence[JsonObject]:
     """The tolerations of a request, or of its chosen alternative."""
     main, _, alternative = name.partition("/")
     for request in dra.requests(claim):

@@ -18,7 +18,7 @@ from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources, counts
+from app.domain.values import api_resources, counts, well_known
 from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -115,18 +115,29 @@ def _ending(views: Views, tree: JsonObject) -> Iterator[Reason]:
         key = claim_key(pod.namespace, named.name or "")
         claim = views.objects.get(key) or {}
         if meta.is_deleting(claim):
-            consumers = dra.consumers(claim)
-            users = [consumer.name for consumer in consumers]
-            noun = "pod" if all(each.resource == "pods" for each in consumers) else "consumer"
-            ends = "ends" if len(users) == 1 else "end"
-            until = f"{counts.plural(len(users), noun)} {listed(users, len(users))} {ends}"
             yield Reason(
-                text=f"claim {named.name} was deleted"
-                + (f"; it is kept until {until}" if users else ""),
+                text=f"claim {named.name} was deleted{_keeping(claim)}",
                 about=key,
                 holds=meta.is_deleting,
                 is_kept=True,
             )
+
+
+def _keeping(claim: JsonView) -> str:
+    """What keeps a claim that was deleted: its consumers, and finalizers of others."""
+    text = ""
+    if consumers := dra.consumers(claim):
+        users = [consumer.name for consumer in consumers]
+        noun = "pod" if all(each.resource == "pods" for each in consumers) else "consumer"
+        ends = "ends" if len(users) == 1 else "end"
+        text = f"; it is kept until {counts.plural(len(users), noun)} {listed(users, len(users))} "
+        text += ends
+    others = [name for name in meta.finalizers(claim) if name != well_known.CLAIM_PROTECTION]
+    if others:
+        keep = "keeps" if len(others) == 1 else "keep"
+        text += f"; {counts.plural(len(others), 'finalizer')} {listed(others, len(others))} "
+        text += f"{keep} it until its owner removes {'it' if len(others) == 1 else 'them'}"
+    return text
 
 
 def _elsewhere(views: Views, tree: JsonObject) -> Iterator[Reason]:

@@ -1,5 +1,5 @@
-"""Facts beside a refusal: names that differ a little, full nodes, nodes without a driver, updates.
+"""Facts beside an answer: similar names, full nodes, nodes without a driver, updates, outcomes.
 
 A fact of another object that a user would look at next. It blames nothing: it stands beside the
-reason. Imported by `circumstances` and `unasked`.
+reason. Imported by `circumstances`, `pods` and `untried`.
 """

@@ -4,9 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
+from app.domain.devices.model import Slice
+from app.domain.devices.nodes import Node, NodeSelectionError
+from app.domain.devices.pools import PoolState, newest
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, counts
-from app.domain.values.fields import core
+from app.domain.values.fields import core, meta
 
 TOO_MANY = "Too many pods"
 """The scheduler's words for a node that takes no further pod."""
@@ -42,3 +45,44 @@ def without_driver(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
         text = f"{counts.plural(len(lacking), 'node')} {listed(lacking, len(lacking))} "
         text += f"{counts.plural(len(lacking), 'has')} no slice of any driver, unlike "
         yield Reason(text=f"{text}{counts.of(others, 'other node')}", is_kept=True)
+
+
+def renewed(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
+    """Slices for nodes that see no device, passed over because their pool has newer slices.
+
+    The driver of such a pool has published a newer generation without devices for the node.
+    """
+    trees = [(name, views.objects.get(ObjectKey(*api_resources.NODES, "", name))) for name in names]
+    nodes = [Node(name=name, labels=meta.labels(tree or {})) for name, tree in trees]
+    count = 0
+    for place in views.inventory.pool_ids() if nodes else ():
+        pool = views.inventory.pool(place)
+        if pool is None or pool.state is not PoolState.USABLE:
+            continue  # said of the pool
+        everywhere = views.inventory.slices_of(place)
+        current = newest(everywhere)
+        newer = [one.name for one in current]
+        for one in everywhere:
+            if one in current or not one.devices or not _is_for_any(one, nodes):
+                continue
+            count += 1
+            if count > NAMES_MAX:
+                return
+            key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)
+            event = views.objects.event(key)
+            text = f"slice {one.name} of generation {one.generation} with "
+            text += f"{counts.of(len(one.devices), 'device')} is passed over, because pool "
+            text += f"{'/'.join(place)} has generation {pool.generation} "
+            yield Reason(
+                text=f"{text}({counts.plural(len(newer), 'slice')} {listed(newer, len(newer))})",
+                revision=0 if event is None else event.revision,
+                about=key,
+                is_kept=True,
+            )
+
+
+def _is_for_any(one: Slice, nodes: Sequence[Node]) -> bool:
+    try:
+        return one.node.is_set and any(map(one.node.matches, nodes))
+    except NodeSelectionError:
+        return False

@@ -1,0 +1,115 @@
+"""Placements that do not last, and devices of older generations: what why says beside an answer."""
+
+import pytest
+
+from app.domain.controllers.registry import ControllerOptions
+from tests.cluster import DRIVER, Cluster
+from tests.unit.service.test_explaining import asking
+
+BAD = {"key": "example.com/bad", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
+
+
+def lines(reason):
+    return [reason.line, *(line for child in reason.children for line in lines(child))]
+
+
+async def why(cluster):
+    async with asking(cluster) as ask:
+        answer = await ask("pod", "pod")
+    return answer.text, lines(answer.reason)
+
+
+def idle_cluster():
+    """A cluster with a ready node, without controllers, so that the pod keeps waiting."""
+    off = frozenset({"scheduling", "claims", "eviction"})
+    cluster = Cluster(options=ControllerOptions(off=off))
+    cluster.device_class()
+    cluster.node()
+    cluster.patch("nodes", "n1", {"spec": {"taints": None}}, namespace="")
+    return cluster
+
+
+def shared_claim(consumers):
+    cluster = idle_cluster()
+    cluster.slice()
+    cluster.claim()
+    cluster.pod(claim="claim")
+    device = {"request": "gpu", "driver": DRIVER, "pool": "n1", "device": "gpu-0"}
+    reserved = [
+        {"resource": "pods", "name": f"other-{number}", "uid": f"uid-{number}"}
+        for number in range(consumers)
+    ]
+    status = {"allocation": {"devices": {"results": [device]}}, "reservedFor": reserved}
+    cluster.patch("resourceclaims", "claim", {"status": status}, subresource="status")
+    return cluster
+
+
+@pytest.mark.parametrize(("consumers", "is_full"), [(255, False), (256, True)])
+async def test_claim_without_room_for_a_consumer_keeps_a_pod_that_fits_from_being_bound(
+    consumers, is_full
+):
+    text, said = await why(shared_claim(consumers))
+    assert ("fails" in text) is is_full
+    full = "claim claim is reserved for 256 consumers, and a claim cannot have more"
+    assert any(line.startswith(full) and "C14" in line for line in said) is is_full
+
+
+def tainted_device(tolerations, taint=BAD):
+    cluster = idle_cluster()
+    cluster.slice(devices=[{"name": "d", "taints": [taint]}])
+    cluster.claim(tolerations=tolerations)
+    cluster.pod(claim="claim")
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("toleration", "issue", "fact"),
+    [
+        ({"operator": "Exists"}, "C2", "not tolerated, so its pods are evicted"),
+        (
+            {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60},
+            "",
+            "tolerated until 2026-01-01T00:01:00Z",
+        ),
+        ({"operator": "Exists", "effect": "NoExecute"}, "", None),
+    ],
+)
+async def test_pod_that_would_be_evicted_from_its_device_is_told_so(toleration, issue, fact):
+    text, said = await why(tainted_device([toleration]))
+    about = [line for line in said if "would be taken, which is tainted" in line]
+    assert ("it would be evicted" in text) is (fact is not None)
+    assert len(about) == (fact is not None)
+    assert all(fact in line and ("C2" in line) is bool(issue) for line in about)
+
+
+async def test_taint_that_evicts_nobody_is_not_announced():
+    taint = BAD | {"effect": "NoSchedule"}
+    text, said = await why(tainted_device([{"operator": "Exists"}], taint))
+    assert "evicted" not in text
+    assert not any("would be taken" in line for line in said)
+
+
+@pytest.mark.parametrize("devices", [0, 1])
+async def test_slice_with_devices_of_an_older_generation_is_named_where_the_newer_has_none(devices):
+    cluster = idle_cluster()
+    cluster.slice(name="old", devices=2)
+    cluster.slice(name="new", devices=devices, generation=2)
+    cluster.claim()
+    cluster.pod(claim="claim")
+    _, said = await why(cluster)
+    old = "slice old of generation 1 with 2 devices is passed over, because pool "
+    old += f"{DRIVER}/n1 has generation 2 (slice new)"
+    assert any(line.startswith(old) for line in said) is (devices == 0)
+
+
+@pytest.mark.parametrize("finalizer", ["", "example.com/hold"])
+async def test_finalizer_that_keeps_a_deleted_claim_is_named(finalizer):
+    cluster = shared_claim(0)
+    holds = [finalizer] if finalizer else []
+    protection = "resource.kubernetes.io/delete-protection"
+    cluster.patch("resourceclaims", "claim", {"metadata": {"finalizers": [protection, *holds]}})
+    cluster.delete("resourceclaims", "claim")
+    _, said = await why(cluster)
+    line = next(line for line in said if line.startswith("claim claim was deleted"))
+    assert ("finalizer example.com/hold keeps it until its owner removes it" in line) is bool(holds)
+    assert protection not in line
