@@ -54,7 +54,7 @@ fuzz: install ## Run each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz worlds --cases 20000 --seed $(FUZZ_SEED)
 
 # The folders with tests that draw their cases, or take a part of them with each run.
-DRAWN := conformance simulation properties unit/analysis api/test_fuzz.py crash recording \
+DRAWN := adversary conformance simulation properties unit/analysis api/test_fuzz.py crash recording \
 	acceptance/test_minimise_command.py acceptance/test_recordings_begun_later.py \
 	acceptance/test_sweep_command.py
 

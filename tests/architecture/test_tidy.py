@@ -185,6 +185,7 @@ def test_every_test_folder_answers_a_known_question() -> None:
         "web",
         "worlds",
         "recording",
+        "adversary",
     }
     folders = {
         path.name

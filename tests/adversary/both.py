@@ -1,0 +1,97 @@
+"""WRONG and LOSSY: what is left of the log still proves the wrong, so `verify` has to fail.
+
+The lines about the objects of the wrong are kept whole; others are lost.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+
+from tests.adversary import devices, evictions, writes
+from tests.adversary.catalogue import (
+    ALTERATIONS,
+    FAILS,
+    MIG,
+    PART,
+    QUICKSTART,
+    SOAK,
+    TAINTS,
+    VERSIONS,
+    alteration,
+)
+from tests.adversary.log import Json, Log
+
+_BY_THE_SLICES = ("constraint_violated", "class_does_not_match", "selector_does_not_match")
+"""Wrongs that only the content of a slice shows."""
+
+_NEEDED = ("resourceslices", "deviceclasses")
+_WRONGS = (devices, evictions, writes)
+"""The modules whose alterations are taken: they have to be registered first."""
+
+
+def _events(line: Json, _drawn: random.Random) -> bool:
+    return bool(line["objectRef"]["resource"] == "events")
+
+
+def _a_third_of_the_rest(line: Json, drawn: random.Random) -> bool:
+    return drawn.random() < 0.33
+
+
+def _nodes_and_templates(line: Json, _drawn: random.Random) -> bool:
+    return line["objectRef"]["resource"] in ("nodes", "resourceclaimtemplates", "namespaces")
+
+
+_LOSSES: dict[str, tuple[str, Callable[[Json, random.Random], bool]]] = {
+    "without_events": ("no Events are recorded", _events),
+    "a_third_lost": ("a third of the other lines is lost", _a_third_of_the_rest),
+    "without_nodes": ("no nodes, templates and namespaces are recorded", _nodes_and_templates),
+}
+
+
+def _compose(wrong: str, recording: str, loss: str, kept: Sequence[str]) -> None:
+    change_wrong = ALTERATIONS[wrong].change
+    text, gone = _LOSSES[loss]
+
+    def change(log: Log) -> None:
+        change_wrong(log)
+        drawn = random.Random(11)
+        log.lines = [
+            line
+            for line in log.lines
+            if line["objectRef"]["resource"] in _NEEDED
+            or evictions.mentions(line, *kept)
+            or not gone(line, drawn)
+        ]
+
+    change.__name__ = f"{wrong}_{loss}"
+    change.__doc__ = (
+        f"{' '.join((change_wrong.__doc__ or '').split())} Besides, {text}; what is about "
+        f"{', '.join(kept)}, classes and slices is whole."
+    )
+    depends = loss == "a_third_lost" and wrong in _BY_THE_SLICES
+    if depends:
+        change.__doc__ += (
+            " Corrected: a lost line may have been another state of the slices, which nobody can"
+            " see, so the comparison is one in part."
+        )
+    expected = PART if depends else FAILS
+    alteration("both", recording, verify=expected, decide="")(change)
+
+
+for _wrong, _recording, _kept in (
+    ("device_in_two_claims", QUICKSTART, ("pod0", "pod1")),
+    ("device_never_published", QUICKSTART, ("pod0", "pod1")),
+    ("counters_overdrawn", MIG, ("w-00", "t-00")),
+    ("constraint_violated", MIG, ("four-on-one",)),
+    ("class_does_not_match", MIG, ("w-00",)),
+    ("selector_does_not_match", TAINTS, ("ns-0",)),
+    ("more_devices_than_asked", VERSIONS, ("p-b1",)),
+    ("one_device_twice_in_a_claim", VERSIONS, ("flat", "p-flat")),
+    ("tolerations_not_copied", TAINTS, ("ns-0",)),
+    ("allocation_exchanged", QUICKSTART, ("pod0", "pod1")),
+    ("spec_of_a_claim_changes", TAINTS, ("ns-0",)),
+    ("allocated_without_finalizer", QUICKSTART, ("pod0", "pod1")),
+    ("share_consumes_more_than_there_is", SOAK, ()),
+):
+    for _loss in _LOSSES:
+        if _kept or _loss != "a_third_lost":
+            _compose(_wrong, _recording, _loss, _kept)

@@ -1,0 +1,208 @@
+"""LOSSY: what a policy, a collector or an accident leaves of an honest log.
+
+Nothing wrong has happened, so nothing may fail. Where a kind that every decision needs is missing,
+the comparison has to say that it is one in part.
+"""
+
+import random
+from collections.abc import Callable
+
+from tests.adversary.catalogue import (
+    MIG,
+    NOT_BLAMED,
+    PART,
+    QUICKSTART,
+    SMALL,
+    TAINTS,
+    TPU,
+    alteration,
+)
+from tests.adversary.log import Json, Log
+
+_SOME = (QUICKSTART, MIG, TPU, TAINTS)
+
+
+def _register(
+    name: str,
+    why: str,
+    change: Callable[[Log], None],
+    *,
+    verify: str = NOT_BLAMED,
+    decide: str = NOT_BLAMED,
+    recordings: tuple[str, ...] = _SOME,
+) -> None:
+    change.__name__ = name
+    change.__doc__ = why
+    alteration("lossy", recordings, verify=verify, decide=decide)(change)
+
+
+def at_random(share: float, seed: int) -> Callable[[Log], None]:
+    """Loses a share of the lines."""
+
+    def change(log: Log) -> None:
+        drawn = random.Random(f"{seed} {share}")
+        log.lines = [line for line in log.lines if drawn.random() >= share]
+
+    return change
+
+
+def without(gone: Callable[[Json], bool]) -> Callable[[Log], None]:
+    """Loses the lines that match."""
+
+    def change(log: Log) -> None:
+        log.lines = [line for line in log.lines if not gone(line)]
+
+    return change
+
+
+for _percent in (1, 3, 10, 30, 70):
+    for _seed in (1, 2, 3):
+        _register(
+            f"loses_{_percent}_percent_{_seed}",
+            f"A collector lost {_percent} % of the lines at random (draw {_seed}).",
+            at_random(_percent / 100, _seed),
+        )
+
+for _kind, _decided in {
+    "events": NOT_BLAMED,
+    "nodes": PART,
+    "resourceslices": PART,
+    "deviceclasses": PART,
+    "pods": PART,
+    "resourceclaims": PART,
+    "resourceclaimtemplates": NOT_BLAMED,
+    "namespaces": NOT_BLAMED,
+    "devicetaintrules": NOT_BLAMED,
+    "deployments": NOT_BLAMED,
+    "replicasets": NOT_BLAMED,
+}.items():
+    _register(
+        f"loses_{_kind}",
+        f"The policy does not record {_kind}.",
+        without(lambda line, kind=_kind: line["objectRef"]["resource"] == kind),  # type: ignore[misc]
+        decide=_decided,
+        recordings=SMALL,
+    )
+
+for _verb in ("create", "update", "patch", "delete", "deletecollection"):
+    _register(
+        f"loses_verb_{_verb}",
+        f"A filter of the collector drops every {_verb}.",
+        without(lambda line, verb=_verb: line["verb"] == verb),  # type: ignore[misc]
+    )
+
+for _user, _title in {
+    "kube-scheduler": "scheduler",
+    "resource-claim-controller": "claim_controller",
+    "generic-garbage-collector": "collector",
+    "device-taint-eviction": "eviction_controller",
+    "system:node:": "kubelets",
+    "alice": "user",
+    "dra-driver": "driver",
+    "kubernetes-admin": "administrator",
+    "system:": "everything_of_the_system",
+}.items():
+    _register(
+        f"loses_{_title}",
+        f"A rule of the policy leaves out the user {_user}.",
+        without(lambda line, user=_user: user in line["user"]["username"]),  # type: ignore[misc]
+    )
+
+
+def _hole(start: float, end: float) -> Callable[[Log], None]:
+    def change(log: Log) -> None:
+        many = len(log.lines)
+        del log.lines[int(many * start) : int(many * end)]
+
+    return change
+
+
+for _start, _end in ((0, 20), (0, 50), (20, 30), (45, 50), (50, 70), (60, 95)):
+    _register(
+        f"hole_{_start}_{_end}",
+        f"The lines from {_start} % to {_end} % are missing: a file of a rotation is gone.",
+        _hole(_start / 100, _end / 100),
+        recordings=SMALL,
+    )
+
+
+def level(to: str, concerned: Callable[[Json], bool]) -> Callable[[Log], None]:
+    """Lines are recorded at a lower level."""
+
+    def change(log: Log) -> None:
+        for line in log.lines:
+            if line["level"] != "Metadata" and concerned(line):
+                line["level"] = to
+                line.pop("responseObject", None)
+                if to == "Metadata":
+                    line.pop("requestObject", None)
+
+    return change
+
+
+def _about(*kinds: str) -> Callable[[Json], bool]:
+    return lambda line: line["objectRef"]["resource"] in kinds
+
+
+for _to in ("Request", "Metadata"):
+    _register(
+        f"all_at_level_{_to.lower()}",
+        f"The policy records everything at level {_to}.",
+        level(_to, lambda line: True),
+        recordings=SMALL,
+    )
+    for _kind in ("pods", "resourceclaims", "resourceslices", "nodes", "deviceclasses", "events"):
+        _register(
+            f"{_kind}_at_level_{_to.lower()}",
+            f"The policy records {_kind} at level {_to}.",
+            level(_to, _about(_kind)),
+        )
+    _register(
+        f"scheduler_at_level_{_to.lower()}",
+        f"The policy records the scheduler at level {_to}.",
+        level(_to, lambda line: "kube-scheduler" in line["user"]["username"]),
+    )
+
+
+def _truncated(share: float) -> Callable[[Log], None]:
+    def change(log: Log) -> None:
+        sizes = sorted(len(str(line)) for line in log.lines)
+        limit = sizes[int(len(sizes) * (1 - share))]
+        for line in log.lines:
+            if len(str(line)) >= limit:
+                line.pop("requestObject", None)
+                line.pop("responseObject", None)
+                line.setdefault("annotations", {})["audit.k8s.io/truncated"] = "true"
+
+    return change
+
+
+for _percent in (5, 25):
+    _register(
+        f"truncates_{_percent}_percent",
+        f"--audit-log-truncate-enabled took the bodies of the biggest {_percent} % of lines.",
+        _truncated(_percent / 100),
+        recordings=SMALL,
+    )
+
+
+def _answers_lost(share: float, seed: int) -> Callable[[Log], None]:
+    def change(log: Log) -> None:
+        drawn = random.Random(seed)
+        for line in log.lines:
+            if "responseObject" in line and drawn.random() < share:
+                del line["responseObject"]
+
+    return change
+
+
+_register(
+    "loses_a_tenth_of_the_answers",
+    "An index dropped the field responseObject of a tenth of the lines: too many fields.",
+    _answers_lost(0.1, 5),
+)
+_register(
+    "two_servers_of_three",
+    "The log of one of three API servers is missing: a third of the requests by auditID.",
+    without(lambda line: int(line["auditID"][:8], 16) % 3 == 0),
+)

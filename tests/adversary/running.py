@@ -1,0 +1,119 @@
+"""Runs `redra replay` on an altered log and says what it answered."""
+
+import gzip
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.adversary.catalogue import (
+    AGREES,
+    FAILS,
+    NOT_BLAMED,
+    PART,
+    PROFILES,
+    SAME,
+    SOAK,
+    Alteration,
+)
+from tests.adversary.log import Log
+from tests.command_line import redra
+from tests.shared_data import shared_path
+
+_VERDICTS = {0: AGREES, 3: PART, 1: FAILS}
+
+SOAK_LINES = 1000
+"""So much of the long recording is decided again; the whole takes half a minute a run."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What redra said of a log."""
+
+    code: int
+    text: str
+    body: dict[str, Any]
+
+    @property
+    def verdict(self) -> str:
+        """The verdict that the exit code stands for."""
+        return _VERDICTS.get(self.code, f"exit code {self.code}: {self.text[:200]}")
+
+
+@cache
+def recording(name: str) -> Log:
+    """A recording as it is; not to be changed."""
+    return Log.read(shared_path("histories", name, "audit.jsonl.gz"))
+
+
+def altered(name: str, alteration: Alteration | None, *, mode: str) -> bytes:
+    """The file that an alteration makes of a recording."""
+    log = recording(name).copy()
+    if name == SOAK and mode == "decide":
+        log.cut(SOAK_LINES)
+    if alteration is None:
+        return log.text().encode()
+    made = alteration.change(log)
+    if made is None:
+        made = log.text()
+    return made if isinstance(made, bytes) else made.encode()
+
+
+def ask(path: Path, name: str, mode: str) -> Answer:
+    """What redra answers about a file, with the release of the recording that it was made of."""
+    code, out, error = redra(
+        *("replay", path, "--mode", mode, "--profile", PROFILES.get(name, "1.36")),
+        *("--gate", "DRADeviceTaintRules=true", "-o", "json"),
+    )
+    try:
+        body = json.loads(out)
+    except ValueError:
+        body = {}
+    return Answer(code, error or out, body)
+
+
+def run(name: str, alteration: Alteration | None, mode: str, folder: Path) -> Answer:
+    """Makes the altered file in the folder and asks redra about it."""
+    data = altered(name, alteration, mode=mode)
+    packed = data[:2] == gzip.compress(b"")[:2]
+    title = alteration.name if alteration else "unaltered"
+    suffix = "jsonl.gz" if packed else "jsonl"
+    path = folder / f"{name}.{title}.{mode}.{suffix}"
+    path.write_bytes(data)
+    return ask(path, name, mode)
+
+
+@cache
+def baseline(name: str, mode: str, folder: Path) -> str:
+    """The verdict about a recording as it is."""
+    return run(name, None, mode, folder).verdict
+
+
+def satisfied(expected: str, got: str, name: str, mode: str, folder: Path) -> bool:
+    """True when the answer is the one that was fixed before."""
+    if expected == SAME:
+        return got == baseline(name, mode, folder)
+    if expected == NOT_BLAMED:
+        return got in (AGREES, PART)
+    return expected == got
+
+
+def summary(answer: Answer, mode: str) -> str:
+    """One line: the broken rules, or the first differences with their classes."""
+    if mode == "verify":
+        rules = answer.body.get("invariants", {}).get("examples", [])
+        named = sorted({f"{one.get('rule')} ({one.get('kind')})" for one in rules})
+        allocations = answer.body.get("allocations", {})
+        counts = allocations.get("counts", {})
+        different = counts.get("different", 0)
+        missing = counts.get("not comparable", 0)
+        return f"{answer.body.get('outcome')}: {', '.join(named)}; {different} allocations" + (
+            f", {missing} not comparable" if missing else ""
+        )
+    shown = [
+        f"{one['aspect']} of {one['subject']}: {one['class']} ({one.get('detail')})"
+        for one in answer.body.get("differences", [])
+    ]
+    shown.sort(key=lambda text: "unexplained" not in text)
+    return f"{answer.body.get('outcome')}: " + "; ".join(shown[:4])

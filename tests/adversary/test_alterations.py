@@ -1,0 +1,84 @@
+"""Altered recordings whose verdicts were fixed before any run, from the specification alone.
+
+A normal run takes a few cheap rows; `make draws` takes all rows of `verify`, and of `decide` those
+of the family `ends`. `python -m tests.adversary` runs any of them.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests import draws
+from tests.adversary import all_alterations
+from tests.adversary.opened import OPEN
+from tests.adversary.running import run, satisfied, summary
+
+DECIDED = ("ends",)
+
+Row = tuple[str, str, str]
+
+FEW: list[Row] = [
+    ("a-quickstart", "device_in_two_claims", "verify"),
+    ("a-quickstart", "finalizer_goes_first", "verify"),
+    ("b-mig-partitions", "counters_overdrawn", "verify"),
+    ("e-taints", "rule_of_another_pool_evicts", "verify"),
+    ("j-api-versions", "one_device_twice_in_a_claim", "verify"),
+    ("j-api-versions", "shuffled", "verify"),
+    ("c-multihost-tpu", "received_stages_between", "verify"),
+    ("a-quickstart", "loses_resourceslices", "verify"),
+    ("e-taints", "eviction_missing", "decide"),
+]
+"""Some rows of each family that together take a few seconds."""
+
+FEW_OPEN: list[Row] = [
+    ("a-quickstart", "pods_at_level_request", "verify"),
+    ("a-quickstart", "loses_kubelets", "verify"),
+    ("e-taints", "loses_devicetaintrules", "verify"),
+    ("a-quickstart", "ends_after_35_percent", "decide"),
+]
+"""Some of the rows that are answered wrong."""
+
+
+def rows() -> list[Row]:
+    """The rows of this run, without those that are open."""
+    if not draws.WHOLE:
+        return FEW
+    return [
+        (name, one.name, mode)
+        for one in all_alterations().values()
+        for name in one.recordings
+        for mode in ("verify", "decide")
+        if getattr(one, mode)
+        and (mode == "verify" or one.family in DECIDED)
+        and (name, one.name, mode) not in OPEN
+    ]
+
+
+@pytest.mark.parametrize(("recording", "alteration", "mode"), rows())
+def test_an_altered_recording_gets_its_verdict(
+    recording: str, alteration: str, mode: str, tmp_path: Path
+) -> None:
+    one = all_alterations()[alteration]
+    answer = run(recording, one, mode, tmp_path)
+    expected = getattr(one, mode)
+    said = f"{one.why}\nexpected: {expected}\nsaid: {summary(answer, mode)}"
+    assert satisfied(expected, answer.verdict, recording, mode, tmp_path), said
+
+
+@pytest.mark.parametrize(
+    ("recording", "alteration", "mode"), sorted(OPEN) if draws.WHOLE else FEW_OPEN
+)
+def test_an_open_row_is_still_answered_wrong(
+    recording: str, alteration: str, mode: str, tmp_path: Path
+) -> None:
+    """Fails when a row is repaired: then it is no longer open."""
+    one = all_alterations()[alteration]
+    answer = run(recording, one, mode, tmp_path)
+    assert answer.verdict == OPEN[recording, alteration, mode], summary(answer, mode)
+    assert not satisfied(getattr(one, mode), answer.verdict, recording, mode, tmp_path)
+
+
+def test_every_alteration_says_why() -> None:
+    for one in all_alterations().values():
+        assert len(one.why) > 30, one.name
+        assert one.verify, one.name
