@@ -7,6 +7,9 @@ the changed fields, because most fields have one writer; and the state of the cl
 deletions change no field. A decide replay needs the author to leave out what is decided again, and
 to learn when each controller was at work.
 
+A name that upstream gives to a controller identifies it, unless the user does what another
+controller does and this one cannot do: then controllers share the account.
+
 Where users are named, the writes of each user are counted first (`acting`). A user most of whose
 writes are typical of controllers is a controller, also for ambiguous writes. Any other user is one
 only for writes that only a controller makes: a user who allocates acts as the scheduler. No
@@ -41,6 +44,15 @@ POD_COLLECTOR = registry.actor_of("pod-gc").user
 
 NAMED = frozenset((SCHEDULER, CLAIMS, EVICTION, COLLECTOR, NAMESPACES, NODES, POD_COLLECTOR))
 """User names that stand for one controller each, as upstream names them."""
+
+_KINDS_OF = {
+    SCHEDULER: frozenset(("pods", "resourceclaims", "events")),
+    CLAIMS: frozenset(("pods", "resourceclaims", "events")),
+    EVICTION: frozenset(("pods", "devicetaintrules", "events")),
+    NODES: frozenset(("nodes", "pods", "events")),
+    POD_COLLECTOR: frozenset(("pods", "events")),
+}
+"""The kinds that controllers write which do not write any kind."""
 
 _MANAGERS = {
     "kube-scheduler": SCHEDULER,
@@ -81,11 +93,13 @@ _Entries = dict[tuple[str, str, str], JsonView]
 class Acting:
     """The writes of one user, by the controller that makes such writes; `others` are those of none.
 
-    `only` counts the writes that no one but that controller makes.
+    `only` counts the writes that no one but that controller makes. `not_alone` are the controllers
+    that cannot have made all of the user's writes: another controller made one of them.
     """
 
     roles: Counter[str] = field(default_factory=Counter)
     only: Counter[str] = field(default_factory=Counter)
+    not_alone: set[str] = field(default_factory=set)
     others: int = 0
 
     @property
@@ -97,11 +111,12 @@ class Acting:
     def role(self) -> str:
         """The single controller that the user is; empty when it is several."""
         proper = self.only or self.roles
-        return next(iter(proper)) if len(proper) == 1 else ""
+        role = next(iter(proper)) if len(proper) == 1 else ""
+        return "" if role in self.not_alone else role
 
 
 def acting(events: Iterable[Event], begun: Iterable[Event] = ()) -> dict[str, Acting]:
-    """Counts the writes of each user whose name does not identify a controller.
+    """Counts the writes of each user whose name does not identify a controller, or of several.
 
     `events` are all events of a recording, in order. `begun` are the last events of the objects
     that existed before the first one.
@@ -124,16 +139,21 @@ def acting(events: Iterable[Event], begun: Iterable[Event] = ()) -> dict[str, Ac
             objects[event.key] = event.object
         user = event.stamp.actor.user
         role = authors.by_content(event, before)
-        if user in NAMED or user == UNNAMED:
+        if user == UNNAMED:
             continue
         acts = by_user.setdefault(user, Acting())
         if not role:
             acts.others += 1
             continue
+        acts.not_alone.update(
+            each for each in _KINDS_OF if each != role and not _may_be_by(each, event, before)
+        )
         acts.roles[role] += 1
         if _is_proper(event, before):
             acts.only[role] += 1
-    return by_user
+    return {
+        user: acts for user, acts in by_user.items() if user not in NAMED or user in acts.not_alone
+    }
 
 
 class Authors:
@@ -156,7 +176,7 @@ class Authors:
         """
         user = event.stamp.actor.user
         acts = self._acting.get(user)
-        if user != UNNAMED and (acts is None or user in NAMED):
+        if user != UNNAMED and acts is None:
             self._note(event)
             return user
         role = self.by_content(event, before)
@@ -172,10 +192,8 @@ class Authors:
         If several controllers share a name, or have none, the author that is found may be wrong.
         """
         user = event.stamp.actor.user
-        if user in NAMED:
-            return True
         acts = self._acting.get(user)
-        return acts is not None and bool(acts.role)
+        return user in NAMED if acts is None else bool(acts.role)
 
     def by_content(self, event: Event, before: JsonView | None) -> str:
         """The user name of the controller that makes such a write; empty for outsiders."""
@@ -309,6 +327,24 @@ def _is_proper(event: Event, before: JsonView | None) -> bool:
     if event.key.resource not in ("pods", "devicetaintrules"):
         return False
     return bool(_writer(event.key.resource, before, event.object))
+
+
+def _may_be_by(user: str, event: Event, before: JsonView | None) -> bool:
+    """Whether the controller that a name stands for may make such a write.
+
+    The eviction controller marks a pod before it deletes it, and the claim controller deletes none.
+    """
+    if user not in _KINDS_OF:
+        return True
+    if event.key.resource not in _KINDS_OF[user]:
+        return False
+    is_end = event.type is EventType.OBJECT_DELETED or (
+        before is not None and _begins_to_end(before, event.object)
+    )
+    if event.key.resource != "pods" or not is_end or before is None:
+        return True
+    is_marked = bool(_told(before, condition_types.DISRUPTION_TARGET))
+    return user != CLAIMS and (user != EVICTION or is_marked)
 
 
 def _maker(event: Event) -> str:
