@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
 
+from app.analysis.replay import tolerances
 from app.analysis.replay.differences import Aspect, DifferenceKey, Sides, contradictions
 from app.analysis.replay.facts import Fact
 from app.analysis.replay.traces import Trace
@@ -176,7 +177,10 @@ def contradicts(recorded: Trace, again: Trace, end: End, known: Set[DifferenceKe
 
 def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool:
     """Whether nothing is missing here, and all that is more was done or is recorded later."""
-    late = {*_facts_of(end.later, sides), *_facts_of(again, sides, after=end.at)}
+    # An Event is written after the act that it tells, which may be the last one recorded.
+    wait = tolerances.TABLE.same_attempt if sides.aspect is Aspect.SAID else 0
+    done_after = Instant(end.at - wait)
+    late = {*_facts_of(end.later, sides), *_facts_of(again, sides, after=done_after)}
     if sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
         # They are compared as wholes: the writes that made them tell.
         missing = _counted(recorded, sides.uid) - _counted(again, sides.uid)

@@ -43,7 +43,7 @@ class Tolerances:
     same_attempt: int = _row(
         SECOND // 2,
         "µs",
-        "condition and Event of one failed attempt are so near, besides the wait for the limit",
+        "the write and the Event of one attempt are so near, besides the wait for the limit",
         "both are sent when the attempt ends; controllers.md 4.3",
     )
     reported_before: int = _row(

@@ -131,6 +131,13 @@ def is_undated(gap: Event) -> bool:
     return bool(gap.key.name) and origin is not None and origin.losses == (Loss.GAP.value,)
 
 
+def is_derived(event: Event) -> bool:
+    """Whether the state was derived from the last known one, and is as uncertain as that."""
+    origin = event.stamp.origin
+    is_derived = origin is not None and origin.quality == Quality.RECONSTRUCTED
+    return is_derived and event.type is not EventType.OBJECT_DELETED
+
+
 def is_late(gap: Event) -> bool:
     """Whether the gap of a kind stands where it was noticed, and not where the writes were."""
     origin = gap.stamp.origin

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from app.adapters.history.joining import clocks, contradictions, stretches
+from app.adapters.history.joining import clocks, contradictions, statuses, stretches
 from app.adapters.history.joining.spool import (
     ORDER_BY_REVISION,
     ORDER_BY_SOURCE,
@@ -47,6 +47,7 @@ def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
         _set_aside_empty_writes(spool, notes)
         _place_after(spool, _answer_clocks(spool), notes)
         stretches.note(spool, notes)
+        statuses.note(spool, notes)
 
 
 def choose_order(spool: Spool, *, one_counter: bool, notes: Notes) -> None:

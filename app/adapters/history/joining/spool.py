@@ -100,9 +100,14 @@ class Spool:
         self._digest_key = os.urandom(_KEY_BYTES)
         self._waiting: list[tuple[object, ...]] = []
         self.count = 0
-        self.names_subresources = False
-        # Whether any record names one: exported logs do not.
+        self.subresources: set[tuple[str, str]] = set()
+        # The resources and their subresources that records name: exported logs name none.
         self.order = ORDER_BY_REVISION
+
+    @property
+    def names_subresources(self) -> bool:
+        """Whether any record names a subresource."""
+        return bool(self.subresources)
 
     def __enter__(self) -> "Spool":
         return self
@@ -128,7 +133,8 @@ class Spool:
         bound is reached.
         """
         tree = record.object
-        self.names_subresources |= bool(record.subresource)
+        if record.subresource:
+            self.subresources.add((record.resource, record.subresource))
         body = None if tree is None else self._encode_body(tree, record)
         if record.request_id and self._is_repeated(record, body):
             return False

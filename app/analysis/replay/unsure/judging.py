@@ -3,13 +3,18 @@
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from app.analysis.replay.differences import Sides
+from app.analysis.replay.authors import NAMESPACES
+from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.races import Races
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.times import Clocks
+from app.analysis.replay.writers import short_name
 from app.domain.log import ObjectKey
+from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
+
+_NAMESPACES = short_name(NAMESPACES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +36,44 @@ class Doubting:
         if self.impossibility(sides, again):
             return ""
         related = self.races.related(sides.uid, again)
+        keys = self._keys(related, again)
         first, last = self.races.since(sides, again), self.races.settled_by(sides, again)
-        return self.lacks.about(related, self._keys(related, again), first, last)
+        return (
+            self.lacks.about(related, keys, first, last)
+            or self._lack_at_end(sides, related, keys, first)
+            or self._lack_within(sides, again)
+        )
+
+    def _lack_at_end(
+        self, sides: Sides, uids: Set[str], keys: Set[ObjectKey], first: Instant
+    ) -> str:
+        """The missing record of an object that differs at the end.
+
+        That it is there, or is not, may follow from a write that was missing at any time.
+        """
+        if sides.aspect is not Aspect.FINAL:
+            return ""
+        since = self.end if sides.recorded and sides.again else first
+        return self.lacks.of(uids, keys, since, self.end)
+
+    def _lack_within(self, sides: Sides, again: Trace) -> str:
+        """The missing record of a namespace, on whose content ends depend.
+
+        The namespace controller ends a namespace, and with it what is in it, after all that waits
+        in it has ended.
+        """
+        key = self.recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
+        if key is None:
+            return ""
+        if key[:2] == api_resources.NAMESPACES:
+            return self.lacks.within(key.name, self.end)
+        steps = [*sides.only_recorded, *sides.only_again]
+        if sides.aspect is Aspect.FINAL and not (sides.recorded and sides.again):
+            steps = [
+                each for trace in (self.recorded, again) for each in trace.writes.get(sides.uid, ())
+            ][-1:]
+        is_by_it = bool(steps) and all(each.writer == _NAMESPACES for each in steps)
+        return self.lacks.within(key.namespace, self.end) if is_by_it else ""
 
     def gap(self, sides: Sides, again: Trace) -> str:
         """The missing record about its own object, its pods and their claims."""

@@ -126,6 +126,16 @@ class Lacks:
         why = next(about, "")
         return f"of it or of what it is about: {why}" if why else ""
 
+    def within(self, namespace: str, last: Instant) -> str:
+        """The missing record of an object in a namespace before an instant, or empty.
+
+        The run goes on without what is missing, so the objects there may differ from then on.
+        """
+        is_there = any(
+            each.key.namespace == namespace and each.since <= last for each in self._stretches
+        )
+        return "an object in its namespace is not recorded whole" if is_there else ""
+
     def was_unseen(self, key: ObjectKey, instant: Instant) -> bool:
         """Whether an object may have been different at an instant from its known state.
 
@@ -155,7 +165,7 @@ class Lacks:
             self._stretches.append(stretch)
         elif codes:
             self._note_unseen(event.key, event.uid, known, _text(codes))
-        else:
+        elif not doubts.is_derived(event):
             self._note_whole(event.key, known)
 
 

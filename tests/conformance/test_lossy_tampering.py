@@ -1,0 +1,86 @@
+"""Recordings altered a ninth time, and the verdict of decide, fixed before any run.
+
+`LACKING`: whole sorts of lines are missing, so nobody is accused and nothing is called whole.
+`PLANTED` beside them: what the log proves without those lines stays unexplained. A log that ends
+early, and controllers that share an account, change nothing.
+"""
+
+import random
+
+import pytest
+
+from app.analysis.replay.report import Agreement
+from app.bootstrap import replays
+from app.domain.log.records import Loss
+from app.service.replays.verifying import VerifyOutcome
+from tests import draws
+from tests.conformance import lossy_tampering as lossy
+from tests.conformance import policy_tampering as policy
+from tests.conformance import tampering
+from tests.conformance import test_subtle_tampering as subtly
+from tests.conformance.verdicts import judged_lines
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+SHORT = ("a-quickstart", "j-api-versions")
+
+LACKING = [
+    *((name, policy.lose_statuses_of_pods) for name in (*SHORT, "c-multihost-tpu")),
+    *((name, policy.lose_statuses_of_pods) for name in ("e-taints",) if draws.WHOLE),
+    ("a-quickstart", lossy.lose_deletions),
+]
+PLANTED = (
+    tampering.give_device_twice,
+    tampering.give_unknown_device,
+    tampering.reserve_for_a_ghost,
+)
+CROSSED = [
+    *(
+        (name, alter, policy.lose_statuses_of_pods)
+        for name in SHORT
+        for alter in (*PLANTED, policy.choose_a_later_device)
+    ),
+    *(("a-quickstart", alter, lossy.lose_deletions) for alter in PLANTED),
+]
+
+
+def altered(name, *alterations):
+    lines = subtly.read(name)
+    for number, alter in enumerate(alterations):
+        alter(lines, random.Random(f"{'then ' * number}{name} 0"))
+    return lines
+
+
+@pytest.mark.parametrize(("name", "alter"), LACKING)
+async def test_sort_of_lines_that_is_missing_accuses_nobody(name, alter, tmp_path):
+    verified, decided = await judged_lines(name, altered(name, alter), tmp_path)
+    assert verified.outcome is VerifyOutcome.PARTLY
+    assert decided.agreement is Agreement.PARTLY, decided.differences
+    assert Loss.GAP in {each.code for each in decided.doubts}
+
+
+@pytest.mark.parametrize(("name", "planted", "lack"), CROSSED)
+async def test_what_is_proved_without_the_missing_lines_is_unexplained(
+    name, planted, lack, tmp_path
+):
+    verified, decided = await judged_lines(name, altered(name, planted, lack), tmp_path)
+    assert verified.outcome is VerifyOutcome.FAILED
+    assert decided.agreement is Agreement.UNEXPLAINED
+
+
+async def test_event_that_would_come_after_the_end_is_not_missing(tmp_path):
+    """The log ends with a binding, whose Event the scheduler writes some milliseconds later."""
+    lines = altered("c-multihost-tpu", lossy.lose_the_last_third)
+    assert lines[-1]["objectRef"]["subresource"] == "binding"
+    (decided,) = await judged_lines("c-multihost-tpu", lines, tmp_path, (replays.decide,))
+    assert decided.agreement is Agreement.PROVED, decided.differences
+
+
+@pytest.mark.parametrize("name", ["c-multihost-tpu", "e-taints"])
+@pytest.mark.parametrize("account", lossy.ACCOUNTS)
+async def test_controllers_that_share_an_account_are_told_apart(name, account, tmp_path):
+    lines = subtly.read(name)
+    lossy.act_under_one_account(lines, account)
+    (decided,) = await judged_lines(name, lines, tmp_path, (replays.decide,))
+    assert decided.agreement is Agreement.AGREES, decided.differences
