@@ -14,10 +14,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 from app.adapters.postgres.server import running_url
-from app.cli.application import root
+from tests import command_line
 from tests.acceptance.secret_marks import Marks
 from tests.acceptance.server_process import server_process
 
@@ -31,9 +30,9 @@ CONTROL = "a value of a ConfigMap"
 
 def redra(*arguments, data, code=0):
     """What a command says, on both channels. In this process: there are many."""
-    done = CliRunner().invoke(root, [*map(str, arguments), "--data", str(data)])
-    assert done.exit_code == code, done.output
-    return done.output.encode()
+    ended, out, error = command_line.redra(*arguments, data=data)
+    assert ended == code, out + error
+    return f"{out}{error}".encode()
 
 
 def write_by_every_verb(client, marks):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import dask
 import pytest
 
 from app.adapters import packed_events
@@ -135,6 +136,13 @@ def kill_the_first_time(folder: bytes, data: int) -> int:
     return data
 
 
+@pytest.fixture
+def given_up_at_once() -> Iterator[None]:
+    """Dask gives a task up that killed one worker, not four: each is a process that starts."""
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        yield
+
+
 def kill(_: bytes, __: object) -> None:
     """Kills its process."""
     os.kill(os.getpid(), signal.SIGKILL)
@@ -171,7 +179,7 @@ def test_task_that_fails_is_not_run_again(tmp_path: Path) -> None:
 
 
 async def test_worker_that_cannot_do_it_is_told(
-    events: list[Event], monkeypatch: pytest.MonkeyPatch
+    events: list[Event], given_up_at_once: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verifying_workers, "verify_part", kill)
     with pytest.raises(BaseExceptionGroup) as caught:
