@@ -26,7 +26,7 @@ from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.objects.write.commands import CreateObject
 from app.domain.values.timestamps import Instant
 from tests.cluster import DRIVER, USER, Cluster, claim_spec
-from tests.command_line import redra
+from tests.command_line import database_running, redra
 from tests.simulation import planted_soak
 from tests.unit.objects import builders
 
@@ -206,18 +206,28 @@ def unpacked(path: Path) -> dict[str, bytes]:
     return contents
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A data folder whose database runs; each form has its own histories in it."""
+    folder = tmp_path_factory.mktemp("redaction") / "data"
+    with database_running(folder):
+        yield folder
+
+
 @pytest.mark.parametrize("form", WHOLE)
-def test_whole_histories_have_nothing_that_a_person_wrote(form: str, tmp_path: Path) -> None:
+def test_whole_histories_have_nothing_that_a_person_wrote(
+    form: str, data: Path, tmp_path: Path
+) -> None:
     mark = Marks()
     agent, group = mark(), mark()
     person = Actor(user=mark(), groups=(group, "system:masters"), agent=agent)
-    data, bundle = tmp_path / "data", tmp_path / "prod.zip"
+    bundle, prod, again = tmp_path / "prod.zip", f"prod-{form}", f"again-{form}"
     with mock.patch("tests.simulation.test_redaction.USER", person):
         planted_soak.write(marked(mark), bundle)
-    code, _, error = redra("import", bundle, "--history", "prod", "--data", data)
+    code, _, error = redra("import", bundle, "--history", prod, "--data", data)
     assert code == 0, error
     made = tmp_path / "made"
-    words = ("export", "prod", "--data", data, "--as", form)
+    words = ("export", prod, "--data", data, "--as", form)
     code, out, error = redra(*words, "--redact", "-o", made)
     assert code == 0, error
     assert "every decision is the same" in out
@@ -230,9 +240,9 @@ def test_whole_histories_have_nothing_that_a_person_wrote(form: str, tmp_path: P
     left = {name for each in unpacked(tmp_path / "plain").values() for name in mark.left_in(each)}
     assert len(left) >= len(mark.all) // 2
     # What was written is a history, and sound.
-    code, out, error = redra("import", made, "--history", "again", "--data", data)
+    code, out, error = redra("import", made, "--history", again, "--data", data)
     assert code == 0, error
-    code, out, _ = redra("replay", "again", "--data", data, "--mode", "verify", "-o", "json")
+    code, out, _ = redra("replay", again, "--data", data, "--mode", "verify", "-o", "json")
     # What is there at one moment says little of how it came about.
     assert code == (ExitCode.IN_PART if form == "objects" else ExitCode.DONE), out
 
