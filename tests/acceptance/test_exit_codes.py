@@ -196,11 +196,11 @@ def test_commands_that_judge_are_those_of_the_table() -> None:
     assert set(exit_codes.NEGATIVE) <= known
 
 
-# Each gives more than a buffer, and its answer is no.
+# The answer of each is no.
 LONG = {
     "diff": "diff prod@100 prod --by objects -o json",
     "findings": "findings prod --at 369 -o json",
-    "rehearse": "rehearse prod --to 1.37 -o json",
+    "rehearse": "rehearse prod@120 --to 1.37 -o json",
 }
 
 

@@ -265,7 +265,7 @@ BEHIND = {
     "lint": ("lint --history {}", "--at"),
     "log": ("log {}", "--until"),
     "map": ("map --history {}", "--at"),
-    "rehearse": ("rehearse {} --to 1.37", "--at"),
+    "rehearse": ("rehearse {} --to 1.37", "--at", "120"),
     "replay": ("replay {}", "--to"),
     "replay decide": ("replay {} --mode decide", "--to"),
     "report": ("report {} --force -o {out}", "--at"),
