@@ -18,8 +18,10 @@ from app.adapters.history.printouts import event_objects
 from app.adapters.history.reading import Notes
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Record, join_losses
-from app.domain.values import json_tree, patches
+from app.domain.values import api_groups, json_tree, patches
 from app.domain.values.fields import meta
+
+_GROUPS_OF_EVENTS = ("", api_groups.EVENTS)
 
 
 class PrintedObjects:
@@ -41,8 +43,6 @@ class PrintedObjects:
         """The records of other sources; records of printed objects are held back."""
         for record in records:
             if Loss.PRINTED not in record.losses:
-                if record.resource == "events" and record.object is not None:
-                    self._whole_events.add(_digest(event_objects.content_key(record.object)))
                 yield record
                 continue
             is_guess = bool(record.namespace) and not meta.namespace(record.object or {})
@@ -55,6 +55,12 @@ class PrintedObjects:
         What is printed of a manifest is added to it. Call this after `held_back` is exhausted.
         """
         self._place()
+        if any(key.resource == "events" for key in self._records):
+            self._whole_events = {
+                _digest(event_objects.content_key(tree))
+                for group in _GROUPS_OF_EVENTS
+                for tree in self._spool.trees(group, "events")
+            }
         shown = self._spool.shown(self._records)
         left_out = 0
         for key, record in self._records.items():

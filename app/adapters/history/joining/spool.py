@@ -224,6 +224,16 @@ class Spool:
         rows = self.database.execute("SELECT DISTINCT key FROM record WHERE body IS NOT NULL")
         yield from (key_of(text) for (text,) in rows)
 
+    def trees(self, group: str, resource: str) -> Iterator[JsonObject]:
+        """The stored objects of a resource, in all their states."""
+        self.flush()
+        kind = f"{group}\0{resource}"
+        rows = self.database.execute(
+            "SELECT body FROM record WHERE body IS NOT NULL AND key > ? AND key < ?",
+            (f"{kind}\0", f"{kind}\1"),
+        )
+        yield from (_decode_body(self._shown(body)) for (body,) in rows)
+
     def replace(self, row: Row, record: Record) -> None:
         """Store another record of the same object in the place of one."""
         tree = record.object or {}
