@@ -8,6 +8,7 @@ findings.
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -92,45 +93,58 @@ class SettingsSearch:
         self.attributions.update(dict.fromkeys(unknown, UNKNOWN))
         if not theirs:
             return
-        try:
-            yield from self._divide(whole)
-            active = tuple(name for name in whole if self._is_active(name))
-            if any(self._known(finding) is None for finding in theirs):
-                yield from self._world(active)
-        except _TooManyRunsError:
-            pass
+        with suppress(_TooManyRunsError):
+            yield from self._find_active(theirs)
         for finding in theirs:
             self.attributions[finding] = yield from self._cut_down(finding)
 
-    def _divide(
-        self, group: tuple[Setting, ...]
+    def _find_active(
+        self, theirs: Sequence[Finding]
     ) -> Generator[frozenset[Setting], frozenset[Finding], None]:
-        """Tries the halves of a group, and divides those that change something.
+        """Tries sets that may be enough: settings that change something when switched back.
+
+        Some do so only beside others, so the rest is tried again with those back that are known.
+        """
+        active: frozenset[Setting] = frozenset()
+        while any(self._known(finding) is None for finding in theirs) or not active:
+            rest = tuple(name for name in self.settings if name not in active)
+            if active and not any(finding in self._shown[active] for finding in theirs):
+                return
+            if rest:
+                yield from self._divide(rest, active)
+            more = {name for name in rest if self._changes(active | {name}, active)}
+            if not more:
+                return
+            active |= more
+            yield from self._world(active)
+
+    def _divide(
+        self, group: tuple[Setting, ...], others: frozenset[Setting]
+    ) -> Generator[frozenset[Setting], frozenset[Finding], None]:
+        """Tries the halves of a group with `others`, and divides those that change something.
 
         If the first half changes nothing, the change comes from the other one. If the first half
         has the effect of the whole group, the other one is not needed.
         """
         if len(group) == 1:
-            yield from self._world(group)
+            yield from self._world(others.union(group))
             return
         middle = (len(group) + 1) // 2
         first, second = group[:middle], group[middle:]
-        is_active = self._changes((yield from self._world(first)))
-        if is_active:
-            yield from self._divide(first)
-            if self._shown[frozenset(first)] == self._shown.get(frozenset(group)):
+        with_first, with_second = others.union(first), others.union(second)
+        yield from self._world(with_first)
+        if self._changes(with_first, others):
+            yield from self._divide(first, others)
+            if self._shown[with_first] == self._shown.get(others.union(group)):
                 return
-            if not self._changes((yield from self._world(second))):
+            yield from self._world(with_second)
+            if not self._changes(with_second, others):
                 return
-        yield from self._divide(second)
+        yield from self._divide(second, others)
 
-    def _changes(self, shown: frozenset[Finding]) -> bool:
-        return shown != self._shown[frozenset()]
-
-    def _is_active(self, setting: Setting) -> bool:
-        """Whether a trial with this setting alone switched back changed anything."""
-        shown = self._shown.get(frozenset((setting,)))
-        return shown is not None and self._changes(shown)
+    def _changes(self, back: frozenset[Setting], others: frozenset[Setting]) -> bool:
+        """Whether a trial had other findings than one with fewer settings switched back."""
+        return self._shown.get(back, self._shown[others]) != self._shown[others]
 
     def _cut_down(
         self, finding: Finding
@@ -208,7 +222,7 @@ class SettingsSearch:
         return finding not in (yield from self._world(settings))
 
     def _world(
-        self, settings: tuple[Setting, ...]
+        self, settings: Iterable[Setting]
     ) -> Generator[frozenset[Setting], frozenset[Finding], frozenset[Finding]]:
         """The findings of the world with these settings switched back; each is run once."""
         back = frozenset(settings)

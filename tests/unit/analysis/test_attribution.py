@@ -156,6 +156,20 @@ def test_settings_that_change_nothing_take_few_runs(seed: int) -> None:
     assert not search.unattributed
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_settings_that_matter_only_beside_others_take_few_runs(seed: int) -> None:
+    """As where a release refuses a rule: a switch about rules matters only where it is accepted."""
+    drawn = random.Random(seed)
+    names = tuple(f"gate {number}" for number in range(16))
+    refusal, beside, own, *_ = drawn.sample(names, 4)
+    needs: Needs = {("pod", str(n)): [frozenset((refusal, beside, own))] for n in range(50)}
+    needs |= {("pod", "refused"): [frozenset((refusal,))], ("pod", "own"): [frozenset((own,))]}
+    search = searched(needs, names)
+    for finding, (wanted,) in needs.items():
+        assert frozenset(search.attributions[finding].settings) == wanted
+    assert search.runs <= 35
+
+
 @pytest.mark.parametrize("runs_max", range(12))
 def test_findings_without_a_minimal_set_are_counted(runs_max: int) -> None:
     needs: Needs = {
