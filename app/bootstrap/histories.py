@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from app.adapters.webhooks import HttpsWebhooks
 from app.analysis.views import features_of
 from app.bootstrap.history_settings import history_settings, switches
 from app.bootstrap.rules import rules_of
@@ -52,6 +51,8 @@ async def open_histories(store: Store, settings: Settings) -> AsyncIterator[Hist
 
     ports = store.ports
     if not webhooks.is_empty:
+        from app.adapters.webhooks import HttpsWebhooks
+
         ports = replace(ports, webhooks=HttpsWebhooks(bytes_max=settings.webhook_bytes_max))
     histories = Histories(
         ports=ports,

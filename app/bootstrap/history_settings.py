@@ -1,7 +1,7 @@
 """The settings of a new history, made from those of the process."""
 
 from app.domain.controllers import registry
-from app.domain.controllers.garbage.pod_gc import TERMINATED_MAX
+from app.domain.controllers.registry import TERMINATED_MAX
 from app.domain.controllers.scheduling.plugins.dynamic_resources import binding_conditions
 from app.domain.errors import InputError
 from app.domain.objects.profile import Profile

@@ -5,10 +5,12 @@ from app.domain import cel
 from app.domain.cel import object_rules, policy_rules
 from app.domain.log import HistoryInfo
 from app.domain.objects import profile as profiles
-from app.domain.objects import validation
 from app.domain.objects.expressions import ExpressionProblem
+from app.domain.objects.field_errors import FieldError
+from app.domain.objects.kind import Kind
 from app.domain.objects.profile import Profile
-from app.domain.objects.rules import Rules
+from app.domain.objects.rules import Rules, ValidationContext
+from app.domain.values.json_tree import JsonObject
 
 
 def rules_of(info: HistoryInfo) -> Rules:
@@ -30,9 +32,24 @@ def rules_for(profile: Profile) -> Rules:
     return Rules(
         profile=profile,
         schemas=schemas.load(profile.version),
-        validate_create=validation.validate_create,
-        validate_update=validation.validate_update,
+        validate_create=_validate_create,
+        validate_update=_validate_update,
         check_expression=check_expression,
         object_rules=object_rules,
         policy_rules=policy_rules,
     )
+
+
+def _validate_create(kind: Kind, tree: JsonObject, context: ValidationContext) -> list[FieldError]:
+    """Validation is loaded by the first write: commands that only read need none of it."""
+    from app.domain.objects import validation
+
+    return validation.validate_create(kind, tree, context)
+
+
+def _validate_update(
+    kind: Kind, tree: JsonObject, old: JsonObject, subresource: str, context: ValidationContext
+) -> list[FieldError]:
+    from app.domain.objects import validation
+
+    return validation.validate_update(kind, tree, old, subresource, context)

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from app.analysis.blast.compare import BlastBounds
+from app.analysis.blast.bounds import BlastBounds
 from app.api.server.limits import ApiLimits
 from tests.api.serving import serving
 

@@ -90,6 +90,32 @@ def test_commands_that_read_the_database_load_nothing_that_decides(history_url: 
     assert of(modules, (*OF_SERVERS, *OF_DECISIONS)) == []
 
 
+ANSWER = """
+import sys
+from app.bootstrap.answers import direct
+from app.bootstrap.rules import rules_for
+from app.domain.objects.profile import Profile
+rules_for(Profile())
+print(*sorted(sys.modules))
+"""
+
+OF_WRITES = (
+    "app.adapters.webhooks", "app.analysis.blast.compare", "app.analysis.blast.world", "app.api",
+    "app.domain.controllers.garbage", "app.domain.controllers.making",
+    "app.domain.controllers.workloads", "app.domain.objects.validation", "httptools", "pydantic",
+)  # fmt: skip
+"""What checks writes, runs controllers, or computes what a change would do."""
+
+
+def test_explanations_load_nothing_that_checks_writes_or_runs_controllers() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ANSWER], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    modules = done.stdout.split()
+    assert "app.service.explaining.explainer" in modules
+    assert of(modules, OF_WRITES) == []
+
+
 LOAD = """
 import gc, sys
 ordinary = gc.get_threshold()

@@ -25,6 +25,7 @@ from app.analysis.blast import claims as blasting_claims
 from app.analysis.blast import devices as blasting_devices
 from app.analysis.blast import pods as blasting_pods
 from app.analysis.blast import waiting as blasting_waiting
+from app.analysis.blast.bounds import BlastBounds
 from app.analysis.blast.cutting import ListCut
 from app.analysis.blast.radius import (
     LOST,
@@ -62,17 +63,6 @@ DELETED_KINDS = (*KINDS, "Pod", "ResourceClaim")
 """The kinds that can be deleted in a proposal."""
 
 _STRICT = WriteOptions(field_manager="redra-blast", field_validation=FieldValidation.STRICT)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlastBounds:
-    """The bounds: `changes_max` changes in one proposal, `listed_max` entries in each list of an
-    answer, `waiting_max` waiting pods tried with and without the change.
-    """
-
-    changes_max: int = 1_000
-    listed_max: int = 10_000
-    waiting_max: int = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

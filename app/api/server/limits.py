@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.analysis.blast.compare import BlastBounds
+from app.analysis.blast.bounds import BlastBounds
 from app.analysis.capacity.fitting import FitBounds
 from app.analysis.capacity.moments import CapacityBounds
 from app.analysis.device_map import MapBounds

@@ -1,6 +1,6 @@
 """The bounds of explanations and of answers about a change, from the settings."""
 
-from app.analysis.blast.compare import BlastBounds
+from app.analysis.blast.bounds import BlastBounds
 from app.analysis.explain.pods import ExplainBounds
 from app.settings import Settings
 

@@ -1,4 +1,7 @@
-"""All controllers of a cluster, in the order in which they run (controllers.md 7.1).
+"""All controllers of a cluster by name, in the order in which they run, and their options.
+
+The reconcilers with these names are in `making`; most answers need none. Parity: controllers.md
+7.1.
 
 The order matters in the deterministic loop: the status of a rule is computed before the pods of the
 same rule are evicted, because upstream queues it first, and claims are released before garbage
@@ -6,64 +9,17 @@ collection deletes them, because upstream's collector runs 10 to 30 ms later. Bu
 before pods are placed, so that pre-emption sees current numbers.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 
-from app.domain.allocation import Features, Quirks
+from app.domain.allocation import Quirks
 from app.domain.allocation.quirks import NOT_SWITCHES
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import releases
-from app.domain.controllers.api_services import ApiServiceReconciler
-from app.domain.controllers.claims import ClaimsReconciler
-from app.domain.controllers.claims.reconciler import ACTS_APART
-from app.domain.controllers.cluster_roles import ClusterRoleReconciler
-from app.domain.controllers.definitions import DefinitionReconciler
-from app.domain.controllers.disruption import DisruptionReconciler
-from app.domain.controllers.event_expiry import EventExpiryReconciler
-from app.domain.controllers.event_expiry import reconciler as event_expiry
-from app.domain.controllers.eviction import EvictionReconciler
-from app.domain.controllers.garbage import (
-    GarbageReconciler,
-    NamespaceReconciler,
-    PodGcReconciler,
-)
-from app.domain.controllers.garbage.pod_gc import TERMINATED_MAX
-from app.domain.controllers.kubelet import KubeletReconciler
-from app.domain.controllers.namespace_objects import (
-    ROOT_CA,
-    SERVICE_ACCOUNTS,
-    NamespaceObjectReconciler,
-)
-from app.domain.controllers.nodes import NodeReconciler, NodeTtlReconciler
 from app.domain.controllers.pacing import Pace
-from app.domain.controllers.plan import Reconciler
-from app.domain.controllers.pool_status import PoolStatusReconciler
 from app.domain.controllers.quirks import NO_SWITCH, ControllerQuirks
-from app.domain.controllers.quotas import QuotaReconciler
-from app.domain.controllers.rule_status import RuleStatusReconciler
-from app.domain.controllers.rule_status import reconciler as rule_status
-from app.domain.controllers.scheduling import SchedulingReconciler
-from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
-    FixedBindDelay,
-)
-from app.domain.controllers.scheduling.framework import tie_breaks
+from app.domain.controllers.scheduling.binding_cycle.delayed_binding import FixedBindDelay
 from app.domain.controllers.scheduling.plugins.dynamic_resources import binding_conditions
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import (
-    BindDelay,
-    SchedulerRules,
-    TieBreak,
-)
-from app.domain.controllers.slice_patches import PatchWarningReconciler
-from app.domain.controllers.volume_protection import VolumeProtectionReconciler
-from app.domain.controllers.workloads import (
-    DAEMON_SETS,
-    DEPLOYMENTS,
-    JOBS,
-    REPLICA_SETS,
-    STATEFUL_SETS,
-    WorkloadReconciler,
-)
-from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay, TieBreak
 from app.domain.errors import InputError
 from app.domain.log import Actor
 from app.domain.objects import profile as profiles
@@ -71,6 +27,12 @@ from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND
+
+EVENT_EXPIRY = "event-expiry"
+RULE_STATUS = "rule-status"
+
+TERMINATED_MAX = 12_500
+"""The number of finished pods that are kept (`--terminated-pod-gc-threshold`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,67 +62,6 @@ class ControllerOptions:
     summary: SummaryBounds | None = SummaryBounds()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Setting:
-    profile: Profile
-    features: Features
-    compiler: SelectorCompiler
-    options: ControllerOptions
-    quirks: ControllerQuirks
-
-
-def _scheduling(setting: _Setting) -> Reconciler:
-    return SchedulingReconciler(
-        SchedulerRules(
-            gates=setting.profile,
-            features=setting.features,
-            compiler=setting.compiler,
-            quirks=setting.quirks,
-            allocator_quirks=allocator_quirks_of(setting.profile, setting.options),
-            tie_break=_tie_break(setting),
-            bind_delay=setting.options.bind_delay,
-            binding_timeout=setting.options.binding_timeout,
-            pace=setting.options.pace,
-            summary=setting.options.summary,
-        )
-    )
-
-
-_MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
-    "namespaces": lambda s: NamespaceReconciler(s.options.pace),
-    "definitions": lambda _: DefinitionReconciler(),
-    "node-lifecycle": lambda _: NodeReconciler(),
-    "node-ttl": lambda _: NodeTtlReconciler(),
-    "pod-gc": lambda s: PodGcReconciler(s.options.terminated_pods_max),
-    "disruption": lambda _: DisruptionReconciler(),
-    "claims": lambda s: ClaimsReconciler(
-        s.profile, s.quirks, s.options.pace, _acts_apart(s.options)
-    ),
-    "volume-protection": lambda _: VolumeProtectionReconciler(),
-    "garbage": lambda s: GarbageReconciler(s.options.pace),
-    "rule-status": lambda s: RuleStatusReconciler(
-        s.quirks, version=_rule_version(s), pace=s.options.pace
-    ),
-    "eviction": lambda s: EvictionReconciler(
-        s.quirks, s.options.pace, with_rules=s.profile.enabled("DRADeviceTaintRules")
-    ),
-    "scheduling": _scheduling,
-    "deployments": lambda s: WorkloadReconciler(DEPLOYMENTS, s.options.pace),
-    "replica-sets": lambda s: WorkloadReconciler(REPLICA_SETS, s.options.pace),
-    "stateful-sets": lambda s: WorkloadReconciler(STATEFUL_SETS, s.options.pace),
-    "daemon-sets": lambda s: WorkloadReconciler(DAEMON_SETS, s.options.pace),
-    "jobs": lambda s: WorkloadReconciler(JOBS, s.options.pace),
-    "quotas": lambda _: QuotaReconciler(),
-    "pool-status": lambda s: PoolStatusReconciler(sums_up=s.profile.follows(profiles.POOL_STATUS)),
-    "slice-patches": lambda _: PatchWarningReconciler(),
-    "kubelet": lambda _: KubeletReconciler(),
-    "event-expiry": lambda s: EventExpiryReconciler(s.options.event_ttl or 0),
-    "service-accounts": lambda _: NamespaceObjectReconciler(SERVICE_ACCOUNTS),
-    "root-ca": lambda _: NamespaceObjectReconciler(ROOT_CA),
-    "cluster-roles": lambda _: ClusterRoleReconciler(),
-    "api-services": lambda _: ApiServiceReconciler(),
-}
-
 BINDING_TIMEOUT_MAX_SECONDS = 7 * 24 * 3_600
 """The longest time that devices can be given to become ready: a week."""
 
@@ -175,7 +76,34 @@ EVENT_TTL_MAX_SECONDS = 10 * 365 * 24 * 3600
 BIND_DELAY_MAX_MILLIS = 60_000
 """The longest delay of bindings; real delays are 30 to 100 ms on an idle machine."""
 
-NAMES = tuple(_MAKERS)
+NAMES = (
+    "namespaces",
+    "definitions",
+    "node-lifecycle",
+    "node-ttl",
+    "pod-gc",
+    "disruption",
+    "claims",
+    "volume-protection",
+    "garbage",
+    "rule-status",
+    "eviction",
+    "scheduling",
+    "deployments",
+    "replica-sets",
+    "stateful-sets",
+    "daemon-sets",
+    "jobs",
+    "quotas",
+    "pool-status",
+    "slice-patches",
+    "kubelet",
+    "event-expiry",
+    "service-accounts",
+    "root-ca",
+    "cluster-roles",
+    "api-services",
+)
 """The names of all controllers, in order; for leases, options and the command line."""
 
 UNHURRIED = frozenset({"garbage", "namespaces", "definitions", "quotas"})
@@ -255,44 +183,14 @@ def running(profile: Profile, options: ControllerOptions = ControllerOptions()) 
         for name in NAMES
         if name not in options.off
         and profile.all_enabled(*_GATES_OF.get(name, ()))
-        and (name != event_expiry.NAME or options.event_ttl is not None)
+        and (name != EVENT_EXPIRY or options.event_ttl is not None)
         and (name not in CLUSTER_OBJECTS or options.cluster_objects)
-    )
-
-
-def controller(
-    name: str,
-    profile: Profile,
-    features: Features,
-    compiler: SelectorCompiler,
-    options: ControllerOptions = ControllerOptions(),
-) -> Reconciler:
-    """A new reconciler with that name, which has not folded any event."""
-    setting = _Setting(
-        profile=profile,
-        features=features,
-        compiler=compiler,
-        options=options,
-        quirks=quirks_of(profile, options),
-    )
-    return _MAKERS[name](setting)
-
-
-def controllers(
-    profile: Profile,
-    features: Features,
-    compiler: SelectorCompiler,
-    options: ControllerOptions = ControllerOptions(),
-) -> tuple[Reconciler, ...]:
-    """All controllers that run, in order."""
-    return tuple(
-        controller(name, profile, features, compiler, options) for name in running(profile, options)
     )
 
 
 def restarts_count(name: str, profile: Profile, options: ControllerOptions) -> bool:
     """True for a controller whose terms begin with ControllerRestarted in the log (quirk C7)."""
-    return name == rule_status.NAME and quirks_of(profile, options).c7
+    return name == RULE_STATUS and quirks_of(profile, options).c7
 
 
 def quirks_of(profile: Profile, options: ControllerOptions) -> ControllerQuirks:
@@ -384,7 +282,7 @@ def actor_of(name: str) -> Actor:
     """The author of a controller's writes in the log."""
     if name == "kubelet":
         return _KUBELET
-    if name in ("api-services", "definitions", event_expiry.NAME):
+    if name in ("api-services", "definitions", EVENT_EXPIRY):
         return API_SERVER
     account = _ACCOUNTS.get(name)
     if account is None:
@@ -396,20 +294,3 @@ def actor_of(name: str) -> Actor:
     return Actor(
         user=f"system:serviceaccount:kube-system:{account}", groups=_GROUPS, agent=_MANAGER
     )
-
-
-def _tie_break(setting: _Setting) -> TieBreak | None:
-    if setting.options.tie_break is None and not setting.quirks.c17:
-        return tie_breaks.drawn
-    return setting.options.tie_break
-
-
-def _acts_apart(options: ControllerOptions) -> int | None:
-    """The microseconds between writes about one claim; 0 with a recorded pace."""
-    if options.bind_delay is None:
-        return None
-    return ACTS_APART if options.pace is None else 0
-
-
-def _rule_version(setting: _Setting) -> str:
-    return "v1" if setting.profile.follows(profiles.RULE_VERSION) else "v1beta2"

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import anyio.lowlevel
 
-from app.analysis.blast.compare import BlastBounds
+from app.analysis.blast.bounds import BlastBounds
 from app.analysis.explain import sources
 from app.analysis.explain.pods import ExplainBounds, Steps
 from app.analysis.explain.reasons import Reason

@@ -7,7 +7,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from app.analysis import scheduling_rules, scope
-from app.analysis.blast.compare import BlastBounds
+from app.analysis.blast.bounds import BlastBounds
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import lives, questions, sources
 from app.analysis.explain.pods import ExplainBounds

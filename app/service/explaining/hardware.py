@@ -1,11 +1,10 @@
 """Explanations of hardware: devices, pools, slices, classes, patches, rules and nodes."""
 
+from typing import TYPE_CHECKING
+
 import anyio.to_thread
 import msgspec
 
-from app.analysis.blast import compare, world
-from app.analysis.blast import text as blasting_text
-from app.analysis.blast.radius import BlastRadius
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import questions, tainted
 from app.analysis.explain.hardware import biography as biographies
@@ -22,6 +21,9 @@ from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 from app.service import moments
 from app.service.explaining.evidence import ExplainedMoment, body
+
+if TYPE_CHECKING:  # heavy: only rules have a blast
+    from app.analysis.blast.radius import BlastRadius
 
 
 async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
@@ -145,6 +147,8 @@ async def rule(
     evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject, decision: Event | None
 ) -> ObjectExplanation:
     """The effects of a rule on each device it selects, compared with a state without the rule."""
+    from app.analysis.blast import text as blasting_text
+
     now = await evidence.now()
     quirks = evidence.rules.quirks
     reasons = await evidence.run(lambda views: rules.reasons(views, tree, quirks, now))
@@ -172,8 +176,10 @@ async def rule(
     )
 
 
-async def _blast(evidence: ExplainedMoment, name: str) -> BlastRadius:
+async def _blast(evidence: ExplainedMoment, name: str) -> "BlastRadius":
     """The blast radius of an existing rule, computed in a thread."""
+    from app.analysis.blast import compare, world
+
     now = await moments.time_of(evidence.log, evidence.info, evidence.views.revision)
     frozen = world.freeze(evidence.views, evidence.info, None, now)
     bounds = evidence.blast_bounds

@@ -13,7 +13,7 @@ deleted at once. Only orphaned pods get the disruption condition. Parity: contro
 import heapq
 from collections.abc import Iterable
 
-from app.domain.controllers import conditions
+from app.domain.controllers import conditions, registry
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.keyed import KeyedController, Work
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
@@ -30,9 +30,6 @@ NAME = "pod-gc"
 
 QUARANTINE = 40 * SECOND
 ROUND = 20 * SECOND
-
-TERMINATED_MAX = 12_500
-"""The number of finished pods that are kept (`--terminated-pod-gc-threshold`)."""
 
 OUT_OF_SERVICE_TAINT = "node.kubernetes.io/out-of-service"
 
@@ -62,7 +59,7 @@ class PodGcReconciler(KeyedController[_Key, Views]):
     name = NAME
     reads: Reads = frozenset({api_resources.PODS, api_resources.NODES, DECISIONS})
 
-    def __init__(self, terminated_max: int = TERMINATED_MAX) -> None:
+    def __init__(self, terminated_max: int = registry.TERMINATED_MAX) -> None:
         """At most `terminated_max` finished pods are kept; 0: all."""
         super().__init__()
         self._terminated_max = terminated_max

@@ -3,7 +3,8 @@
 import pytest
 
 from app.analysis.blast import compare, world
-from app.analysis.blast.compare import BlastBounds, ProposedDeletion, Put
+from app.analysis.blast.bounds import BlastBounds
+from app.analysis.blast.compare import ProposedDeletion, Put
 from app.analysis.blast.radius import BlastRadius, Fate
 from app.domain.errors import InputError, Invalid, NotFound
 from app.domain.log import HistoryInfo

@@ -1,7 +1,8 @@
 """Small clusters and proposals for the tests beside this module."""
 
 from app.analysis.blast import compare, world
-from app.analysis.blast.compare import BlastBounds, Put
+from app.analysis.blast.bounds import BlastBounds
+from app.analysis.blast.compare import Put
 from app.analysis.blast.radius import BlastRadius
 from app.domain.log import HistoryInfo
 from tests.cluster import DRIVER, Cluster
