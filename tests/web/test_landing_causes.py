@@ -41,15 +41,21 @@ REFUSED = "cannot allocate all claims"
 SMALL = {"attributes": {"gen": {"int": 3}}}
 
 
-def books():
-    """A node with a device that draws more from a counter than there is."""
-    drawn = [{"counterSet": "die", "counters": {"t": {"value": "8"}}}]
+def books(sets=1):
+    """A node with devices that draw more from their counters than there is."""
+    names = [f"die-{number}" for number in range(sets)]
     declared = slice_of("books", D, "n1", [], of=2, nodeName="n1")
     del declared["spec"]["devices"]
-    declared["spec"]["sharedCounters"] = [{"name": "die", "counters": {"t": {"value": "4"}}}]
-    device = {"name": "x0", "consumesCounters": drawn}
+    declared["spec"]["sharedCounters"] = [
+        {"name": name, "counters": {"t": {"value": "4"}}} for name in names
+    ]
+    devices = [
+        {"name": f"x-{name}",
+         "consumesCounters": [{"counterSet": name, "counters": {"t": {"value": "8"}}}]}
+        for name in names
+    ]  # fmt: skip
     return [space("lab"), class_of("c", D), node("n1"), declared,
-            slice_of("s", D, "n1", [device], of=2, nodeName="n1")]  # fmt: skip
+            slice_of("s", D, "n1", devices, of=2, nodeName="n1")]  # fmt: skip
 
 
 WANTS = "request dev wants 1 of class c: "
@@ -71,7 +77,18 @@ ROWS = {
     ),
     "counter": (
         books() + wanting(ask("c")),
-        [f"{WANTS}1 device on 1 node short of a counter (counter t of set die)"],
+        [f"{WANTS}1 device on 1 node short of a counter (counter t of set die-0)"],
+    ),
+    "what nearly fits before what is not selected": (
+        [*hardware(each=lambda number: {} if number == 0 else SMALL),
+         rule("hot", D, key="x.test/hot", effect="NoSchedule"),
+         *wanting(ask("c", selectors=cel(f"!has(device.attributes['{D}'].gen)")))],
+        [f"{WANTS}2 devices on 2 nodes tainted (x.test/hot:NoSchedule); 2 devices on 2 nodes not "
+         f"selected (selector #0 of the request: !has(device.attributes['{D}'].gen))"],
+    ),
+    "several counters": (
+        books(sets=3) + wanting(ask("c")),
+        [f"{WANTS}3 devices short of a counter (counter t of set die-0 and 2 more)"],
     ),
     "too few devices": (
         hardware() + wanting(ask("c", count=3)),

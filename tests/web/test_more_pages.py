@@ -65,6 +65,7 @@ async def test_attempts_of_a_recording_are_what_its_scheduler_wrote():
         assert "2 cannot allocate all claims" in rows[0].text
         assert "in the process of being made" in rows[1].text
         assert "node-7" in rows[2].text
+        assert {len(row.all("td")) for row in rows} == {4}, "no column that the recording lacks"
         past = await server.get(
             f"{JSON}/attempts?kind=pod&name=w&at={answer['items'][0]['revision']}"
         )

@@ -5,7 +5,7 @@ counted; there the attempt is made again, and counts only if it refuses the node
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.analysis import scheduler_messages
 from app.analysis.explain.tallies import devices_text, nodes_text
@@ -33,6 +33,9 @@ ABOUT_CHARACTERS_MAX = 200
 
 REFUSED = CANNOT_ALLOCATE.reasons[0]
 """The scheduler's words for nodes whose devices do not satisfy the claims of a pod."""
+
+_SELECTED = frozenset((causes.CauseKind.SELECTOR.value, causes.CauseKind.SELECTOR_ERROR.value))
+"""Kinds of causes of devices that a selector excludes."""
 
 _SPACE = re.compile(r"\s+")
 
@@ -99,17 +102,38 @@ def _wants(views: LiveViews, claim: str, request: str) -> str:
 
 
 def _causes(counted: Iterable[CauseCount], *, is_local: bool) -> Iterator[str]:
-    reasons = [cause for cause in counted if cause.cause != causes.CauseKind.OTHER_NODE.value]
-    for cause in reasons[:CAUSES_SHOWN_MAX]:
+    """The causes of the devices; those that selectors exclude come last, as farthest from fitting.
+
+    Devices that are short of a counter are counted together, whichever counter it is.
+    """
+    kinds = causes.CauseKind
+    considered = [cause for cause in counted if cause.cause != kinds.OTHER_NODE.value]
+    short = [cause for cause in considered if cause.cause == kinds.COUNTERS.value]
+    rest = [cause for cause in considered if cause.cause != kinds.COUNTERS.value]
+    groups = [[cause] for cause in rest] + ([short] if short else [])
+    groups.sort(key=lambda group: (group[0].cause in _SELECTED, -_devices(group)))
+    for group in groups[:CAUSES_SHOWN_MAX]:
+        cause, count = group[0], max(cause.nodes for cause in group)
         about = _SPACE.sub(" ", cause.about)
         if len(about) > ABOUT_CHARACTERS_MAX:
             about = f"{about[:ABOUT_CHARACTERS_MAX]}…"
-        where = f"{'on' if is_local else 'counted on each of'} {nodes_text(cause.nodes)}"
+        if len(group) > 1:
+            about += f" and {len(group) - 1} more"
+        where = f" {'on' if is_local else 'counted on each of'} {nodes_text(count)}"
+        if len(group) > 1:
+            # Which nodes the counters share is not counted.
+            where = "" if is_local else " counted on each node"
         is_suitable = cause.cause == causes.SUITABLE
         said = "suitable" if is_suitable else causes.said(cause.cause, about)
-        yield f"{devices_text(cause.devices)} {where} {said}"
-    if not reasons:
+        yield f"{devices_text(_devices(group))}{where} {said}"
+    if left := sum(map(_devices, groups[CAUSES_SHOWN_MAX:])):
+        yield f"{devices_text(left)} for other reasons"
+    if not groups:
         yield "all devices are for other nodes"
+
+
+def _devices(group: Sequence[CauseCount]) -> int:
+    return sum(cause.devices for cause in group)
 
 
 def is_local(views: LiveViews) -> bool:
