@@ -132,17 +132,14 @@ def waiting(
             refused.setdefault(said, []).append(answer)
     if node and not fitting:
         raise NotFound(f'node "{node}" not found', resource="nodes")
-    children = merge_nodes(fitting)
-    failures = waits.failures(views, tree, now, rules.binding_timeout)
-    children = (*failures, *children)
-    if any(reason.text in attempt.NOT_AVAILABLE.reasons for reason in fitting):
-        children = (*waits.places(views, tree), *children)
     vain = (*waits.repeated(tree), *outcomes.full_claims(views, tree))
     follow = outcomes.evictions(views, tree, fitting, rules.quirks, now)
-    children = (*vain, *follow, *children)
-    if rules.quirks.c16 and any(reason.is_error for reason in fitting):
-        children = (Reason(text=ENDS_ATTEMPT), *children)
-    children = (*circumstances.of(views, tree, fitting), *children)
+    children = (
+        *_beside(rules, views, tree, fitting, now),
+        *vain,
+        *follow,
+        *merge_nodes(fitting),
+    )
     helps: list[JsonObject] = []
     if help and all(reason.text for reason in fitting):
         helpful, helps = yield from _help(list(refused.values()), fitting, bounds)
@@ -157,6 +154,22 @@ def waiting(
         nodes=tuple(fitting),
         helps=tuple(helps) if help else None,
     )
+
+
+def _beside(
+    rules: SchedulerRules,
+    views: LiveViews,
+    tree: JsonObject,
+    nodes: Sequence[NodeReason],
+    now: Instant,
+) -> Iterator[Reason]:
+    """What other objects and earlier attempts add to the answers of the nodes."""
+    yield from circumstances.of(views, tree, nodes)
+    if rules.quirks.c16 and any(reason.is_error for reason in nodes):
+        yield Reason(text=ENDS_ATTEMPT)
+    if any(reason.text in attempt.NOT_AVAILABLE.reasons for reason in nodes):
+        yield from waits.places(views, tree)
+    yield from waits.failures(views, tree, now, rules.binding_timeout)
 
 
 def _unasked(views: MergingViews, tree: JsonObject, early: str, *, help: bool) -> PodFindings:
