@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from app.analysis.recordings.fidelity import NEEDED, is_judged
 from app.domain.log.doubts import (
+    ENDS,
     MEANINGS,
     NEVER_SEEN,
     PARTIAL,
@@ -82,12 +83,14 @@ def lacking(recorded: Iterable[Doubt]) -> frozenset[str]:
     """The resources of which whole objects may be missing in a recording.
 
     A doubt about all kinds counts for each kind that takes part in the allocation of devices.
-    `TIMES` is included where times contradict the order: no duration is known then.
+    `TIMES` is included where times contradict the order: no duration is known then. `ENDS` is
+    included where all deletions are left out: each object may have ended since its last write.
     """
     recorded = tuple(recorded)
     times = {TIMES for doubt in recorded if doubt.code == Loss.TIMES_CONTRADICT}
+    ends = {ENDS for doubt in recorded if doubt.code == Loss.NO_DELETES and not doubt.kind}
     kinds = {doubt.kind.partition(".")[0] or "" for doubt in recorded if doubt.code in _LEAVES_OUT}
-    return frozenset(times.union(_JUDGED if "" in kinds else kinds))
+    return frozenset(times.union(ends, _JUDGED if "" in kinds else kinds))
 
 
 def lines(recorded: Sequence[Doubt]) -> list[str]:

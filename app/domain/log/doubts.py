@@ -26,7 +26,8 @@ class Affects(StrEnum):
 
 LOST_OF_MIN = 2
 """Unrecorded writes of so many objects of a kind show that lines were lost here and there: any
-write of the kind may be missing. One may be a single accident, as for a stretch of a log."""
+write of the kind may be missing. Those of so many kinds show it of every kind. One may be a single
+accident, as for a stretch of a log."""
 
 PARTIAL = "partial"
 """Code: objects of which only a part, or only the identity, was recorded."""
@@ -45,6 +46,9 @@ UNFINISHED = "unfinished"
 TIMES = "times"
 """A name beside the resources that a recording lacks: its times contradict the order of changes."""
 
+ENDS = "ends"
+"""A name beside the resources that a recording lacks: it leaves out all deletions."""
+
 MEANINGS: dict[Loss, tuple[Affects, str]] = {
     Loss.NO_BASELINE: (Affects.CONTENT, "the state before the first event is not known"),
     Loss.SYNTHETIC_CREATE: (
@@ -54,7 +58,7 @@ MEANINGS: dict[Loss, tuple[Affects, str]] = {
     Loss.SYNTHETIC_DELETE: (Affects.ORDER, "deletions were concluded, not recorded"),
     Loss.COLLAPSED: (Affects.ORDER, "several changes were seen as one"),
     Loss.GAP: (Affects.CONTENT, "stretches were not recorded"),
-    Loss.NO_DELETES: (Affects.CONTENT, "deletions cannot be told from changes"),
+    Loss.NO_DELETES: (Affects.CONTENT, "deletions are left out, or cannot be told from changes"),
     Loss.METADATA_ONLY: (Affects.CONTENT, "changes were recorded without their body"),
     Loss.TRUNCATED_BODY: (Affects.CONTENT, "bodies were cut"),
     Loss.UNKNOWN_PATCH: (Affects.CONTENT, "patches were applied by a guess of their type"),

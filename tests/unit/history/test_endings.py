@@ -220,3 +220,32 @@ def test_deletion_that_is_answered_with_the_version_before_is_one(tmp_path, agai
     (end,) = [record for record in records if record.op is Op.DELETED]
     assert Loss.NO_RV in end.losses
     assert end.object["metadata"]["name"] == "c1"
+
+
+SECOND_POD = [
+    audit("create", tree(PODS, "p2", rv=30), type_=PODS, name="p2", second=11),
+    audit(
+        "patch",
+        tree(PODS, "p2", rv=31, metadata=ending(), status={"phase": "Running"}),
+        type_=PODS,
+        name="p2",
+        second=12,
+        subresource="status",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_left_out"),
+    [
+        ((CREATED, RUNNING, ENDING, *SECOND_POD), True),
+        ((CREATED, RUNNING, ENDING), False),
+        ((CREATED, RUNNING, ENDING, *SECOND_POD, DELETED), False),
+        ((CREATED, RUNNING, ENDING, *SECOND_POD, not_found("delete", 20)), False),
+    ],
+)
+def test_log_without_any_deletion_leaves_them_out(tmp_path, lines, is_left_out):
+    """Two objects show that they were deleted, and no line tells of a deletion."""
+    last = audit_records(tmp_path, *lines)[-1]
+    is_gap = (last.op, last.resource) == (Op.GAP, "") and Loss.NO_DELETES in last.losses
+    assert is_gap is is_left_out

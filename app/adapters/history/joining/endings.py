@@ -12,7 +12,7 @@ Parity: history-formats.md 4.5.
 
 from app.adapters.history import times
 from app.adapters.history.joining.spool import ORDER_BY_REVISION, Row, Spool
-from app.domain.log.records import Record, comparable_version
+from app.domain.log.records import Op, Record, TerminatingEffect, comparable_version
 from app.domain.values import api_groups
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
@@ -64,6 +64,20 @@ def shows_unseen_binding(spool: Spool, record: Record) -> bool:
         return False
     keeps_spec = record.subresource == "status" or record.verb == "delete"
     return keeps_spec and record.effect is None and bool(core.node_name(record.object or {}))
+
+
+def tells_end(record: Record) -> bool:
+    """True for a deletion, whether it succeeded or not: the recording does not leave them out."""
+    if record.verb:
+        is_request = record.verb.startswith("delete") or record.subresource == "eviction"
+        return is_request or isinstance(record.effect, TerminatingEffect)
+    return record.op is Op.DELETED
+
+
+def shows_unseen_end(record: Record, before: JsonView) -> bool:
+    """True if a write other than a deletion shows that a deletion has begun."""
+    has_begun = bool(meta.deletion_timestamp(record.object or {}))
+    return has_begun and not tells_end(record) and not meta.deletion_timestamp(before)
 
 
 def is_told_absent(record: Record, known: Record) -> bool:

@@ -24,7 +24,7 @@ from app.adapters.history.joining.rule_times import RuleTimes
 from app.adapters.history.joining.spool import Row, Spool
 from app.adapters.history.reading import Notes
 from app.domain.errors import InputError
-from app.domain.log import ObjectKey
+from app.domain.log import ObjectKey, doubts
 from app.domain.log.records import (
     BoundEffect,
     Loss,
@@ -88,6 +88,8 @@ class Resolver:
         # The deleted uids, with the version of the deletion where it is known.
         self._first_of: dict[str, Record] = {}
         # The first record of each uid of a pod or object of devices, without its object.
+        self._tells_ends = False
+        self._unseen_ends: set[ObjectKey] = set()
 
     def records(self, settled: list[Instant | None]) -> Iterator[Record]:
         """The final records, in order. `settled` are the instants of the rows in log order."""
@@ -99,8 +101,12 @@ class Resolver:
             if group[0].epoch != epoch:
                 epoch = group[0].epoch
                 self._forget_versions()
-            for record in self._resolve(self._joined(group)):
+            row = self._joined(group)
+            self._tells_ends = self._tells_ends or endings.tells_end(row.record)
+            for record in self._resolve(row):
                 yield self._timed(record, moment)
+        if not self._tells_ends and len(self._unseen_ends) >= doubts.LOST_OF_MIN:
+            yield self._without_ends(row.record)
 
     def _joined(self, rows: list[Row]) -> Row:
         """The row of one change, marked when its sources contradict each other."""
@@ -309,6 +315,7 @@ class Resolver:
         """The deletion that nobody recorded, before a new object takes the name."""
         self._forget(known.record.key)
         self._gone[known.uid] = known.own
+        self._unseen_ends.add(known.record.key)
         return _replace(
             known.record,
             op=Op.DELETED,
@@ -344,8 +351,12 @@ class Resolver:
         if not known.node and endings.shows_unseen_binding(self._spool, record):
             return True
         may_show = endings.may_show_change(self._spool, record, names_status=names_status)
-        if may_show and endings.shows_unseen_change(record, self._tree(known) or {}):
-            return True
+        if may_show:
+            last = self._tree(known) or {}
+            if endings.shows_unseen_end(record, last):
+                self._unseen_ends.add(record.key)
+            if endings.shows_unseen_change(record, last):
+                return True
         if record.group != api_groups.RESOURCE:
             return False
         if known.is_own and comparable_version(record.upon) > known.own:
@@ -401,6 +412,24 @@ class Resolver:
             verb="",
             request_id="",
             message="a change before this write is not in the log: the write shows what it did",
+        )
+
+    def _without_ends(self, last: Record) -> Record:
+        """The gap at the end of a log that has no deletion, although objects were deleted."""
+        message = (
+            f"the log has no deletion, and later lines show that {len(self._unseen_ends)} objects "
+            "were deleted: any object may have ended since its last write"
+        )
+        self._notes.add(message)
+        return Record(
+            source=last.source,
+            position=last.position,
+            op=Op.GAP,
+            object_quality=Quality.IDENTITY,
+            time_quality=TimeQuality.NONE,
+            order_key=last.order_key,
+            losses=(Loss.GAP, Loss.NO_DELETES),
+            message=message,
         )
 
     def _unknown_change(self, record: Record) -> Record:
