@@ -128,6 +128,7 @@ class Oversight:
             return []
         page = Page(events)
         self._invariants.follow_page(page)
+        self._index.lacks_rules = self._invariants.lacks_rules
         self._scan.follow(events)
         for event, parts in page.splits:
             if event.type is EventType.DECISION_RECORDED:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
+from app.domain.log.lost_lines import LostLines
 from app.domain.log.raw_parts import RawClaim, RawPod
 from app.domain.log.records import Loss
 from app.domain.values import api_resources
@@ -58,12 +59,22 @@ class Unrecorded(NamedTuple):
 
 class AllocationIndex:
     """What has to be known ahead: where pods ended up, which allocations come later, and which
-    writes were not recorded."""
+    writes were not recorded.
 
-    def __init__(self) -> None:
+    `shown` are the last writes of objects on which allocations rest, by key and uid; `slices` the
+    first ones of slices. `lacks_rules`
+    tells that there were DeviceTaintRules, and that none was recorded; `lacks_ends` that deletions
+    were left out.
+    """
+
+    def __init__(self, *, lacks_ends: bool = False) -> None:
         self.node_of_pod: dict[str, str] = {}
         self.written: list[Written] = []
         self.unrecorded: list[Unrecorded] = []
+        self.lost = LostLines(lacks_ends=lacks_ends)
+        self.shown: dict[tuple[ObjectKey, str], Revision] = {}
+        self.lacks_rules, self.lacks_ends = False, lacks_ends
+        self.slices: dict[ObjectKey, Revision] = {}
         self._allocated: set[ObjectKey] = set()
         self._seen: dict[ObjectKey, Revision] = {}
         self._latest: dict[tuple[str, str], Revision] = {}
@@ -71,23 +82,31 @@ class AllocationIndex:
 
     def after(self, revision: Revision) -> "AllocationIndex":
         """What is needed of it to check the events after a revision; nothing is added to it."""
-        index = AllocationIndex()
+        index = AllocationIndex(lacks_ends=self.lacks_ends)
         index.node_of_pod = self.node_of_pod
         index.written = [later for later in self.written if later.revision > revision]
         index.unrecorded = self.unrecorded
+        index.lost, index.shown, index.slices = self.lost, self.shown, self.slices
+        index.lacks_rules = self.lacks_rules
         return index
 
     def add(self, event: Event, parts: Any) -> None:
         """Read one event of the first pass, which a page has split into parts."""
         key = event.key
+        self.lost.follow(event)
         if isinstance(parts, RawPod):
             self._note_node(event.uid, parts.spec.node_name)
+            self._seen[key] = event.revision
             return
+        if event.type is EventType.GAP_OBSERVED:
+            self._note_gap(event)
+        elif key[:2] in RESTED_ON:
+            self._latest[key[:2]] = event.revision
+            if key[:2] == api_resources.RESOURCE_SLICES:
+                self.slices.setdefault(key, event.revision)
+            if _is_recorded(event):
+                self.shown[key, event.uid] = event.revision
         if key[:2] in RESTED_ON:
-            if event.type is EventType.GAP_OBSERVED:
-                self._note_gap(event)
-            else:
-                self._latest[key[:2]] = event.revision
             self._seen[key] = event.revision
         if isinstance(parts, RawClaim):
             if event.type is EventType.OBJECT_CREATED:
@@ -107,6 +126,10 @@ class AllocationIndex:
                 self.written.append(written)
         elif event.type is EventType.OBJECT_DELETED:
             place = key[:2]
+            is_unseen_end = self.lacks_ends and not _is_recorded(event)
+            if is_unseen_end and self.unrecorded and self.unrecorded[-1].key == key:
+                # Its end alone is missing.
+                self.unrecorded.pop()
             if place == api_resources.RESOURCE_CLAIMS:
                 self._allocated.discard(key)
             elif place == api_resources.PODS:
@@ -117,11 +140,9 @@ class AllocationIndex:
         """The objects that may have been written unseen before a revision, as later lines show."""
         return {gap.key for gap in self.unrecorded if gap.after < revision < gap.before}
 
-    def loses_claims(self) -> bool:
-        """Whether lines about claims were lost here and there, so that any of them may be."""
-        claims = api_resources.RESOURCE_CLAIMS
-        lost = {gap.key for gap in self.unrecorded if gap.key[:2] == claims and gap.key.name}
-        return len(lost) >= doubts.LOST_OF_MIN
+    def is_shown_after(self, key: ObjectKey, uid: str, revision: Revision) -> bool:
+        """Whether a later line shows the object: it has not ended, nor changed unnoticed."""
+        return self.shown.get((key, uid), Revision(0)) > revision
 
     def _note_gap(self, event: Event) -> None:
         """Remember since when writes may be missing, if the gap stands where they were noticed.
@@ -131,7 +152,10 @@ class AllocationIndex:
         key = event.key
         if doubts.is_undated(event):
             after = self._seen.get(key, Revision(0))
-        elif doubts.is_late(event):
+            self.lost.note(key, after)
+            if key[:2] not in RESTED_ON:
+                return
+        elif key[:2] in RESTED_ON and doubts.is_late(event):
             after = self._latest.get(key[:2], Revision(0))
         else:
             return
@@ -153,6 +177,12 @@ class AllocationIndex:
         """
         made, maker = self._makers.get(event.uid, (Revision(0), ""))
         return made if maker != event.stamp.actor.user else Revision(0)
+
+
+def _is_recorded(event: Event) -> bool:
+    """Whether the recording shows the object itself: no end that was only concluded."""
+    origin = event.stamp.origin
+    return origin is None or Loss.SYNTHETIC_DELETE not in origin.losses
 
 
 def is_placed(event: Event) -> bool:

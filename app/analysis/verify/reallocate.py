@@ -11,25 +11,25 @@ may not have been seen yet. Where the plain answer differs, such allocations are
 force one by one, and agreement under such an assumption is counted apart.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from app.analysis import meanings
-from app.analysis.verify.allocation_index import (
-    NEEDED,
-    RESTED_ON,
-    AllocationIndex,
-    Written,
-    is_placed,
-)
+from app.analysis.verify.allocation_index import AllocationIndex, Written, is_placed
 from app.analysis.verify.compare import ComparisonCounts, Difference, Tally, first_difference
+from app.analysis.verify.unseen_writes import (
+    AllocatorInputs,
+    DifferingAllocation,
+    UnseenWrites,
+    devices_given,
+)
 from app.analysis.views import LiveViews
 from app.domain.allocation import Allocation, Allocator, Failure, Quirks
 from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
+from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import api_groups, api_resources
+from app.domain.values import api_groups
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -42,11 +42,8 @@ WINDOW = 15 * SECOND
 ASSUMED_MAX = 64
 """How many allocations are assumed to be in flight before an answer counts as different."""
 
-_CHOICE_ALONE = frozenset(
-    (api_resources.NODES, api_resources.DEVICE_TAINT_RULES, api_resources.RESOURCE_CLAIMS)
-)
-"""Kinds that say which devices may be had; all else of an allocation comes from the claim itself,
-the classes and what publishes its devices."""
+UNRECORDED = "a write that it depends on was not recorded, or without its body"
+"""The reason why an allocation is not comparable that such a write can explain."""
 
 
 class _Classes(Mapping[str, JsonView]):
@@ -91,11 +88,11 @@ class AllocationChecker:
         self._tally = Tally()
         self._next = 0
         self._freed: deque[Written] = deque()
-        self._unseen: set[ObjectKey] = set()
+        self._unseen = UnseenWrites(index, views)
 
     def follow(self, event: Event) -> None:
         """Take an event in that is not judged here: what it frees may be assumed in use later."""
-        self._note_unseen(event)
+        self._unseen.follow(event)
         if _is_about_claim(event):
             self._note(event, self._held(event), _allocation(event))
 
@@ -104,7 +101,7 @@ class AllocationChecker:
 
         What is ours, the effect of a decision that was made again, is compared as such.
         """
-        self._note_unseen(event)
+        self._unseen.follow(event)
         if not _is_about_claim(event):
             if event.type is EventType.GAP_OBSERVED and event.key.resource == "resourceclaims":
                 self._not_comparable(
@@ -131,18 +128,6 @@ class AllocationChecker:
     def result(self) -> ComparisonCounts:
         """The result of the comparisons so far."""
         return self._tally.result()
-
-    def _note_unseen(self, event: Event) -> None:
-        """Remember what is not known as it is: an allocation may depend on it."""
-        if event.type is EventType.GAP_OBSERVED:
-            if not event.key.resource:
-                self._unseen |= {ObjectKey(*kind, "", "") for kind in NEEDED}
-            elif event.key[:2] in RESTED_ON:
-                self._unseen.add(event.key)
-        elif self._unseen and event.is_about_object:
-            self._unseen.discard(event.key)
-        elif self._unseen:
-            self._unseen.difference_update(doubts.gaps_closed(event, self._unseen))
 
     def _held(self, event: Event) -> JsonObject | None:
         """The allocation that the claim has before the event."""
@@ -191,63 +176,59 @@ class AllocationChecker:
         wanted = self._claims_of(pod, claim)
         place = next(index for index, wanted_claim in enumerate(wanted) if wanted_claim is claim)
         recorded = self._meaning(allocation)
-        assumed: list[Written] = []
-        try:
-            again = self._decide(node, wanted, place)
-            answers = [again]
-            while again != recorded and len(assumed) < ASSUMED_MAX:
-                other = self._another(event, recorded, again, assumed)
-                if other is None:
-                    break
-                self._views.allocated.add_in_flight(other.claim, other.allocation)
-                assumed.append(other)
-                again = self._decide(node, wanted, place)
-                answers.append(again)
-        finally:
-            for other in assumed:
-                self._views.allocated.remove_in_flight(other.claim)
-        if again == recorded:
+
+        def decide(inputs: AllocatorInputs) -> tuple[list[JsonObject], int]:
+            return self._answers(event, inputs, node, wanted, place, recorded)
+
+        here = AllocatorInputs(inventory=self._views.inventory, allocated=self._views.allocated)
+        answers, assumed = decide(here)
+        if answers[-1] == recorded:
             self._tally.authors[event.stamp.actor.user] += 1
             if assumed:
                 self._tally.concurrent()
             else:
                 self._tally.same()
             return
-        alike = next((each for each in answers if _given(each) == _given(recorded)), None)
-        given = None if "refused" not in answers[0] else recorded
-        if self._is_unsure(event, given, has_same_devices=alike is not None):
-            self._not_comparable(event, "what it depends on was recorded without its body")
+        differing = DifferingAllocation(
+            event=event, node=node, wanted=wanted, place=place, recorded=recorded, answers=answers
+        )
+        if self._unseen.may_explain(differing, lambda inputs: decide(inputs)[0]):
+            self._not_comparable(event, UNRECORDED)
             return
         if self._lacking:
             self._not_comparable(event, f"the recording has no {self._lacking}")
             return
-        self._note_different(event, name, recorded, answers[0] if alike is None else alike)
+        given = devices_given(recorded)
+        alike = next((each for each in answers if devices_given(each) == given), answers[0])
+        self._note_different(event, name, recorded, alike)
 
-    def _is_unsure(self, event: Event, given: JsonObject | None, *, has_same_devices: bool) -> bool:
-        """Whether what was not recorded may be why an allocation differs.
+    def _answers(
+        self,
+        event: Event,
+        inputs: AllocatorInputs,
+        node: JsonObject,
+        wanted: Sequence[JsonObject],
+        place: int,
+        recorded: JsonObject,
+    ) -> tuple[list[JsonObject], int]:
+        """The answers from inputs, while others are assumed in flight one by one; their number.
 
-        Where the devices are the same it is not for what decides which of them may be had. `given`
-        is the recorded allocation where nothing fits here: of the claims that only later lines show
-        to have been written unseen, just one that holds such a device may be why.
+        The last answer is the recorded one, if any assumption leads to it.
         """
-        revealed = self._index.unseen_at(event.revision) - {event.key}
-        if given is not None:
-            wanted = _devices(given)
-            revealed = {
-                key
-                for key in revealed
-                if key[:2] != api_resources.RESOURCE_CLAIMS or wanted & self._devices_of(key)
-            }
-        unseen = self._unseen | revealed
-        if not has_same_devices:
-            return bool(unseen) or (given is None and self._index.loses_claims())
-        return any(key[:2] not in _CHOICE_ALONE for key in unseen)
-
-    def _devices_of(self, key: ObjectKey) -> set[DeviceId]:
-        """The devices that a claim holds."""
-        claim = self._views.objects.get(key)
-        allocation = None if claim is None else dra.allocation(claim)
-        return _devices(allocation) if isinstance(allocation, dict) else set()
+        assumed: list[Written] = []
+        try:
+            answers = [self._decide(inputs, node, wanted, place)]
+            while answers[-1] != recorded and len(assumed) < ASSUMED_MAX:
+                other = self._another(event, recorded, answers[-1], assumed)
+                if other is None:
+                    break
+                inputs.allocated.add_in_flight(other.claim, other.allocation)
+                assumed.append(other)
+                answers.append(self._decide(inputs, node, wanted, place))
+        finally:
+            for other in assumed:
+                inputs.allocated.remove_in_flight(other.claim)
+        return answers, len(assumed)
 
     def _note_different(
         self, event: Event, node: str, recorded: JsonObject, again: JsonObject
@@ -294,11 +275,13 @@ class AllocationChecker:
                 claims.append(tree)
         return claims if any(tree is claim for tree in claims) else [claim]
 
-    def _decide(self, node: JsonObject, wanted: Sequence[JsonObject], place: int) -> JsonObject:
+    def _decide(
+        self, inputs: AllocatorInputs, node: JsonObject, wanted: Sequence[JsonObject], place: int
+    ) -> JsonObject:
         allocator = Allocator(
-            self._views.inventory,
+            inputs.inventory,
             _Classes(self._views),
-            self._views.allocated,
+            inputs.allocated,
             self._views.features,
             compiler=self._compiler,
             quirks=self._quirks,
@@ -390,8 +373,3 @@ def _allocation(event: Event) -> JsonObject | None:
 
 def _devices(allocation: JsonView) -> set[DeviceId]:
     return {result.id for result in dra.results_of(allocation)}
-
-
-def _given(allocation: JsonView) -> Counter[tuple[str, DeviceId]]:
-    """Which devices each request, or alternative of one, is given."""
-    return Counter((result.request, result.id) for result in dra.results_of(allocation))

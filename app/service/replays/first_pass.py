@@ -125,6 +125,7 @@ class FirstPass:
 
     def parts(self, count: int, *, ends: bool) -> list[VerifiedPart]:
         """The history in up to `count` parts; `ends` means that it was read to its end."""
+        self.index.lacks_rules = self.invariants.lacks_rules
         cuts = verifying_parts.divide(self.cuts, self._here(), count, self.division)
         begins = [cut.revision for cut in cuts]
         return [

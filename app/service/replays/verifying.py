@@ -11,15 +11,16 @@ The second pass may be divided (`verify.parts`). The report is the same.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
 import msgspec
 from anyio import create_task_group, lowlevel
 
-from app.analysis.recordings import uncertainty
+from app.analysis.recordings import recorded_gates, uncertainty
 from app.analysis.verify import parts as verifying_parts
+from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonCounts
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation, ViolationKind
 from app.analysis.verify.parts import Deciders, Division, PartFound, PartVerifier, VerifiedPart
@@ -207,11 +208,15 @@ async def verify(
     rules, workers = deciders.rules, sharing.workers
     ends = until >= (await log.head(history.id)).revision
     recorded = await recorded_doubts.doubts_of(log, history)
+    lacking = uncertainty.lacking(recorded)
+    switches = replace(
+        switches_of(rules.profile, deciders.quirks),
+        rules_open=recorded_gates.leave_rules_open(history.settings),
+    )
     ahead = FirstPass(
         division=sharing.division,
-        invariants=InvariantWatch(
-            switches_of(rules.profile, deciders.quirks), uncertainty.lacking(recorded)
-        ),
+        invariants=InvariantWatch(switches, lacking),
+        index=AllocationIndex(lacks_ends=doubts.ENDS in lacking),
         recorded=recorded,
         selectors=None if second is None else _selectors(deciders, second.bounds),
     )

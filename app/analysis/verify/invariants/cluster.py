@@ -46,8 +46,10 @@ class Cluster:
     are the resources of which the recording may lack whole objects, and `doubts.TIMES`. `namers`
     are the users who told pods the names of their generated claims: claim controllers.
     `published` has the last write of each slice, rule and patch, `latest` that of each kind which
-    may decide about others. `shown` has what is immutable of a slice or template, as of its last
-    state that was recorded itself, where a later one was not (None when there is no such state).
+    may decide about others, `lives` the first and last line about each of them, by key and uid.
+    `has_odd_eviction` tells that a pod was evicted for a taint that no recorded object shows.
+    `shown` has what is immutable of a slice or template, as of its last state that was recorded
+    itself, where a later one was not (None when there is no such state).
     """
 
     def __init__(self, switches: Switches, lacking: frozenset[str] = frozenset()) -> None:
@@ -60,6 +62,8 @@ class Cluster:
         self.labels: dict[str, Mapping[str, Any]] = {}
         self.published: dict[ObjectKey, Revision] = {}
         self.latest: dict[str, Revision] = {}
+        self.lives: dict[ObjectKey, dict[str, tuple[Revision, Revision]]] = {}
+        self.has_odd_eviction = False
         self.shown: dict[ObjectKey, Any] = {}
         self.namers: set[str] = set()
         self.caused: list[KnownClaim] = []
@@ -208,12 +212,43 @@ class Cluster:
 
     def note_published(self, event: Event) -> bool:
         """Notes a write or deletion of a slice, rule or patch; True for one seen as a whole."""
-        self.latest[event.key.resource] = event.revision
+        key, revision = event.key, event.revision
+        self.latest[key.resource] = revision
+        lives = self.lives.setdefault(key, {})
+        begin, _ = lives.get(event.uid, (revision, revision))
+        if "synthetic_delete" not in losses_of(event):
+            lives[event.uid] = begin, revision
         if event.type is EventType.OBJECT_DELETED:
-            self.published.pop(event.key, None)
+            self.published.pop(key, None)
         else:
-            self.published[event.key] = event.revision
+            self.published[key] = revision
         return self.unseen.note_write(event)
+
+    def is_told_after(self, key: ObjectKey, revision: Revision) -> bool:
+        """Whether a slice, rule or patch that existed at a revision is recorded after it.
+
+        Then it did not end unseen before, and if it changed unseen, that shows.
+        """
+        lives = self.lives.get(key, {})
+        return any(begin <= revision < last for begin, last in lives.values())
+
+    def has_left_rule(self, revision: Revision) -> bool:
+        """Whether a rule that existed at a revision is in no line after it."""
+        return any(
+            key.resource == "devicetaintrules"
+            and any(begin <= revision and last <= revision for begin, last in lives.values())
+            and key in self.stock.rules
+            for key, lives in self.lives.items()
+        )
+
+    def keeps_devices(self, pool: tuple[str, str], revision: Revision) -> bool:
+        """Whether later lines show that a pool has had its known devices since a revision."""
+        known = self.stock.pools.get(pool)
+        if known is None or not known.is_complete:
+            return False
+        newest = {each.name for each in known.newest()}
+        keys = [key for key in known.slices if key.name in newest]
+        return all(self.is_told_after(key, revision) for key in keys)
 
     def last_shown(self, event: Event, known: Any) -> Any:
         """What is immutable of a slice or template, to be compared with its state in the event.

@@ -74,6 +74,7 @@ def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None
         and (cluster.stock.has_seen_rules or not cluster.switches.rules)
         and not (unseen.has_gap("devicetaintrules") or unseen.lossy_of("devicetaintrules"))
     )
+    cluster.has_odd_eviction = True
     finding = Finding(
         kind=ViolationKind.BROKEN if is_sure else ViolationKind.UNSURE,
         objects=(event.key, *(claim.key for claim in claims)),

@@ -128,8 +128,8 @@ class KnownPod:
 
     `node` is the node that needs the pod's claims; empty for a finished pod. Names with `raw` hold
     the bytes of the claim statuses and of the status of its extended resources. `reservers` are the
-    claims that are reserved for a pod of that name. `shown` is as in `KnownClaim`. Attributes that
-    `__init__` does not set are set when the pod is read.
+    claims that are reserved for a pod of that name. `shown` and `written` are as in `KnownClaim`.
+    Attributes that `__init__` does not set are set when the pod is read.
     """
 
     __slots__ = (
@@ -148,6 +148,7 @@ class KnownPod:
         "reservers",
         "shown",
         "uid",
+        "written",
     )
 
     node_name: str
@@ -163,6 +164,7 @@ class KnownPod:
         self.reservers: Collection[KnownClaim] = ()
         self.fits: dict[ObjectKey, Fit] | None = None
         self.is_there = False
+        self.written = Revision(0)
         self.uid = self.node = ""
         self.claims: tuple[KnownClaim, ...] = ()
         self.shown: Shown | None = None

@@ -38,13 +38,15 @@ _TYPES = ("int", "bool", "string", "version")
 class Switches:
     """The features and known defects of the cluster.
 
-    `rules`: DeviceTaintRules taint; `taints`: taints keep devices from being allocated; `patches`:
+    `rules`: DeviceTaintRules taint; `rules_open`: or may, since a recording does not name their
+    gate; `taints`: taints keep devices from being allocated; `patches`:
     ResourceSlicePatches change devices. `distinct_by_last`: with quirk q6, distinctAttribute
     compares with the last device of each request only. `rules_unseen`: with C24, the scheduler does
     not see the rules.
     """
 
     rules: bool = True
+    rules_open: bool = False
     taints: bool = True
     patches: bool = True
     distinct_by_last: bool = False

@@ -42,6 +42,7 @@ def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
         return
     if known is None:
         known = cluster.pods[key] = KnownPod(key)
+    known.written = event.revision
     if not known.is_there or kind is _CREATED or not (known.uid == uid or is_same(known.uid, uid)):
         _take_found(cluster, event, known, pod)
         known.shown = None if shows else NOT_SHOWN

@@ -33,6 +33,7 @@ from app.analysis.verify.invariants.violations import (
     ViolationKind,
 )
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
+from app.domain.log.lost_lines import LostLines
 from app.domain.log.pages import Page
 from app.domain.log.raw_parts import RawClaim, RawPod
 from app.domain.log.records import Loss
@@ -50,6 +51,18 @@ ORDERED = "bound-pod-has-claims"
 """The rule that depends on the order of two writes of which one, a binding, has no version. It is
 broken by a write that is not there: the allocation or reservation of a claim."""
 LOST = "lines about objects of this kind are lost here and there"
+_BY_DEVICES = frozenset(
+    (
+        "allocated-device-existed",
+        "consumed-within-capacity",
+        "constraint-holds",
+        "counters-not-overdrawn",
+        "eviction-has-taint",
+        "placement-respects-taints",
+        "share-of-shared-device",
+    )
+)
+"""The rules that depend on what is published of devices."""
 _TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
     "resourceclaims": claims.take,
     "resourceclaimtemplates": publishing.take_template,
@@ -104,14 +117,14 @@ class _Open:
 class _Ended(NamedTuple):
     """A violation that has ended; `pools` and `unless` are as in `Finding`.
 
-    `absent` is the kind of which a write is missing, if one unrecorded write would be enough for
-    no rule to be broken.
+    `is_of_absent` is true if one unrecorded write of a claim or pod would be enough for no rule to
+    be broken.
     """
 
     violation: Violation
     pools: tuple[PoolId, ...]
     unless: frozenset[str]
-    absent: str = ""
+    is_of_absent: bool = False
 
 
 class InvariantWatch:
@@ -126,7 +139,7 @@ class InvariantWatch:
         self._cluster.open = self._open
         self._ended: list[_Ended] = []
         self._news: list[_Ended] = []
-        self._lost: dict[str, set[ObjectKey]] = {}
+        self._lost = LostLines(lacks_ends=doubts.ENDS in lacking)
         self._at = Revision(0), Instant(0)
         self._time = Instant(0)
         self._is_listing = False
@@ -144,7 +157,9 @@ class InvariantWatch:
     def follow_page(self, page: Page) -> None:
         """Like `follow`, for a page that others read too: only the page's raw parts are used."""
         cluster, taker_of, takes = self._cluster, _TAKERS.get, _SPLIT_TAKES
+        follow_lost = self._lost.follow
         for event, parts in page.splits:
+            follow_lost(event)
             if self._is_listing or event.stamp.verb == LISTED or event.type is _GAP:
                 self._note_apart(event, parts)
                 continue
@@ -209,8 +224,10 @@ class InvariantWatch:
 
         It came after the last recorded write of the object.
         """
-        self._lost.setdefault(key.resource, set()).add(key)
-        self._doubt_writes(key, self._cluster.last_write(key))
+        since = self._cluster.last_write(key)
+        pod = self._cluster.pods.get(key)
+        self._lost.note(key, pod.written if pod is not None and pod.is_there else since)
+        self._doubt_writes(key, since)
 
     def _doubt_writes(self, key: ObjectKey, since: Revision) -> None:
         """Marks violations that writes of an object after a revision may have decided."""
@@ -237,11 +254,11 @@ class InvariantWatch:
                 is_later = each.begin.revision > revision
                 if is_later and is_concerned(each.objects, each.pools, each.unless):
                     each.is_doubted = True
-        for number, (violation, pools, unless, absent) in enumerate(self._ended):
+        for number, (violation, pools, unless, is_of_absent) in enumerate(self._ended):
             is_later = violation.begin.revision > revision and violation.rule != PROVEN
             if is_later and is_concerned(violation.objects, pools, unless):
                 unsure = replace(violation, kind=ViolationKind.UNSURE, doubt=INCOMPLETE)
-                self._ended[number] = _Ended(unsure, pools, unless, absent)
+                self._ended[number] = _Ended(unsure, pools, unless, is_of_absent)
 
     def violations(self) -> list[Violation]:
         """All violations so far, ended or not, in the order of their beginning.
@@ -372,10 +389,43 @@ class InvariantWatch:
         violation = ended.violation
         if self._is_vain(violation):
             return replace(violation, kind=ViolationKind.UNSURE, doubt=NO_PODS)
-        is_lossy = len(self._lost.get(ended.absent, ())) >= doubts.LOST_OF_MIN
-        if is_lossy and violation.kind.is_failure:
+        if violation.kind.is_failure and self._may_rest_on_lost(ended):
             return replace(violation, kind=ViolationKind.UNSURE, doubt=LOST)
         return violation
+
+    def _may_rest_on_lost(self, ended: _Ended) -> bool:
+        """Whether a lost line, which no later one shows, may be why a rule seems to be broken."""
+        rule, begin = ended.violation.rule, ended.violation.begin.revision
+        cluster, may_lack = self._cluster, self._lost.may_lack
+        if ended.is_of_absent and self._lost.is_lossy:
+            return True
+        is_by_devices = rule in _BY_DEVICES and may_lack("resourceslices", begin)
+        if is_by_devices and not all(cluster.keeps_devices(pool, begin) for pool in ended.pools):
+            return True
+        loses_rules = may_lack("devicetaintrules", begin)
+        if rule == "eviction-has-taint":
+            return self._is_without_rules or (loses_rules and cluster.has_left_rule(begin))
+        may_end = loses_rules or doubts.ENDS in cluster.lacking
+        return (
+            rule == "placement-respects-taints"
+            and may_end
+            and any(
+                key.resource in _RULING and not cluster.is_told_after(key, begin)
+                for key in ended.violation.objects
+            )
+        )
+
+    @property
+    def lacks_rules(self) -> bool:
+        """Whether an eviction shows that there were rules, of which none was recorded."""
+        return self._is_without_rules and self._cluster.has_odd_eviction
+
+    @property
+    def _is_without_rules(self) -> bool:
+        """Whether no rule was recorded, although there may have been some."""
+        cluster = self._cluster
+        may_be = cluster.switches.rules or cluster.switches.rules_open
+        return may_be and not cluster.stock.has_seen_rules
 
     def _is_vain(self, violation: Violation) -> bool:
         """Whether the violation misses a pod although the recording may contain no pods at all."""
@@ -387,21 +437,22 @@ class InvariantWatch:
         until = self._time if end is None else end.time
         if each.kind is ViolationKind.LATE and until - each.begin.time < LATE_AFTER:
             return None
-        absent = self._absent(each) if place[0] == ORDERED else ""
-        return _Ended(self._made(place, each, end), each.pools, each.unless, absent)
+        is_of_absent = place[0] == ORDERED and self._is_of_absent(each)
+        return _Ended(self._made(place, each, end), each.pools, each.unless, is_of_absent)
 
-    def _absent(self, each: _Open) -> str:
-        """The kind of claims, if none of those concerned was written since the violation began.
+    def _is_of_absent(self, each: _Open) -> bool:
+        """Whether none of the claims, or no pod, was written since the violation began.
 
-        A write that shows the claim as it was proves that nothing is missing.
+        A write that shows the claim as it was proves that nothing of it is missing, and one that
+        shows the pod that it has not ended.
         """
-        claims = self._cluster.claims
-        there = (claims[key] for key in each.objects if key in claims and claims[key].is_there)
-        now = self._at[0]
+        cluster, begin, now = self._cluster, each.begin.revision, self._at[0]
+        claims = [cluster.claims[key] for key in each.objects if key in cluster.claims]
+        pods = [cluster.pods[key] for key in each.objects if key in cluster.pods]
         is_unseen = all(
-            claim.written <= each.begin.revision or claim.written == now for claim in there
+            claim.written <= begin or claim.written == now for claim in claims if claim.is_there
         )
-        return "resourceclaims" if is_unseen else ""
+        return is_unseen or any(pod.is_there and pod.written <= begin for pod in pods)
 
     def _made(self, place: Place, each: _Open, end: Moment | None) -> Violation:
         kind, doubt = each.kind, UNDECIDED if each.kind is ViolationKind.UNSURE else ""

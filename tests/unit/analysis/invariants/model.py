@@ -128,7 +128,7 @@ def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> li
         is_failure = kind in ("late", "broken")
         if is_failure and place[0] == "reservation-names-pod" and "pods" not in seen:
             kind = "unsure"
-        if each.doubted:
+        if each.doubted or (is_failure and is_doubted_by_lost(each, states, events, judge)):
             kind = "unsure"
         until = None if last is None else last.revision
         made.append((place[0], kind, tuple(sorted(map(str, each.objects))), first.revision, until))
@@ -186,6 +186,102 @@ def doubt_later(gap, events, before, broken):
             for each in broken:
                 is_later = each.first.revision > max(written, default=0)
                 each.doubted |= is_later and kind in each.unless
+
+
+BY_DEVICES = {"allocated-device-existed", "consumed-within-capacity", "constraint-holds"}
+BY_DEVICES |= {"counters-not-overdrawn", "eviction-has-taint", "placement-respects-taints"}
+BY_DEVICES |= {"share-of-shared-device"}
+
+
+def is_doubted_by_lost(each, states, events, judge):
+    """Whether a lost line that nothing shows may be why a rule seems to be broken."""
+    lost = lost_lines(events)
+    rule, since = each.place[0], each.first.revision
+    if rule == "bound-pod-has-claims":
+        return len({key for key, _ in lost}) >= 2 and is_unwritten(each, events)
+    pools = [pool for pool in each.pools if not stays(pool, since, states[-1], events)]
+    if rule in BY_DEVICES and pools and may_lack("resourceslices", lost, since):
+        return True
+    if rule not in ("eviction-has-taint", "placement-respects-taints"):
+        return False
+    rules = [key for key in each.objects if key.resource == "devicetaintrules"]
+    if rule == "eviction-has-taint":
+        existed = [key for key in states[-1].objects if key.resource == "devicetaintrules"]
+        rules = [key for key in existed if begun(key, events, states[-1]) <= since]
+    left = [key for key in rules if not is_told(key, since, events)]
+    return bool(left) and may_lack("devicetaintrules", lost, since)
+
+
+def lost_lines(events):
+    """The objects of which a later line shows a lost one, with the last write before it."""
+    lost = []
+    for place, event in enumerate(events):
+        key, origin = event.key, event.stamp.origin
+        is_gap = event.type is EventType.GAP_OBSERVED and key.name and key.resource in READ
+        if not is_gap or origin is None or tuple(origin.losses) != ("gap",):
+            continue
+        before = [one for one in events[:place] if one.is_about_object and one.key == key]
+        is_there = bool(before) and before[-1].type is not EventType.OBJECT_DELETED
+        is_known = is_there and key.resource not in ("nodes", "resourceclaimtemplates")
+        lost.append((key, before[-1].revision if is_known else 0))
+    return lost
+
+
+def may_lack(resource, lost, revision):
+    """Whether lines of a kind before a revision may be lost that nothing shows."""
+    objects = defaultdict(set)
+    before = defaultdict(set)
+    for key, after in lost:
+        objects[key.resource].add(key)
+        if after < revision:
+            before[key.resource].add(key)
+    kinds = [kind for kind, keys in objects.items() if len(keys) >= 2]
+    return len(before[resource]) >= 2 or (len(kinds) >= 2 and any(before.values()))
+
+
+def is_told(key, revision, events):
+    """Whether a line after a revision is about an object that existed at it."""
+    about = [one for one in events if one.is_about_object and one.key == key]
+    uids = {one.uid for one in about if one.revision <= revision}
+    return any(one.uid in uids for one in about if one.revision > revision)
+
+
+def begun(key, events, state):
+    """The revision of the first line about an object that exists."""
+    uid = uid_of(state.objects[key])
+    return min(
+        one.revision for one in events if one.is_about_object and one.key == key and one.uid == uid
+    )
+
+
+def stays(pool, revision, state, events):
+    """Whether later lines show each slice of the newest generation of a pool, which is whole."""
+    slices = {
+        key: tree["spec"]
+        for key, tree in state.objects.items()
+        if key.resource == "resourceslices"
+        and (text(tree, "spec", "driver"), text(tree, "spec", "pool", "name")) == pool
+    }
+    newest = max((whole(spec, "pool", "generation") for spec in slices.values()), default=0)
+    kept = {
+        key: spec for key, spec in slices.items() if whole(spec, "pool", "generation") == newest
+    }
+    if not kept or len(kept) < whole(kept[min(kept)], "pool", "resourceSliceCount"):
+        return False
+    return all(is_told(key, revision, events) for key in kept)
+
+
+def is_unwritten(each, events):
+    """Whether since a violation began, none of its claims was written, or a pod of it was not."""
+    first = each.first.revision
+    last = events[-1].revision if each.last is None else each.last.revision
+    about = [one for one in events if one.is_about_object and first < one.revision <= last]
+    # What ends the violation says nothing of a claim before.
+    later = {one.key for one in about if one.revision < last or each.last is None}
+    claims = [key for key in each.objects if key.resource == "resourceclaims"]
+    pods = [key for key in each.objects if key.resource == "pods"]
+    is_pod_seen = all(any(one.key == key for one in about) for key in pods)
+    return not any(key in later for key in claims) or not is_pod_seen
 
 
 def blame(causes: set) -> str:

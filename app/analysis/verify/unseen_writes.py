@@ -1,0 +1,296 @@
+"""Whether writes that were not recorded can be why an allocation differs.
+
+Such writes of claims and rules may have kept devices from being had, and may have given devices
+back. So an allocation is decided again as if every device but its own could not be had, and as if
+what may have ended had. The search takes the first devices in its order that fit. If it does not
+come to the recorded ones even then, no such writes explain them.
+
+Example: a, b and c are free, and a claim has b. A claim that was written unseen may hold a, so that
+is no difference. In a log that lacks nothing but deletions it is one: they keep nobody from a.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.analysis.verify.allocation_index import NEEDED, RESTED_ON, AllocationIndex
+from app.analysis.views import LiveViews
+from app.domain.allocation import AllocatedState
+from app.domain.devices import nodes
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.pools import PoolState, Reading
+from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
+from app.domain.values import api_resources
+from app.domain.values.fields import dra, meta
+from app.domain.values.identifiers import DeviceId, PoolId
+from app.domain.values.json_tree import JsonObject, JsonView
+
+_CHOICE_ALONE = frozenset(
+    (api_resources.NODES, api_resources.DEVICE_TAINT_RULES, api_resources.RESOURCE_CLAIMS)
+)
+"""Kinds that say which devices may be had; all else of an allocation comes from the claim itself,
+the classes and what publishes its devices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocatorInputs:
+    """The devices and their holders on which claims are decided."""
+
+    inventory: Inventory
+    allocated: AllocatedState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferingAllocation:
+    """An allocation that differs: on which node, of which claims, at which place among them.
+
+    `recorded` is the allocation as it was recorded, `answers` are those that were made again.
+    """
+
+    event: Event
+    node: JsonObject
+    wanted: Sequence[JsonObject]
+    place: int
+    recorded: JsonObject
+    answers: Sequence[JsonObject]
+
+
+class UnseenWrites:
+    """The writes that were not recorded, while a log is folded event by event."""
+
+    def __init__(self, index: AllocationIndex, views: LiveViews) -> None:
+        self._index = index
+        self._views = views
+        self._keys: set[ObjectKey] = set()
+
+    def follow(self, event: Event) -> None:
+        """Remember what is not known as it is: an allocation may depend on it."""
+        if event.type is EventType.GAP_OBSERVED:
+            if not event.key.resource:
+                self._keys |= {ObjectKey(*kind, "", "") for kind in NEEDED}
+            elif event.key[:2] in RESTED_ON:
+                self._keys.add(event.key)
+        elif self._keys and event.is_about_object:
+            self._keys.discard(event.key)
+        elif self._keys:
+            self._keys.difference_update(doubts.gaps_closed(event, self._keys))
+
+    def may_explain(
+        self,
+        differing: DifferingAllocation,
+        decide: Callable[[AllocatorInputs], Sequence[JsonObject]],
+    ) -> bool:
+        """Whether unrecorded writes can be why the recorded allocation is another one.
+
+        `decide` gives the answers from other inputs. Where the devices are the same, writes that
+        say which devices may be had explain nothing.
+        """
+        keys = self._keys_at(differing.event)
+        given = devices_given(differing.recorded)
+        if any(devices_given(each) == given for each in differing.answers):
+            return any(key[:2] not in _CHOICE_ALONE for key in keys)
+        if self._may_differ(differing, keys):
+            return True
+        freed = self._freed(differing, keys)
+        ended = self._ended(differing, keys)
+        kept = None
+        if self._may_keep_devices(differing.event.revision, keys):
+            kept = self._devices_together(differing)
+            if kept is None:
+                return True
+        elif not ended:
+            return False
+        inputs = self._inputs(differing, kept, freed, ended)
+        return any(devices_given(each) == given for each in decide(inputs))
+
+    def _keys_at(self, event: Event) -> set[ObjectKey]:
+        """The objects and kinds that may have been written unseen before an event."""
+        return (self._keys | self._index.unseen_at(event.revision)) - {event.key}
+
+    def _may_differ(self, differing: DifferingAllocation, keys: set[ObjectKey]) -> bool:
+        """Whether classes, the node or published devices of the allocation may be others."""
+        revision = differing.event.revision
+        own = {result.id[:2] for result in dra.results_of(differing.recorded)}
+        pools = own | {
+            result.id[:2] for each in differing.answers for result in dra.results_of(each)
+        }
+        classes = {
+            request.device_class_name
+            for claim in differing.wanted
+            for each in dra.requests(claim)
+            for request in (each.exactly, *each.first_available)
+            if request is not None
+        }
+        for key in keys:
+            kind = key[:2]
+            if kind == api_resources.RESOURCE_SLICE_PATCHES:
+                return True
+            if kind == api_resources.DEVICE_CLASSES and key.name in ("", *classes):
+                return True
+            if kind == api_resources.NODES and key.name in ("", meta.name(differing.node)):
+                return True
+            if kind == api_resources.RESOURCE_SLICES and self._pool_of(key) in (None, *pools):
+                return True
+        lost = self._index.lost
+        # An object that is named and not there at all is a sign of a lost line itself.
+        if lost.is_lossy and any(
+            self._views.objects.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", name)) is None
+            for name in classes
+        ):
+            return True
+        if lost.may_lack("resourceslices") and any(
+            self._has_unknown(pool, revision) for pool in own
+        ):
+            return True
+        lacks_slices = lost.may_lack("resourceslices", revision)
+        if lacks_slices and not all(self._is_known(pool, revision) for pool in pools):
+            return True
+        # The devices chosen instead may have been withdrawn.
+        return self._index.lacks_ends and not all(
+            self._is_known(pool, revision) for pool in pools - own
+        )
+
+    def _pool_of(self, key: ObjectKey) -> PoolId | None:
+        """The pool of a slice; None when it is not known."""
+        views = self._views
+        if views.objects.get(key) is None or key in views.unreadable:
+            return None
+        return views.inventory.slice(key.name).pool
+
+    def _has_unknown(self, pool: PoolId, revision: Revision) -> bool:
+        """Whether a pool has a slice that no line shows: devices of it are allocated later.
+
+        A pool that is complete, or that gets another slice later, may have none.
+        """
+        state = self._views.inventory.pool(pool)
+        if state is None:
+            return self._index.lost.is_lossy
+        is_lossy = self._index.lost.may_lack("resourceslices")
+        if (
+            not is_lossy
+            or state.state is not PoolState.INCOMPLETE
+            or any(first > revision for first in self._index.slices.values())
+        ):
+            return False
+        named = {
+            result.id
+            for each in self._index.written
+            for result in dra.results_of(each.allocation)
+            if result.id[:2] == pool
+        }
+        return not named <= {
+            device.id for each in self._views.inventory.slices_of(pool) for device in each.devices
+        }
+
+    def _is_known(self, pool: PoolId, revision: Revision) -> bool:
+        """Whether later lines show that the pool has the devices that are known."""
+        state = self._views.inventory.pool(pool)
+        if state is None or state.state is PoolState.INCOMPLETE:
+            return False
+        return all(
+            self._index.is_shown_after(
+                ObjectKey(*api_resources.RESOURCE_SLICES, "", each.name),
+                meta.uid(each.tree),
+                revision,
+            )
+            for each in (*state.slices, *state.others)
+        )
+
+    def _may_keep_devices(self, revision: Revision, keys: set[ObjectKey]) -> bool:
+        """Whether a claim or rule that was written unseen may have kept a device from this one."""
+        index = self._index
+        if index.lost.may_lack_claims or any(
+            key[:2] == api_resources.RESOURCE_CLAIMS for key in keys
+        ):
+            return True
+        if self._views.profile.ignores_rules:
+            return False
+        return (
+            index.lacks_rules
+            or index.lost.may_lack("devicetaintrules")
+            or any(key[:2] == api_resources.DEVICE_TAINT_RULES for key in keys)
+        )
+
+    def _freed(self, differing: DifferingAllocation, keys: set[ObjectKey]) -> list[JsonObject]:
+        """The claims with devices that may have given them back."""
+        claims = (key for key in keys if key[:2] == api_resources.RESOURCE_CLAIMS and key.name)
+        held = (self._views.objects.get(key) for key in claims)
+        freed = [claim for claim in held if claim is not None and dra.allocation(claim)]
+        kind = ObjectKey(*api_resources.RESOURCE_CLAIMS, "", "")
+        if kind in self._keys:
+            # Any claim may have, after a gap of all of them.
+            objects = self._views.objects
+            freed = [
+                claim
+                for key in objects.keys(*api_resources.RESOURCE_CLAIMS)
+                if (claim := objects.get(key)) is not None and dra.allocation(claim)
+            ]
+        return [claim for claim in freed if claim is not differing.wanted[differing.place]]
+
+    def _ended(self, differing: DifferingAllocation, keys: set[ObjectKey]) -> list[str]:
+        """The rules that taint the recorded devices and may have ended or be others by then."""
+        given = [result.id for result in dra.results_of(differing.recorded)]
+        revision, index = differing.event.revision, self._index
+        kind = api_resources.DEVICE_TAINT_RULES
+        may_end = index.lacks_ends or index.lost.may_lack("devicetaintrules", revision)
+        ended = []
+        for name, rule in self._views.inventory.rules().items():
+            key = ObjectKey(*kind, "", name)
+            is_shown = index.is_shown_after(key, meta.uid(rule.tree), revision)
+            is_doubted = key in keys or ObjectKey(*kind, "", "") in keys
+            may_be_another = is_doubted or (may_end and not is_shown)
+            if may_be_another and any(rule.matches(device) for device in given):
+                ended.append(name)
+        return ended
+
+    def _devices_together(self, differing: DifferingAllocation) -> set[DeviceId] | None:
+        """The devices of all claims that are decided together; None when some are not known."""
+        kept = {result.id for result in dra.results_of(differing.recorded)}
+        for claim in differing.wanted:
+            if claim is differing.wanted[differing.place]:
+                continue
+            later = next(
+                (
+                    each.allocation
+                    for each in self._index.written
+                    if each.uid == meta.uid(claim) and each.revision > differing.event.revision
+                ),
+                None,
+            )
+            if later is None:
+                return None
+            kept |= {result.id for result in dra.results_of(later)}
+        return kept
+
+    def _inputs(
+        self,
+        differing: DifferingAllocation,
+        kept: set[DeviceId] | None,
+        freed: Sequence[JsonView],
+        ended: Sequence[str],
+    ) -> AllocatorInputs:
+        """The inputs of which only the `kept` devices can be had (None: all), and others ended."""
+        inventory, allocated = self._views.inventory.copy(), self._views.allocated.copy()
+        for claim in freed:
+            allocated.remove_claim(claim)
+        for name in ended:
+            inventory.remove_rule(name)
+        if kept is not None:
+            view = inventory.node_view(nodes.node_of(differing.node), Reading(partitionable=True))
+            for resource_slice in {each.name: each for each in view.slices}.values():
+                if any(each.id not in kept for each in resource_slice.devices):
+                    inventory.put_slice(_limited(resource_slice.tree, resource_slice.pool, kept))
+        return AllocatorInputs(inventory=inventory, allocated=allocated)
+
+
+def devices_given(allocation: JsonView) -> Counter[tuple[str, DeviceId]]:
+    """Which devices each request, or alternative of one, is given."""
+    return Counter((result.request, result.id) for result in dra.results_of(allocation))
+
+
+def _limited(tree: JsonObject, pool: PoolId, kept: set[DeviceId]) -> JsonObject:
+    """The slice without the devices that are not kept."""
+    spec: Mapping[str, Any] = tree["spec"]
+    devices = [each for each in spec["devices"] if (*pool, each["name"]) in kept]
+    return {**tree, "spec": {**spec, "devices": devices}}

@@ -1,0 +1,85 @@
+"""Evidence that single lines of a log are lost, here and there.
+
+Later lines show some of the writes whose lines are lost. Where they show several, others may be
+lost that no later line shows. Parity: history-formats.md 4.5.
+"""
+
+from bisect import bisect_left
+from contextlib import suppress
+
+from app.domain.log import doubts
+from app.domain.log.event import Event, ObjectKey, Revision
+from app.domain.log.records import Loss
+from app.domain.values import api_groups, api_resources, timestamps
+from app.domain.values.fields import meta
+from app.domain.values.timestamps import SECOND, TimestampError
+
+_JUDGED = (api_resources.PODS, api_resources.NODES)
+"""Kinds, beside those of devices, whose creators no policy leaves out."""
+
+
+class LostLines:
+    """The unrecorded writes of single objects that later lines of a log show.
+
+    Each lies between two revisions. Where there are several, lines are lost here and there, and a
+    write that no later line shows may be missing as well.
+    """
+
+    def __init__(self, *, lacks_ends: bool = False) -> None:
+        """With `lacks_ends`, all deletions are left out: a lost one says nothing of other lines."""
+        self.lacks_ends = lacks_ends
+        self._since: dict[str, dict[ObjectKey, Revision]] = {}
+        self._seconds: list[tuple[int, Revision]] = []
+
+    def follow(self, event: Event) -> None:
+        """Notes the creation of an object that the event shows, made since the log began."""
+        origin, second = event.stamp.origin, event.stamp.time // SECOND
+        if not self._seconds or second > self._seconds[-1][0]:
+            self._seconds.append((second, event.revision))
+        if origin is None or not origin.losses:
+            return
+        if self.lacks_ends and Loss.SYNTHETIC_DELETE in origin.losses:
+            self._since.get(event.key.resource, {}).pop(event.key, None)
+        if Loss.SYNTHETIC_CREATE not in origin.losses:
+            return
+        if event.key.group != api_groups.RESOURCE and event.key[:2] not in _JUDGED:
+            return
+        with suppress(TimestampError):
+            made = timestamps.parse(meta.creation_timestamp(event.object)) // SECOND - 1
+            if made > self._seconds[0][0]:
+                place = bisect_left(self._seconds, (made, Revision(0)))
+                self.note(event.key, self._seconds[place - 1][1])
+
+    def note(self, key: ObjectKey, after: Revision) -> None:
+        """Notes an unrecorded write of an object; it came after the revision `after`."""
+        if self.lacks_ends and key[:2] == api_resources.PODS:
+            return
+        objects = self._since.setdefault(key.resource, {})
+        objects[key] = min(after, objects.get(key, after))
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether several objects have lost lines, of whatever kinds."""
+        return sum(map(len, self._since.values())) >= doubts.LOST_OF_MIN
+
+    @property
+    def may_lack_claims(self) -> bool:
+        """Whether a write of a claim may be lost: one is, and it is not the only lost line."""
+        return self.may_lack("resourceclaims") or (
+            self.is_lossy and bool(self._since.get("resourceclaims"))
+        )
+
+    def may_lack(self, resource: str, before: Revision | None = None) -> bool:
+        """Whether a line of a kind may be lost that no later line shows.
+
+        Several lost lines of one kind show it of that kind; where several kinds have several, of
+        any. With `before`, a line before a revision: a lost line says nothing of what came before
+        the last known write of its object.
+        """
+        counts = {
+            kind: sum(before is None or after < before for after in objects.values())
+            for kind, objects in self._since.items()
+        }
+        kinds = sum(len(objects) >= doubts.LOST_OF_MIN for objects in self._since.values())
+        is_any = kinds >= doubts.LOST_OF_MIN and any(counts.values())
+        return is_any or counts.get(resource, 0) >= doubts.LOST_OF_MIN

@@ -1,0 +1,122 @@
+"""Recordings without some of their lines, and the verdict of verify, fixed before any run.
+
+Nothing wrong happened, so nothing may be said to be wrong: what cannot be compared is counted. What
+is planted beside still fails wherever the remaining lines prove it.
+"""
+
+import random
+
+import pytest
+
+from app.bootstrap import replays
+from app.service.replays.verifying import VerifyOutcome
+from tests import draws
+from tests.conformance import further_tampering as further
+from tests.conformance import lossy_logs as lossy
+from tests.conformance import subtle_tampering as subtle
+from tests.conformance import tampering
+from tests.conformance import test_subtle_tampering as subtly
+from tests.conformance.verdicts import judged_lines
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+NEEDLESS = ("a-quickstart", "b-mig-partitions", "c-multihost-tpu", "j-api-versions")
+"""Recordings in which no rule decides anything: without their lines the rest is whole."""
+
+LEAVING_OUT = (lossy.leave_out_rules, lossy.leave_out_deletions)
+
+LOSING = [
+    lossy.lose_one_of(number, first) for number in (3, 4, 5, 7, 10) for first in range(number)
+]
+
+SOME = {
+    "a-quickstart": {"lose_one_of_10_from_2"},
+    "b-mig-partitions": {
+        "lose_one_of_3_from_2",
+        "lose_one_of_10_from_0",
+        "lose_one_of_10_from_3",
+    },
+    "e-taints": {"lose_one_of_10_from_0", "lose_one_of_10_from_6"},
+    "e-taints-rules-ignored": {"lose_one_of_4_from_2"},
+    "j-api-versions": {
+        "lose_one_of_5_from_0",
+        "lose_one_of_7_from_6",
+        "lose_one_of_10_from_3",
+        "lose_one_of_10_from_5",
+    },
+}
+"""The rows of each run of the tests: each was accused once. With more draws all are tried."""
+
+PLANTED = (
+    tampering.give_device_twice,
+    tampering.change_a_spec,
+    further.give_another_request,
+)
+"""What claims alone show: no lost line of another object explains it."""
+
+PROVEN = (
+    *(("a-quickstart", plant, lossy.leave_out_deletions) for plant in PLANTED),
+    *(("e-taints", plant, lossy.leave_out_deletions) for plant in PLANTED),
+    *(("e-taints", plant, lossy.leave_out_rules) for plant in PLANTED),
+    *(("e-taints", plant, lossy.lose_one_of(10, 0)) for plant in PLANTED),
+    ("e-taints", subtle.move_to_a_later_equal, lossy.leave_out_deletions),
+    ("e-taints-rules-ignored", subtle.move_to_a_later_equal, lossy.leave_out_rules),
+    ("e-taints", tampering.give_unknown_device, lossy.leave_out_rules),
+    ("e-taints", tampering.give_unknown_device, lossy.leave_out_deletions),
+)
+"""A device that comes after a free one of its kind: no deletion keeps the first from being had, and
+a scheduler that sees no rules avoids none."""
+
+OPEN = (
+    ("e-taints", subtle.move_to_a_later_equal, lossy.leave_out_rules),
+    ("e-taints", subtle.move_to_a_later_equal, lossy.lose_one_of(10, 0)),
+    ("e-taints", tampering.give_unknown_device, lossy.lose_one_of(10, 0)),
+)
+"""A rule that nobody recorded may taint the first device, a claim in a lost line may hold it, and a
+lost line of a slice may publish the unknown one."""
+
+
+ROWS = [
+    pytest.param(name, lose, id=f"{name}-{lose.__name__}")
+    for name in subtly.PROFILES
+    for lose in LOSING
+    if draws.WHOLE or lose.__name__ in SOME.get(name, ())
+]
+
+
+async def outcome(name, alterations, folder):
+    lines = subtly.read(name, None)
+    for place, alter in enumerate(alterations):
+        alter(lines, random.Random(f"{name} {place}"))
+    (report,) = await judged_lines(name, lines, folder, (replays.verify,))
+    return report
+
+
+@pytest.mark.parametrize("alter", LEAVING_OUT)
+@pytest.mark.parametrize(
+    "name", [name for name in subtly.PROFILES if draws.WHOLE or name != "i-soak-short"]
+)
+async def test_lines_that_are_left_out_accuse_nobody(name, alter, tmp_path):
+    report = await outcome(name, (alter,), tmp_path)
+    is_whole = alter is lossy.leave_out_rules and name in NEEDLESS
+    assert report.outcome is (VerifyOutcome.VERIFIED if is_whole else VerifyOutcome.PARTLY)
+
+
+@pytest.mark.parametrize(("name", "lose"), ROWS)
+async def test_lost_lines_accuse_nobody(name, lose, tmp_path):
+    report = await outcome(name, (lose,), tmp_path)
+    assert report.outcome is VerifyOutcome.PARTLY
+    assert report.allocations.reasons, "what could not be compared is counted by its reason"
+
+
+@pytest.mark.parametrize(("name", "plant", "lose"), PROVEN)
+async def test_remaining_lines_still_prove_what_is_wrong(name, plant, lose, tmp_path):
+    report = await outcome(name, (plant, lose), tmp_path)
+    assert report.outcome is VerifyOutcome.FAILED
+
+
+@pytest.mark.parametrize(("name", "plant", "lose"), OPEN)
+async def test_what_lost_lines_may_explain_is_not_comparable(name, plant, lose, tmp_path):
+    report = await outcome(name, (plant, lose), tmp_path)
+    assert report.outcome is VerifyOutcome.PARTLY
