@@ -6,7 +6,7 @@ does not contain its own text, and from the third attempt on there may be no Eve
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.lags import Made, Waits, in_order
@@ -41,6 +41,7 @@ class PodTries:
     `failures` are reports (instant of the attempt, note; empty when repeated), `refusals` are
     conditions (instant of the request, message). Where the source has resource versions, `seen` are
     the pod versions that the reports name, `written` those that the conditions created, in order.
+    `was_refused` is True when the pod had a condition before the first of them.
     """
 
     failures: list[tuple[Instant, str]] = field(default_factory=list)
@@ -48,6 +49,7 @@ class PodTries:
     seen: list[int] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
     placings: list[Placing] = field(default_factory=list)
+    was_refused: bool = False
 
     def seen_by(self, report: int) -> int:
         """The pod version that a report names; 0 where the source has none."""
@@ -92,10 +94,16 @@ class Try:
 def waits_of(pods: Mapping[str, PodTries], writes: Iterable[Instant]) -> Waits:
     """The waits of the scheduler's requests, from the reports and conditions of all pods.
 
-    Reports of several attempts of a pod may have the same message as a condition. The order of all
-    requests shows which of them belongs to the same attempt.
+    The first attempt of a pod is reported, and its condition is the first. Later attempts may have
+    no report of their own, and a report with the same message may be of another one. The order of
+    all requests shows which pairs can be true together.
     """
-    return Waits(in_order([pair for tries in pods.values() for pair in _pairs(tries)]), writes)
+    pairs = [pair for tries in pods.values() for pair in _pairs(tries)]
+    sure, likely = (
+        [(sent, made) for sent, made, is_first in pairs if is_first is wanted]
+        for wanted in (True, False)
+    )
+    return Waits(in_order(sure), writes, in_order(likely))
 
 
 def attempts_of(
@@ -115,9 +123,13 @@ def attempts_of(
     """
     refused, tried = _failures(tries, waits, slack, are_apart=are_apart)
     for placing in tries.placings:
-        last = max(placing.began + tolerances.TABLE.sure_after + slack, placing.claims_at or 0)
         earliest = placing.began if placing.earliest is None else placing.earliest
-        made = waits.longest(placing.began) if have_waited else waits.of(placing.began).first
+        made = waits.of(placing.began)
+        if have_waited:
+            made = replace(made, first=waits.longest(placing.began))
+        last = made.last + tolerances.TABLE.sure_after + slack
+        if not made.has_waited:
+            last = max(last, placing.claims_at or 0)
         tried.append(
             Try(
                 # While a pod is being bound it is not tried: a failure before its first write was
@@ -125,7 +137,7 @@ def attempts_of(
                 instant=placing.began,
                 first=Instant(
                     max(
-                        min(made, earliest) - tolerances.TABLE.placed_before,
+                        min(made.first, earliest) - tolerances.TABLE.placed_before,
                         min(placing.free_at, earliest - tolerances.TABLE.placed_before),
                     )
                 ),
@@ -136,7 +148,7 @@ def attempts_of(
         )
     tried.sort(key=lambda each: each.instant)
     before: Instant | None = None
-    version = 0
+    version, said = 0, ""
     for each in tried:
         # An attempt without a report, such as a third one, saw at least the last version seen.
         version = each.version = max(each.version, version)
@@ -148,9 +160,14 @@ def attempts_of(
         before = each.instant if each.is_exact else each.first
         if not each.tried.message and each.placing is None:
             each.tried = AttemptOutcome(message=_message_at(refused, each.instant))
+            # The condition of the attempt before may have come when the pod was gone.
             each.also = frozenset(
-                message for made, message in refused if made.first <= each.instant <= made.last
+                (
+                    said,
+                    *(text for made, text in refused if made.first <= each.instant <= made.last),
+                )
             )
+        said = each.tried.message
     return tried
 
 
@@ -171,13 +188,13 @@ def _failures(
     for number, (sent, message) in enumerate(tries.refusals):
         made = waits.of(sent)
         note = messages.note(message)
+        # The interval of a request that waited has its margin already.
+        apart = 0 if made.has_waited else tolerances.TABLE.same_attempt
         near = [
             index
             for index, instant in enumerate(instants)
             if index not in with_condition
-            and made.first - tolerances.TABLE.same_attempt
-            <= instant
-            <= made.last + tolerances.TABLE.same_attempt
+            and made.first - apart <= instant <= made.last + apart
             and notes[index] in ((note,) if are_apart else ("", note))
             and not tries.is_later(index, number)
         ]
@@ -196,7 +213,7 @@ def _failures(
             Try(
                 instant=made.middle,
                 first=Instant(made.first - tolerances.TABLE.failed_before - slack),
-                last=Instant(sent + tolerances.TABLE.sure_after + slack),
+                last=Instant(made.last + tolerances.TABLE.sure_after + slack),
                 tried=AttemptOutcome(message=note),
                 is_exact=not made.has_waited,
             )
@@ -215,16 +232,21 @@ def _failures(
     return refused, failures
 
 
-def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant]]:
-    """Pairs of instants: a condition was sent, and an attempt with the same message was made."""
+def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant, bool]]:
+    """When a condition was sent, when an attempt with the same message was made, and is it certain.
+
+    It is for the first attempt of a pod, which is the only one that may have the first condition.
+    """
     for number, (sent, message) in enumerate(tries.refusals):
         note = messages.note(message)
         for index, (instant, said) in enumerate(tries.failures):
             if instant > sent + tolerances.TABLE.same_attempt:
                 break
-            is_near = sent - instant <= tolerances.TABLE.reported_before
-            if said == note and is_near and not tries.is_later(index, number):
-                yield sent, min(sent, instant)
+            if said != note or tries.is_later(index, number):
+                continue
+            is_first = not (index or number or tries.was_refused)
+            if is_first or sent - instant <= tolerances.TABLE.reported_before:
+                yield sent, min(sent, instant), is_first
 
 
 def _message_at(refused: _Refused, instant: Instant) -> str:

@@ -7,12 +7,12 @@ the same client as the bindings; so the distance between the two is the wait at 
 such pair is near, a simulated token bucket shows since when the real one had been empty.
 """
 
-import statistics
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from app.analysis.replay import tolerances
 from app.domain.values.timestamps import SECOND, Instant
@@ -41,30 +41,58 @@ class Waits:
 
     A limit passes requests in the order in which they were made. So a request was made between
     those that were sent before and after it, however far away they are. During a pause in sending
-    nothing waits, so pairs on the other side of such a pause are not used.
+    nothing waits, so pairs on the other side of such a pause are not used. A wrong pair would make
+    the interval of every request near it wrong, so pairs must be certain.
     """
 
-    def __init__(self, pairs: Iterable[tuple[Instant, Instant]], writes: Iterable[Instant]) -> None:
-        known = sorted(pairs)
-        self._sent = [sent for sent, _ in known]
-        self._made = [made for _, made in known]
-        instants = sorted(writes)
-        requests = sorted((*instants, *self._sent))
-        self._busy = _busy_since(requests, tolerances.TABLE.near)
-        self._requests = sorted((*instants, *(set(self._sent) - set(instants))))
+    def __init__(
+        self,
+        pairs: Iterable[tuple[Instant, Instant]],
+        writes: Iterable[Instant],
+        likely: Iterable[tuple[Instant, Instant]] = (),
+    ) -> None:
+        """`likely` are pairs that need not be true: they count where no other pair is.
+
+        That is between two pauses without another pair, for a request that was made there.
+        """
+        sure, guesses, instants = sorted(pairs), sorted(likely), sorted(writes)
+        others = {sent for sent, _ in (*sure, *guesses)} - set(instants)
+        self._requests = sorted((*instants, *others))
+        sure = [(sent, made) for sent, made in sure if made >= self._reach(sent)]
+        self._busy = _busy_since(self._requests, tolerances.TABLE.near)
+        self._learn(sure)
+        self._busy = [since for since in self._busy if not self._is_waiting(since)]
+        # What the sure pairs tell of a stretch between two pauses is not mixed with guesses.
+        stretches = {self._busy_from(sent) for sent, _ in sure}
+        sure += (
+            (sent, made)
+            for sent, made in guesses
+            if self._busy_from(sent) not in stretches and made >= self._busy_from(sent)
+        )
+        self._learn(sorted(sure))
         self._writes, self._since = _empty_since(instants)
-        if self._is_slower():
+        if self._is_slower(sure):
             self._writes, self._since = [], []
+
+    def _learn(self, pairs: Sequence[tuple[Instant, Instant]]) -> None:
+        """Learns pairs in the order in which their requests were sent."""
+        self._sent = [sent for sent, _ in pairs]
+        self._made_by = list(accumulate((made for _, made in pairs), max))
+        self._made_from = list(accumulate((made for _, made in reversed(pairs)), min))[::-1]
+
+    def _is_waiting(self, since: Instant) -> bool:
+        """Whether a request waited during the pause that ended with the request at this instant."""
+        index, number = bisect_left(self._sent, since), bisect_left(self._requests, since)
+        if not number or index == len(self._sent):
+            return False
+        return self._made_from[index] <= self._requests[number - 1]
 
     def of(self, sent: Instant) -> Made:
         """The interval in which the request sent at this instant was made."""
         since = self._empty_from(sent)
         if since is not None and since >= sent:
             return Made(first=sent, last=sent)
-        index = bisect_left(self._sent, sent)
-        number = tolerances.TABLE.pairs_max
-        before = self._middle(range(max(0, index - number), index), sent)
-        after = self._middle(range(index, min(index + number, len(self._sent))), sent)
+        before, after = self._made_before(sent), self._made_after(sent)
         known = [made for made in (before, since) if made is not None]
         if not known and after is not None:
             known.append(self._busy_from(sent))
@@ -84,13 +112,17 @@ class Waits:
         before it, each a step of the limit after the other. What follows is sent no faster.
         The instant may be one at which the request still waited, and was given up.
         """
-        number = bisect_left(self._requests, sent)
-        is_request = self._requests[number : number + 1] == [sent]
-        earliest = self._queued[number] if is_request else self._queued_from(sent, number)
+        earliest = self._reach(sent)
         index = bisect_left(self._sent, sent)
         if not index:
             return earliest
-        return Instant(max(earliest, self._made[index - 1] - tolerances.TABLE.overtaken_by))
+        return Instant(max(earliest, self._made_by[index - 1] - tolerances.TABLE.overtaken_by))
+
+    def _reach(self, sent: Instant) -> Instant:
+        """The earliest instant from which this request may have stood in the queue."""
+        number = bisect_left(self._requests, sent)
+        is_request = self._requests[number : number + 1] == [sent]
+        return self._queued[number] if is_request else self._queued_from(sent, number)
 
     @cached_property
     def _queued(self) -> list[Instant]:
@@ -159,20 +191,28 @@ class Waits:
             for number in range(len(self._requests))
         ]
 
-    def _is_slower(self) -> bool:
+    def _is_slower(self, pairs: Iterable[tuple[Instant, Instant]]) -> bool:
         """Whether most long waits happened while the bucket should have passed every request."""
         long = [
             self._empty_from(sent) == sent
-            for sent, made in zip(self._sent, self._made, strict=True)
+            for sent, made in pairs
             if sent - made > tolerances.TABLE.overtaken_by
         ]
         return len(long) >= tolerances.TABLE.slower_min and 2 * sum(long) > len(long)
 
-    def _middle(self, indices: Iterable[int], sent: Instant) -> Instant | None:
-        """The instant of the median of these pairs, limited to pairs without a pause between."""
-        busy = self._busy_from(sent)
-        near = [self._made[each] for each in indices if self._busy_from(self._sent[each]) == busy]
-        return Instant(statistics.median_low(near)) if near else None
+    def _made_before(self, sent: Instant) -> Instant | None:
+        """When the last request of a pair before this one was made, without a pause between."""
+        index = bisect_left(self._sent, sent)
+        if not index or self._busy_from(self._sent[index - 1]) != self._busy_from(sent):
+            return None
+        return self._made_by[index - 1]
+
+    def _made_after(self, sent: Instant) -> Instant | None:
+        """When the first request of a pair from this one on was made, without a pause between."""
+        index = bisect_left(self._sent, sent)
+        if index == len(self._sent) or self._busy_from(self._sent[index]) != self._busy_from(sent):
+            return None
+        return self._made_from[index]
 
     def _busy_from(self, sent: Instant) -> Instant:
         """The instant of the first request after the last pause up to `sent`."""

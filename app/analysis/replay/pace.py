@@ -472,6 +472,7 @@ class RecordedPace:
         node = json_tree.text(event.object, *named)
         if _refusal(event.object) not in (None, _refusal(act.before or {})):
             # A node in the same write means that the attempt found victims there: it failed too.
+            tries.was_refused |= not tries.refusals and _refusal(act.before or {}) is not None
             tries.refusals.append((act.requested, _refusal(event.object) or ""))
             origin = event.stamp.origin
             tries.written.append(_version("" if origin is None else origin.resource_version))

@@ -49,8 +49,8 @@ class Tolerances:
     reported_before: int = _row(
         20 * SECOND,
         "µs",
-        "a condition that was sent longer after an Event is of another attempt; no limit is slower "
-        "than one request in that time",
+        "a condition that was sent longer after a later Event of a pod is of another attempt; no "
+        "limit is slower than one request in that time",
         "twice the longest back-off, podMaxBackoffSeconds; controllers.md 4.2",
     )
     unseen: int = _row(
@@ -113,9 +113,6 @@ class Tolerances:
         "µs",
         "while nothing was sent for so long, no request of the scheduler waited",
         "20 requests at the limit of 50 a second",
-    )
-    pairs_max: int = _row(
-        3, "pairs", "of so many nearest pairs the middle one counts", "the least odd number"
     )
     overtaken_by: int = _row(
         300 * MILLI,

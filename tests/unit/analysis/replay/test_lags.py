@@ -122,6 +122,47 @@ def test_report_of_a_later_attempt_of_the_same_text_is_no_pair(rate, burst):
         assert waits.of(known[at]).last < made[2 * count]
 
 
+def overloaded(seed, rate):
+    """Pods that are tried four times each: their tries, and (sent, made) of all conditions.
+
+    What an attempt sees is what had been sent by then, and only the first attempt that sees a
+    version is reported. Requests wait for more than a minute at the end.
+    """
+    chance, texts = Random(seed), ("no device is free", "a node is cordoned")
+    attempts = []
+    for pod in range(100):
+        at = 10 * SECOND + pod * SECOND // 5
+        for turn in range(4):
+            at += chance.randint(SECOND // 10, 6 * SECOND)
+            attempts.append((Instant(at), str(pod), texts[turn % 2]))
+    attempts.sort()
+    writes = sent([at for at, _, _ in attempts], rate=rate, burst=rate)
+    pods, requests = {}, []
+    for number, ((made, pod, text), at) in enumerate(zip(attempts, writes, strict=True), start=7):
+        tries = pods.setdefault(pod, PodTries())
+        written = zip(tries.refusals, tries.written, strict=True)
+        version = max((known for (when, _), known in written if when <= made), default=1)
+        if version not in tries.seen:
+            tries.failures.append((made, text))
+            tries.seen.append(version)
+        tries.refusals.append((at, text))
+        tries.written.append(number)
+        requests.append((at, made))
+    return pods, requests
+
+
+@pytest.mark.parametrize("rate", [4, 7])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_wait_is_known_however_long_it_is_and_however_few_attempts_are_reported(seed, rate):
+    """Most conditions are of attempts without a report; many have the text of another's report."""
+    pods, requests = overloaded(seed, rate)
+    assert max(at - made for at, made in requests) > tolerances.TABLE.reported_before
+    waits = waits_of(pods, [at for at, _ in requests])
+    for at, made in requests:
+        assert waits.longest(at) <= made
+        assert waits.of(at).first - tolerances.TABLE.wait_seen <= made <= waits.of(at).last
+
+
 @pytest.mark.parametrize(("rate", "burst"), [(50, 100), (10, 10), (5, 1)])
 def test_earliest_instant_of_a_request_holds_whatever_the_limit_is(rate, burst):
     made = BURST[:60]
