@@ -460,12 +460,12 @@ class Queue:
         self.cluster.pod(name, **spec)
         self.cluster.settle()
 
-    def fill(self, count: int) -> None:
+    def fill(self, count: int, name: str = "before") -> None:
         """So many requests are made now."""
         for number in range(count):
             at = self.cluster.line.now + self.STEP
             sent = at + number * self.STEP
-            self.place(f"before-{number}", sent, sent, nodeSelector=_ELSEWHERE)
+            self.place(f"{name}-{number}", sent, sent, nodeSelector=_ELSEWHERE)
 
     def nominated(self, name: str) -> Event:
         """The nomination of a pod, which is still to be sent."""
@@ -558,3 +558,32 @@ def _without_the_last_device(offered):
     spec = offered["spec"]
     pool = {**spec["pool"], "generation": spec["pool"]["generation"] + 1}
     return {**offered, "spec": {**spec, "pool": pool, "devices": spec["devices"][:-1]}}
+
+
+@pytest.mark.parametrize(("queue", "reason"), [(30, Reason.RACE), (0, Reason.UNEXPLAINED)])
+async def test_pod_that_was_gone_before_its_nomination_was_sent_had_a_place_until_then(
+    tmp_path, queue, reason
+):
+    """Another pod is refused meanwhile; without a queue the nomination would have been sent."""
+    client = Queue()
+    cluster = client.cluster
+    began = cluster.line.now
+    client.fill(queue)
+    cluster.update("resourceslices", _without_the_last_device(client.slice))
+    cluster.wait(0.1)
+    last = Instant(began + 31 * client.STEP)
+    client.place("pod", last, last, template="gpu")
+    cluster.wait(0.3)
+    client.place("second", last, last, template="gpu")
+    cluster.wait(1.5)
+    cluster.delete("pods", "pod", grace_seconds=0)
+    cluster.wait(0.1)
+    client.fill(10, "after")
+    cluster.wait(20)
+    cluster.slice("n1", name="more", pool="more", devices=1)
+    cluster.wait(15)
+    assert cluster.must("pods", "second")["spec"]["nodeName"] == "n1"
+    late = {client.nominated("pod").revision: Late(at=last)}
+    report = await decided(cluster, late, tmp_path)
+    assert {each.reason for each in report.differences} == {reason}
+    assert {each.subject for each in report.differences} == {"pods/default/second"}

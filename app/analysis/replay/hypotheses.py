@@ -32,6 +32,7 @@ from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import short_name
 from app.domain.log import ObjectKey
+from app.domain.values.timestamps import Instant
 
 SCHEDULER_NAME = short_name(SCHEDULER)
 
@@ -86,6 +87,10 @@ class Hypothesis:
                 return replace(variant, is_paced=True)
             case "is_limited":
                 return replace(variant, is_limited=True)
+            case "hidden" if isinstance(self.target, frozenset):
+                pods = frozenset(uid for uid, _ in self.target)
+                hidden = variant.hidden | self.target
+                return replace(variant, hidden=hidden, unanswered=variant.unanswered | pods)
             case names:
                 added = {name: getattr(variant, name) | {self.target} for name in names.split("+")}
                 return replace(variant, **added)
@@ -196,6 +201,13 @@ class Proposals:
                 target=self._reserved_again(sides),
             )
         yield from self._attempts(sides, uid)
+        if hidden := self._hidden(sides):
+            yield Hypothesis(
+                reason=Reason.RACE,
+                detail="pods that were gone before they were nominated had a place until then",
+                field="hidden",
+                target=hidden,
+            )
         is_placed_otherwise = sides.aspect in (Aspect.NODES, Aspect.DEVICES) and sides.recorded
         if is_placed_otherwise:
             yield Hypothesis(
@@ -259,6 +271,33 @@ class Proposals:
             and all(is_failed_attempt(fact) for fact in sides.facts("again"))
             and all(step.time >= since for step in sides.only_again)
         )
+
+    def _hidden(self, sides: Sides) -> frozenset[tuple[str, Instant]]:
+        """Pods that may have had a place, of which nothing was written, at a recorded failure.
+
+        The request for the nomination may have stood in the queue of the client until the pod was
+        gone. With each is when the pod, and all that was made for it, was gone.
+        """
+        made = [
+            self._waits.of(step.time)
+            for step in sides.only_recorded
+            if any(is_failed_attempt(fact) and not is_skip(fact) for fact in step.facts)
+        ]
+        return frozenset(
+            (uid, self._all_gone(uid, gone))
+            for uid, gone in self._recorded.removed.items()
+            if self._recorded.keys[uid].resource == "pods"
+            and uid not in self._recorded.node_of
+            and not any(_has(step, Nominated) for step in self._recorded.writes.get(uid, ()))
+            and any(each.first <= gone for each in made)
+            and any(self._waits.longest(gone) <= each.last for each in made)
+        )
+
+    def _all_gone(self, pod: str, gone: Instant) -> Instant:
+        """The instant at which a pod that was gone at this one, and its own claims, were gone."""
+        removed = self._recorded.removed
+        claims = (uid for uid, owner in self._recorded.owner_of.items() if owner == pod)
+        return max([gone, *(removed[uid] for uid in claims if uid in removed)])
 
     def _reserved_again(self, sides: Sides) -> frozenset[ObjectKey]:
         """Claims that one side reserves once more: their acts follow each other in milliseconds."""

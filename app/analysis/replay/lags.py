@@ -118,6 +118,14 @@ class Waits:
             return earliest
         return Instant(max(earliest, self._made_by[index - 1] - tolerances.TABLE.overtaken_by))
 
+    def passed(self, made: Instant) -> Instant:
+        """The instant before which a request that is made at this one is not sent.
+
+        That is when the last request of a pair that was made before it was sent.
+        """
+        index = bisect_right(self._made_by, made)
+        return self._sent[index - 1] if index else made
+
     def _reach(self, sent: Instant) -> Instant:
         """The earliest instant from which this request may have stood in the queue."""
         number = bisect_left(self._requests, sent)

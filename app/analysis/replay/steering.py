@@ -45,6 +45,7 @@ class SteeredPace:
         self._variant = variant
         self._imposed = {(author, keys[uid]) for author, uid in variant.imposed if uid in keys}
         self._held = dict(variant.held)
+        self._hidden = dict(variant.hidden)
         self._finished: set[tuple[str, ...]] = set()
         self._let_through = ""
 
@@ -86,6 +87,8 @@ class SteeredPace:
 
     def put_off(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
         """The recorded deferral; in a changed world, only if the unchanged one deferred, too."""
+        if tried.node and self._is_hidden(pod):
+            return None
         is_let_through = self._control is not None and self._let_through == pod
         if self._strayed.pop(pod, None) == now or is_let_through:
             self._recorded.stray(pod)
@@ -97,7 +100,11 @@ class SteeredPace:
         return until
 
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
-        """The recorded instants of claims and binding."""
+        """The recorded instants of claims and binding; for hidden pods, when all of it is gone."""
+        if self._is_hidden(pod):
+            gone = Instant(self._hidden[pod] + 1)
+            until = max(gone, self._recorded.waits.passed(now), now)
+            return until, until
         return self._recorded.bind_delay(pod, now)
 
     def _steered(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant | None:
@@ -134,9 +141,15 @@ class SteeredPace:
         until = self._held.get(uid)
         if until is not None and now < until:
             return until
+        if self._is_hidden(uid):
+            return now
         if uid in self._variant.untried and not self._recorded.has_attempts(uid):
             return NEVER
         return None
+
+    def _is_hidden(self, uid: str) -> bool:
+        """Whether the pod is placed without a trace from now on."""
+        return uid in self._hidden and not self._recorded.has_attempts(uid)
 
     def _of_rule(self, key: tuple[str, ...], now: Instant) -> Instant | None:
         variant, rule = self._variant, key[0]

@@ -69,6 +69,8 @@ class Variant:
       attempts saw the same version of the pod.
     - `returned`: claims whose reservation the scheduler removes when that was recorded.
     - `unanswered`: pods whose nomination arrives when they are gone.
+    - `hidden`: pods that are placed as soon as they can be once no recorded attempt is left, and
+      the instant at which they and what was made for them were gone: nothing was written of that.
     - `unreported`: pods for which the condition of their last attempts arrives when they are gone:
       no more are written than were recorded.
     - `counted`: rules whose status has the counts of the instant at which its write was requested;
@@ -99,6 +101,7 @@ class Variant:
     joined: frozenset[PodUid] = frozenset()
     returned: frozenset[ObjectKey] = frozenset()
     unanswered: frozenset[PodUid] = frozenset()
+    hidden: frozenset[tuple[PodUid, Instant]] = frozenset()
     unreported: frozenset[PodUid] = frozenset()
     counted: frozenset[str] = frozenset()
     counted_first: frozenset[str] = frozenset()

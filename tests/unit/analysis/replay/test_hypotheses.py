@@ -405,3 +405,38 @@ def test_lower_limit_of_the_client_is_thought_of_last_for_placements_and_refusal
         assert made[-1].on(Variant()) == Variant(is_limited=True)
     is_of_conditions = aspect is Aspect.CONDITIONS
     assert (LIMITED in proposed(aspect, ours=(step(POD, TRIED),))) is is_of_conditions
+
+
+@pytest.mark.parametrize(
+    ("gone", "node", "written", "expected"),
+    [
+        (103, "", (), {("other", Instant(104 * SECOND))}),
+        (99, "", (), set()),
+        (160, "", (), set()),
+        (103, "n", (), set()),
+        (103, "", (NOMINATED,), set()),
+    ],
+)
+def test_pod_that_was_gone_may_have_had_a_place_if_nothing_says_otherwise(
+    gone, node, written, expected
+) -> None:
+    """Its claim was gone a second later; requests that were made after 100 s wait for 10 s."""
+    recorded, again = traces()
+    other, claim = POD._replace(name="other"), CLAIM._replace(name="of-other")
+    for uid, key, at in (("other", other, gone), ("of-other", claim, gone + 1)):
+        recorded.keys[uid], recorded.removed[uid] = key, Instant(at * SECOND)
+    recorded.owner_of["of-other"] = "other"
+    if node:
+        recorded.node_of["other"] = step(POD, facts.Bound(node))
+    recorded.writes["other"] = [step(POD, fact) for fact in written]
+    writes = [Instant(100 * SECOND + number * SECOND // 2) for number in range(80)]
+    pairs = [(at, Instant(100 * SECOND + number)) for number, at in enumerate(writes[:40])]
+    refused = step(POD, TRIED, at=110)
+    sides = Sides(
+        aspect=Aspect.CONDITIONS, uid="pod", recorded=["a"], again=[], only_recorded=(refused,)
+    )
+    made = Proposals(recorded, waits=Waits(pairs, writes)).local(sides, again)
+    hidden = [each for each in made if each.field == "hidden"]
+    assert [each.target for each in hidden] == ([expected] if expected else [])
+    for each in hidden:
+        assert each.on(Variant()) == Variant(hidden=expected, unanswered={"other"})
