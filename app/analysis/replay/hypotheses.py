@@ -203,7 +203,7 @@ class Proposals:
         yield from self._attempts(sides, uid)
         if hidden := self._hidden(sides):
             yield Hypothesis(
-                reason=Reason.RACE,
+                reason=DifferenceClass.RACE,
                 detail="pods that were gone before they were nominated had a place until then",
                 field="hidden",
                 target=hidden,
