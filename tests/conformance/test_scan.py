@@ -270,7 +270,7 @@ an effect and are evicted, and in one of them the scheduler that does not see ru
 
 
 CALM_AND_LONG = {"i-soak-short"}
-"""Its scan takes as long as that of all others; two further ones show nothing, too."""
+"""Its scan takes longer than those of all others; three further ones show nothing, too."""
 
 
 @pytest.mark.parametrize(
