@@ -231,3 +231,13 @@ def test_row_of_a_table_whose_event_a_dump_holds_is_not_there_twice(tmp_path):
     with open_history([tmp_path], ReadOptions()) as history:
         names = [each.name for each in history.records() if each.kind == "Event"]
     assert names == ["web-1.17a"]
+
+
+def test_log_over_the_turn_of_a_year_counts_each_line(tmp_path):
+    lines = (
+        f"2025-12-31T23:59:59Z stderr F {klog(POD).replace('I0102', 'I1231')}\n",
+        f"2026-01-01T00:00:01Z stderr F {klog(POD).replace('I0102', 'I0101')}\n",
+    )
+    records, _ = read(tmp_path, "".join(lines))
+    [event] = [each.object for each in records]
+    assert (event["count"], event["lastTimestamp"]) == (2, "2026-01-01T00:00:01Z")

@@ -204,8 +204,9 @@ def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterato
     said = _said(rest.replace('""', '"') if rest.startswith('""') else rest, bare[: match.start()])
     if said is not None:
         before = _STAMP.search(bare, 0, match.start())
+        moment = _moment(match, before.group() if before else stamp, year)
         clock = f"{match['month']}{match['day']} {match['clock']}"
-        yield said, clock, _moment(match, before.group() if before else stamp, year)
+        yield said, clock if moment is None else _ordered(moment), moment
 
 
 def _decoded(text: str) -> Any:
@@ -235,7 +236,7 @@ def _in_tree(value: Any, stamp: str, year: Instant | None, depth: int) -> Iterat
         whole = _of_fields(value)
         if whole is not None:
             moment = _stamped(stamp) or _of_number(value.get("ts"))
-            yield whole, "" if moment is None else str(moment), moment
+            yield whole, "" if moment is None else _ordered(moment), moment
             return
         earlier = set[_Entry]()
         for part in value.values():
@@ -271,6 +272,11 @@ def _stamped(stamp: str) -> Instant | None:
         return timestamps.parse(stamp) if stamp else None
     except TimestampError:
         return None
+
+
+def _ordered(moment: Instant) -> str:
+    """The instant as a text that sorts like it."""
+    return f"{moment:020d}"
 
 
 def _of_number(value: Any) -> Instant | None:
