@@ -297,7 +297,7 @@ def classes(before: Fate | None, after: Fate | None) -> list[str]:
     told: list[str] = []
     if after.evicted is not None and before.evicted is None:
         told.append("evicted")
-    if before.evicted is not None and after.evicted is None:
+    if before.evicted is not None and after.evicted is None and after.placed is not None:
         told.append("spared")
     if before.placed is not None and after.placed is None:
         told.append("newly unschedulable")

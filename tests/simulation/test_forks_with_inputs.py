@@ -13,8 +13,9 @@ from heapq import heapify, heappop, heappush
 from app.adapters.clock import SystemClock
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
+from app.analysis.diff.causes import RootKind
 from app.analysis.diff.report import DiffReport
-from app.analysis.edits import Apply, Edit, PatchEdit
+from app.analysis.edits import Apply, DeleteEdit, Edit, PatchEdit
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.rules import rules_of
 from app.domain.controllers.quirks import ControllerQuirks
@@ -160,6 +161,49 @@ async def test_nothing_else_comes_of_a_fork_without_a_change() -> None:
         assert report.is_same, f"seed {seed} at {at}: {report.to_json()['differences']}"
         assert made.continued is not None
         assert (made.continued.unapplied, made.continued.unlike) == ((), ())
+
+
+async def test_pod_without_a_claim_is_put_to_its_template_and_is_not_spared() -> None:
+    """Its template is deleted in the fork, so it never runs; there, a rule evicted it."""
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.device_class()
+    cluster.slice("n1", devices=1)
+    cluster.template()
+    cluster.settle()
+    cluster.wait(5)
+    at = cluster.line.events[-1].revision
+    cluster.pod("late", template="gpu")
+    cluster.settle()
+    cluster.wait(60)
+    cluster.create(
+        "resource.k8s.io/v1",
+        "DeviceTaintRule",
+        "rule",
+        spec={
+            "deviceSelector": {"driver": DRIVER, "pool": "n1"},
+            "taint": {"key": scripted.KEY, "effect": "NoExecute"},
+        },
+    )
+    cluster.settle()
+    cluster.wait(60)
+    assert evictions(cluster.line.events) == {"late"}
+    log = MemoryLog(MemoryStore())
+    info = await log.create_history(
+        "base", seed=1, settings=cluster.profile.settings(), created=Instant(0), hash=GENESIS
+    )
+    await log.append(info.id, expected=await log.head(info.id), events=cluster.line.events)
+    made, _ = await fork(log, info, at, DeleteEdit(name="resourceclaimtemplate/gpu"))
+    comparison = Comparison(by=ComparisonAspect.DECISIONS, schemas=rules_of(info).schemas)
+    report = await diffing.compare_histories(
+        log, Ending(history=info), Ending(history=made.info), comparison
+    )
+    assert isinstance(report, DiffReport)
+    (difference,) = report.differences
+    assert [each.value for each in difference.classes] == ["newly unschedulable"]
+    assert difference.root.kind is RootKind.CHANGE
+    assert difference.root.name == "resourceclaimtemplates.resource.k8s.io/default/gpu"
+    assert report.unexplained == 0
 
 
 async def test_each_pod_of_a_changed_world_fares_as_the_judge_says() -> None:

@@ -82,7 +82,7 @@ def said_of(refusals: Iterable[Refusal]) -> list[str]:
 def _fates(a: Course, b: Course) -> Iterator[Class]:
     if b.evicted is not None and a.evicted is None:
         yield Class.EVICTED
-    if a.evicted is not None and b.evicted is None:
+    if a.evicted is not None and b.evicted is None and b.placed is not None:
         yield Class.SPARED
     if a.placed is not None and b.placed is None:
         yield Class.UNSCHEDULABLE

@@ -144,9 +144,14 @@ def _of_pod(sides: Sides) -> Iterator[Parting]:
     for entry in {**left.claims, **right.claims}:
         mine, other = left.claims.get(entry), right.claims.get(entry)
         if mine is None or other is None:
-            continue
-        if mine.is_there != other.is_there:
-            yield Parting(a=words["a"], b=words["b"], causes=(ByObject(mine.key),))
+            # The claim has no name yet on one side: its template may be missing there.
+            named = mine or other
+            if named is not None and named.template:
+                yield Parting(a=words["a"], b=words["b"], causes=(ByObject(named.origin),))
+        elif mine.is_there != other.is_there:
+            there = mine if mine.is_there else other
+            keys = dict.fromkeys((there.key, there.origin))
+            yield Parting(a=words["a"], b=words["b"], causes=tuple(map(ByObject, keys)))
         elif bool(mine.users) != bool(other.users):
             side, users = ("a", mine.users) if mine.users else ("b", other.users)
             text = {"a": "free to choose", "b": "free to choose"}
@@ -154,12 +159,8 @@ def _of_pod(sides: Sides) -> Iterator[Parting]:
             causes = tuple(ByPod(side, uid) for uid in sorted(users))
             yield Parting(a=text["a"], b=text["b"], causes=causes)
         elif mine.content != other.content:
-            key = mine.key
-            if mine.template:
-                resource = api_resources.RESOURCE_CLAIM_TEMPLATES
-                key = ObjectKey(*resource, key.namespace, mine.template)
             text = {"a": mine.content.decode(), "b": other.content.decode()}
-            yield Parting(a=text["a"], b=text["b"], causes=(ByObject(key),))
+            yield Parting(a=text["a"], b=text["b"], causes=(ByObject(mine.origin),))
 
 
 def _of_node(

@@ -94,6 +94,14 @@ class ClaimFacts:
     users: frozenset[str] = frozenset()
     template: str = ""
 
+    @property
+    def origin(self) -> ObjectKey:
+        """The object that says what the claim requests: its template, or the claim itself."""
+        if not self.template:
+            return self.key
+        templates = api_resources.RESOURCE_CLAIM_TEMPLATES
+        return ObjectKey(*templates, self.key.namespace, self.template)
+
 
 @dataclass(slots=True, kw_only=True)
 class Testimony:
