@@ -2,9 +2,10 @@
 
 The history is the one of `bench.folding`: pods with a claim each run through their life on 500
 nodes. It is read first, in as many questions as that takes; then each page is asked for several
-times over HTTP in this process. Printed are the first part of the reading, the median time of each
-page, its function calls when it was asked for before, and its size before compression. Calls do not
-depend on what else the machine does: compare those of histories of different lengths.
+times over HTTP in this process. Printed are the first part of the reading, the median time and
+processor time of each page (of client and server), its function calls when it was asked for before,
+and its size before compression. Calls do not depend on what else the machine does: compare those of
+histories of different lengths.
 """
 
 import argparse
@@ -33,6 +34,7 @@ PARTS = (
     "timeline?kind=PodScheduled",
     "timeline?text=nothing-says-this",
     "find?q=job-1",
+    "scan",
     "why?kind=pod&namespace={namespace}&name={pod}",
     "object?kind=pod&namespace={namespace}&name={pod}",
     "attempts?kind=pod&namespace={namespace}&name={pod}",
@@ -84,15 +86,17 @@ async def _ask(client: httpx.AsyncClient, revision: int) -> None:
     for part in (part.format(**names) for part in PARTS):
         for moment in ("", f"@{revision - 1_000}"):
             address = f"/ui/h/{NAME}{moment}/{part}"
-            seconds = []
+            seconds, spent = [], []
             for _ in range(TURNS):
-                began = time.perf_counter()
+                began, worked = time.perf_counter(), time.process_time()
                 page = await client.get(address)
                 seconds.append(time.perf_counter() - began)
+                spent.append(time.process_time() - worked)
                 assert page.status_code == 200, page.text
             times[address] = statistics.median(seconds)
             print(
                 f"{times[address] * 1000:7.1f} ms (first {seconds[0] * 1000:8.1f}) "
+                f"{statistics.median(spent) * 1000:6.1f} ms CPU (first {spent[0] * 1000:8.1f}) "
                 f"{await _calls(client, address):9,} calls {len(page.content) / 1000:6.1f} kB  "
                 f"{address}"
             )
