@@ -141,6 +141,10 @@ def is_initialising(tree: JsonView) -> bool:
     return runs and meta.phase(tree) == "Pending" and not [*waiting_containers(tree)]
 
 
+_WARNING = b'"Warning"'
+"""What the text of each warning has."""
+
+
 def warnings(objects: ObjectsProjection, namespace: str = "") -> dict[str, KubeletWarning]:
     """The newest warning of a kubelet about each pod, by uid and by namespace and name.
 
@@ -148,6 +152,9 @@ def warnings(objects: ObjectsProjection, namespace: str = "") -> dict[str, Kubel
     """
     newest: dict[str, KubeletWarning] = {}
     for event in objects.events(*api_resources.EVENTS, namespace or None):
+        # Most Events are Normal, and a long history keeps many: those are not decoded.
+        if _WARNING not in event.body:
+            continue
         said = core.event_object(event.object)
         by = {said.source.component, said.reporting_component, said.reporting_controller}
         about = said.subject

@@ -190,7 +190,10 @@ def _refusals(views: Views, namespace: str | None = None) -> dict[str, Event]:
     said: dict[str, Event] = {}
     for key in views.objects.keys(*api_resources.EVENTS, namespace):
         event = views.objects.event(key)
-        if event is None or event.object.get("reason") != FAILED_CLAIM:
+        # The text of most Events tells that they are others; they are not decoded.
+        if event is None or FAILED_CLAIM.encode() not in event.body:
+            continue
+        if event.object.get("reason") != FAILED_CLAIM:
             continue
         uid = core.event_object(event.object).involved_object.uid
         if uid not in said or event.revision > said[uid].revision:
