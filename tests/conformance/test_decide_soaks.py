@@ -560,7 +560,9 @@ def _without_the_last_device(offered):
     return {**offered, "spec": {**spec, "pool": pool, "devices": spec["devices"][:-1]}}
 
 
-@pytest.mark.parametrize(("queue", "reason"), [(30, Reason.RACE), (0, Reason.UNEXPLAINED)])
+@pytest.mark.parametrize(
+    ("queue", "reason"), [(30, DifferenceClass.RACE), (0, DifferenceClass.UNEXPLAINED)]
+)
 async def test_pod_that_was_gone_before_its_nomination_was_sent_had_a_place_until_then(
     tmp_path, queue, reason
 ):
