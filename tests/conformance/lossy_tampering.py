@@ -7,7 +7,7 @@ import random
 
 from tests.conformance.crossed_tampering import Told
 from tests.conformance.subtle_tampering import NothingToAlter
-from tests.conformance.tampering import Lines
+from tests.conformance.tampering import Lines, allocations, results_of
 
 CONTROLLERS = (
     "system:serviceaccount:kube-system:generic-garbage-collector",
@@ -25,6 +25,24 @@ def lose_deletions(lines: Lines, draw: random.Random) -> Told:
     count = len(lines) - len(kept)
     lines[:] = kept
     return Told((), f"{count} deletions are missing")
+
+
+def lose_the_middle_third(lines: Lines, draw: random.Random) -> Told:
+    """The middle third of the lines is lost."""
+    third = len(lines) // 3
+    del lines[third : 2 * third]
+    return Told((), f"lines {third} to {2 * third} are missing")
+
+
+def give_an_unknown_device_early(lines: Lines, draw: random.Random) -> Told:
+    """The last claim that is allocated in the first third has a device that is in no slice."""
+    early = len(allocations(lines[: len(lines) // 3]))
+    if not early:
+        raise NothingToAlter
+    picked = allocations(lines)[early - 1]
+    for tree in picked.trees:
+        results_of(tree)[0]["device"] = "no-such-device"
+    return Told((picked.claim[1],), f"{picked.claim} has a device that is in no slice")
 
 
 def lose_the_last_third(lines: Lines, draw: random.Random) -> Told:

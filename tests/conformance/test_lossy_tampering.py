@@ -29,6 +29,7 @@ LACKING = [
     *((name, policy.lose_statuses_of_pods) for name in (*SHORT, "c-multihost-tpu")),
     *((name, policy.lose_statuses_of_pods) for name in ("e-taints",) if draws.WHOLE),
     ("a-quickstart", lossy.lose_deletions),
+    ("j-api-versions", lossy.lose_the_middle_third),
 ]
 PLANTED = (
     tampering.give_device_twice,
@@ -42,6 +43,7 @@ CROSSED = [
         for alter in (*PLANTED, policy.choose_a_later_device)
     ),
     *(("a-quickstart", alter, lossy.lose_deletions) for alter in PLANTED),
+    ("a-quickstart", lossy.give_an_unknown_device_early, lossy.lose_the_middle_third),
 ]
 
 

@@ -32,13 +32,14 @@ from app.domain.log.records import (
     comparable_version,
 )
 from app.domain.values import api_groups, timestamps
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, dra, meta
 
 _JUDGED = (f"{api_groups.RESOURCE}\0", "\0pods\0", "\0nodes\0")
 """Prefixes of the keys checked for unrecorded writes: no policy omits their creators."""
 
 _VERSIONED = f"{api_groups.RESOURCE}\0"
 _PODS = "\0pods\0"
+_CLAIMS = f"{api_groups.RESOURCE}\0resourceclaims\0"
 _NAMESPACES = "\0namespaces\0"
 
 
@@ -83,6 +84,9 @@ def note(spool: Spool, notes: Notes) -> None:
         missing.setdefault(epoch, []).append(one)
     for epoch, one in _made_unseen(spool, epochs):
         missing.setdefault(epoch, []).append(one)
+    for epoch, one in _allocated_unseen(spool):
+        if epoch in epochs:
+            missing.setdefault(epoch, []).append(one)
     if not missing:
         return
     for epoch, one in _done_to_pods_unseen(spool):
@@ -210,11 +214,36 @@ def _before(epoch: _Epoch, made: int, seen: str) -> str:
     return min([seen, *(version for _, version in epoch.answered[place : place + 1])])
 
 
+def _allocated_unseen(spool: Spool) -> Iterator[tuple[int, _Missing]]:
+    """Unrecorded allocations and deallocations of claims, which only their deletions show."""
+    rows = spool.database.execute(
+        "SELECT row, epoch, key, uid, own, head, body FROM record WHERE key >= ? AND key < ? "
+        "AND actor AND op IN ('ADDED', 'MODIFIED', 'DELETED') ORDER BY epoch, key, version, sub",
+        _range(_CLAIMS),
+    )
+    of = (-1, "", "")
+    last, was_allocated = "", False
+    for row, epoch, key, uid, own, head, body in rows:
+        record = spool.record_in(head)
+        claim = epoch, key, uid or (of[2] if of[:2] == (epoch, key) else "")
+        if claim != of:
+            of, last = claim, ""
+        is_whole = own and record.effect is None and record.object_quality is Quality.FULL
+        tree = spool.tree_in(body) if is_whole else None
+        if tree is None:
+            last = ""  # what it did is not known
+            continue
+        is_allocated = dra.allocation(tree) is not None
+        if last and record.verb == "delete" and is_allocated is not was_allocated:
+            yield epoch, _Missing(own, last, key, row)
+        last, was_allocated = own, is_allocated
+
+
 def _done_to_pods_unseen(spool: Spool) -> Iterator[tuple[int, _Missing]]:
     """Unrecorded bindings and deletions of pods, which only later states show."""
     rows = spool.database.execute(
         "SELECT row, epoch, key, uid, own, head, body FROM record WHERE key >= ? AND key < ? "
-        "AND actor AND op IN ('ADDED', 'MODIFIED') ORDER BY epoch, key, version, sub",
+        "AND actor AND op IN ('ADDED', 'MODIFIED', 'DELETED') ORDER BY epoch, key, version, sub",
         _range(_PODS),
     )
     of = (-1, "", "")

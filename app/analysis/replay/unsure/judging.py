@@ -15,6 +15,7 @@ from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 
 _NAMESPACES = short_name(NAMESPACES)
+_PLACED = frozenset(("pods", "resourceclaims"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,7 @@ class Doubting:
             self.lacks.about(related, keys, first, last)
             or self._lack_at_end(sides, related, keys, first)
             or self._lack_within(sides, again)
+            or self._lack_after(sides, again, first)
         )
 
     def _lack_at_end(
@@ -53,8 +55,21 @@ class Doubting:
         """
         if sides.aspect is not Aspect.FINAL:
             return ""
-        since = self.end if sides.recorded and sides.again else first
-        return self.lacks.of(uids, keys, since, self.end)
+        if sides.recorded and sides.again:
+            is_open = any(self.lacks.was_unseen(key, self.end) for key in keys)
+            return "it may have been written later, unseen" if is_open else ""
+        return self.lacks.of(uids, keys, first, self.end)
+
+    def _lack_after(self, sides: Sides, again: Trace, first: Instant) -> str:
+        """The later stretch in which the recorded controllers may have done what the run did.
+
+        A run does at once what the recording does not show at all. Pods and claims are left out:
+        who places or evicts them did it, or not, whenever that was.
+        """
+        key = self.recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
+        if key is None or sides.only_recorded or not sides.only_again or key.resource in _PLACED:
+            return ""
+        return self.lacks.after(key, first)
 
     def _lack_within(self, sides: Sides, again: Trace) -> str:
         """The missing record of a namespace, on whose content ends depend.

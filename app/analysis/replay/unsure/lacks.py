@@ -136,6 +136,11 @@ class Lacks:
         )
         return "an object in its namespace is not recorded whole" if is_there else ""
 
+    def after(self, key: ObjectKey, instant: Instant) -> str:
+        """The stretch, of an object or its kind, that begins after an instant, or empty."""
+        is_there = any(each.since >= instant for each in self._of_kind(key))
+        return "it may have been done later, where nothing was recorded" if is_there else ""
+
     def was_unseen(self, key: ObjectKey, instant: Instant) -> bool:
         """Whether an object may have been different at an instant from its known state.
 
