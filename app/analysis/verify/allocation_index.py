@@ -93,7 +93,8 @@ class AllocationIndex:
     def add(self, event: Event, parts: Any) -> None:
         """Read one event of the first pass, which a page has split into parts."""
         key = event.key
-        self.lost.follow(event)
+        if event.stamp.origin is not None:
+            self.lost.follow(event)
         if isinstance(parts, RawPod):
             self._note_node(event.uid, parts.spec.node_name)
             self._seen[key] = event.revision

@@ -32,7 +32,10 @@ class LostLines:
         self._seconds: list[tuple[int, Revision]] = []
 
     def follow(self, event: Event) -> None:
-        """Notes the creation of an object that the event shows, made since the log began."""
+        """Notes the creation of an object that the event shows, made since the log began.
+
+        Events that were not imported show none, and need not be followed.
+        """
         origin, second = event.stamp.origin, event.stamp.time // SECOND
         if not self._seconds or second > self._seconds[-1][0]:
             self._seconds.append((second, event.revision))

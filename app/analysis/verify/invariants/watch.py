@@ -159,7 +159,8 @@ class InvariantWatch:
         cluster, taker_of, takes = self._cluster, _TAKERS.get, _SPLIT_TAKES
         follow_lost = self._lost.follow
         for event, parts in page.splits:
-            follow_lost(event)
+            if event.stamp.origin is not None:
+                follow_lost(event)
             if self._is_listing or event.stamp.verb == LISTED or event.type is _GAP:
                 self._note_apart(event, parts)
                 continue
