@@ -17,6 +17,7 @@ PARTS = (
     "additions",
     "lossy",
     "both",
+    "endings",
 )
 
 

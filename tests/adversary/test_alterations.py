@@ -27,6 +27,13 @@ FEW: list[Row] = [
     ("c-multihost-tpu", "received_stages_between", "verify"),
     ("a-quickstart", "loses_resourceslices", "verify"),
     ("e-taints", "eviction_missing", "decide"),
+    ("a-quickstart", "ends_after_35_percent", "decide"),
+    ("j-api-versions", "ends_after_35_percent", "decide"),
+    ("b-mig-partitions", "ends_after_25_percent", "decide"),
+    ("b-mig-partitions", "ends_after_45_percent", "verify"),
+    ("a-quickstart", "other_device_in_the_last_line", "verify"),
+    ("a-quickstart", "other_device_in_the_last_line", "decide"),
+    ("a-quickstart", "binding_that_never_comes", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 
@@ -34,7 +41,6 @@ FEW_OPEN: list[Row] = [
     ("a-quickstart", "pods_at_level_request", "verify"),
     ("a-quickstart", "loses_kubelets", "verify"),
     ("e-taints", "loses_devicetaintrules", "verify"),
-    ("a-quickstart", "ends_after_35_percent", "decide"),
 ]
 """Some of the rows that are answered wrong."""
 

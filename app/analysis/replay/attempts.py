@@ -5,7 +5,7 @@ and the binding show only when they were sent, which may be seconds later (`lags
 does not contain its own text, and from the third attempt on there may be no Event.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.analysis.replay import tolerances
@@ -21,7 +21,7 @@ class Placing:
 
     By `free_at` the previous holders had given back all of its devices. `earliest` is the earliest
     possible instant of the attempt, where times are not exact. `cut_at` is when the pod was gone,
-    if that was before all of this was written.
+    or the recording ended, if that was before all of this was written.
     """
 
     began: Instant
@@ -85,9 +85,9 @@ class Try:
         tried = self.tried
         if not tried.node and not tried.message and tried.devices:
             return bool(ours.node) and ours.devices == tried.devices
-        if self.placing is not None and self.placing.cut_at and self.placing.claims_at is None:
-            # The pod was gone before its devices were written; only the nomination is recorded.
-            return ours.node == tried.node
+        if self.placing is not None and self.placing.cut_at:
+            # The pod was gone, or the recording ended, before all of its devices were written.
+            return ours.node == tried.node and set(tried.devices) <= set(ours.devices)
         return ours == tried or (not ours.node and ours.message in self.also)
 
 
@@ -169,6 +169,33 @@ def attempts_of(
             )
         said = each.tried.message
     return tried
+
+
+def leave_under_way(pods: Iterable[Sequence[Try]], end: Instant) -> None:
+    """Notes which placements of pods were still being written when the recording ended.
+
+    They are those that began no longer before the end than others took. What is missing of them may
+    have been written after the end, so in a run it is.
+    """
+    courses = list(pods)
+    done = [each.placing for tries in courses for each in tries if each.placing is not None]
+    least = tolerances.TABLE.sure_after
+    to_claims = max([least, *(one.claims_at - one.began for one in done if one.claims_at)])
+    to_binding = max(
+        [
+            least,
+            *(one.bind_at - (one.claims_at or one.began) for one in done if one.bind_at),
+        ]
+    )
+    for tries in courses:
+        placing = tries[-1].placing if tries else None
+        if placing is None or placing.bind_at is not None or placing.cut_at is not None:
+            continue
+        since, longest = placing.claims_at, to_binding
+        if since is None:
+            since, longest = placing.began, to_claims
+        if end - since <= longest:
+            placing.cut_at = end
 
 
 _Refused = list[tuple[Made, str]]

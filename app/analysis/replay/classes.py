@@ -65,10 +65,21 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The last instant that is compared, and what is recorded after it."""
+    """The last instant that is compared, and what is recorded after it.
+
+    With `is_of_recording` the recording ends there, too: nothing is known of what came later.
+    """
 
     at: Instant
     later: Trace
+    is_of_recording: bool = False
+
+    def since(self, aspect: Aspect) -> Instant:
+        """The instant after which a write may have been under way at the end."""
+        if aspect is Aspect.SAID:
+            # An Event is written after the act that it tells, which may be the last one recorded.
+            return Instant(self.at - tolerances.TABLE.same_attempt)
+        return Instant(self.at - tolerances.TABLE.sure_after * self.is_of_recording)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,10 +188,7 @@ def contradicts(recorded: Trace, again: Trace, end: End, known: Set[DifferenceKe
 
 def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool:
     """Whether nothing is missing here, and all that is more was done or is recorded later."""
-    # An Event is written after the act that it tells, which may be the last one recorded.
-    wait = tolerances.TABLE.same_attempt if sides.aspect is Aspect.SAID else 0
-    done_after = Instant(end.at - wait)
-    late = {*_facts_of(end.later, sides), *_facts_of(again, sides, after=done_after)}
+    late = {*_facts_of(end.later, sides), *_facts_of(again, sides, after=end.since(sides.aspect))}
     if sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
         # They are compared as wholes: the writes that made them tell.
         missing = _counted(recorded, sides.uid) - _counted(again, sides.uid)

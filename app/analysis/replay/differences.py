@@ -127,6 +127,23 @@ def node(step: Step) -> str:
     return next(fact.node for fact in step.facts if isinstance(fact, facts.Bound))
 
 
+def nodes(trace: Trace) -> dict[str, str]:
+    """The node of each pod: the one to which it was bound, or for which it was nominated last.
+
+    A nomination beside a condition is of an attempt that failed: it evicts other pods there.
+    """
+    nominated = {
+        uid: fact.node
+        for uid, steps in trace.writes.items()
+        for step in steps
+        for fact in step.facts
+        if isinstance(fact, facts.Nominated)
+        and fact.node
+        and not any(isinstance(each, facts.ConditionSet) for each in step.facts)
+    }
+    return nominated | {uid: node(step) for uid, step in trace.node_of.items()}
+
+
 def _mean_the_same(sides: Sides, key: ObjectKey | None, schemas: Schemas | None) -> bool:
     if schemas is None or key is None or len(sides.recorded) != len(sides.again):
         return False

@@ -83,6 +83,7 @@ class Variant:
       only whole seconds.
     - `unheard`: nodes whose status is taken as recorded where the node controller wrote it: it is
       derived from Leases, which recordings leave out.
+    - `unstarted`: controllers, by the short names of their users, that start after the end.
     - `imposed`: (author, uid) of controllers whose writes about an object are taken as recorded.
     """
 
@@ -113,6 +114,7 @@ class Variant:
     unsynced: frozenset[ObjectKey] = frozenset()
     postponed: frozenset[str] = frozenset()
     unheard: frozenset[str] = frozenset()
+    unstarted: frozenset[str] = frozenset()
     imposed: frozenset[tuple[str, str]] = frozenset()
 
     @property

@@ -75,6 +75,7 @@ class AllocationIndex:
         self.shown: dict[tuple[ObjectKey, str], Revision] = {}
         self.lacks_rules, self.lacks_ends = False, lacks_ends
         self.slices: dict[ObjectKey, Revision] = {}
+        self.ends_at = Instant(0)
         self._allocated: set[ObjectKey] = set()
         self._seen: dict[ObjectKey, Revision] = {}
         self._latest: dict[tuple[str, str], Revision] = {}
@@ -88,6 +89,7 @@ class AllocationIndex:
         index.unrecorded = self.unrecorded
         index.lost, index.shown, index.slices = self.lost, self.shown, self.slices
         index.lacks_rules = self.lacks_rules
+        index.ends_at = self.ends_at
         return index
 
     def add(self, event: Event, parts: Any) -> None:
@@ -95,6 +97,7 @@ class AllocationIndex:
         key = event.key
         if event.stamp.origin is not None:
             self.lost.follow(event)
+        self.ends_at = Instant(max(self.ends_at, event.stamp.time))
         if isinstance(parts, RawPod):
             self._note_node(event.uid, parts.spec.node_name)
             self._seen[key] = event.revision

@@ -29,8 +29,8 @@ from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import api_groups
-from app.domain.values.fields import dra, meta
+from app.domain.values import api_groups, api_resources
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND
@@ -198,6 +198,9 @@ class AllocationChecker:
         if self._lacking:
             self._not_comparable(event, f"the recording has no {self._lacking}")
             return
+        if self._is_open(here, differing):
+            self._not_comparable(event, "the recording ends while another claim was allocated")
+            return
         given = devices_given(recorded)
         alike = next((each for each in answers if devices_given(each) == given), answers[0])
         self._note_different(event, name, recorded, alike)
@@ -275,9 +278,79 @@ class AllocationChecker:
                 claims.append(tree)
         return claims if any(tree is claim for tree in claims) else [claim]
 
+    def _is_open(self, inputs: AllocatorInputs, differing: DifferingAllocation) -> bool:
+        """Whether claims in flight at the end of the recording may be why an allocation differs.
+
+        Their pods have no node yet: they may have been decided before, and written after the end.
+        What each would get on the node is assumed in force, as if that had been recorded.
+        """
+        node, wanted, recorded = differing.node, differing.wanted, differing.recorded
+        waiting = self._under_way(differing.event, wanted)
+        assumed: list[JsonObject] = []
+        again = differing.answers[0]
+        try:
+            while again != recorded and len(assumed) < ASSUMED_MAX:
+                chosen = _devices(again) - _devices(recorded)
+                for claim in waiting:
+                    given = self._allocate(inputs, node, [claim])
+                    tree = given.allocation_results(str)[0] if isinstance(given, Allocation) else {}
+                    if chosen & _devices(tree):
+                        inputs.allocated.add_in_flight(claim, tree)
+                        assumed.append(claim)
+                        waiting.remove(claim)
+                        again = self._decide(inputs, node, wanted, differing.place)
+                        break
+                else:
+                    return False
+        finally:
+            for claim in assumed:
+                inputs.allocated.remove_in_flight(claim)
+        return again == recorded
+
+    def _under_way(self, event: Event, wanted: Sequence[JsonObject]) -> list[JsonObject]:
+        """The other claims of pods without a node that nothing shows as allocated later.
+
+        Only an allocation near the end can have been chosen after one of them.
+        """
+        if event.stamp.time < self._index.ends_at - WINDOW:
+            return []
+        later = {other.uid for other in self._index.written[self._next :]}
+        return [
+            claim
+            for claim in self._waiting_claims()
+            if all(claim is not one for one in wanted) and meta.uid(claim) not in later
+        ]
+
+    def _waiting_claims(self) -> Iterator[JsonObject]:
+        """The claims of pods without a node that are not allocated, each once."""
+        objects = self._views.objects
+        seen: set[ObjectKey] = set()
+        for place in objects.keys(*api_resources.PODS):
+            pod = objects.get(place)
+            if pod is None or core.node_name(pod):
+                continue
+            for named in pods.named_claims(pods.facts(pod)):
+                key = ObjectKey(*api_resources.RESOURCE_CLAIMS, place.namespace, named.name or "")
+                claim = objects.get(key)
+                if claim is not None and not dra.allocation(claim) and key not in seen:
+                    seen.add(key)
+                    yield claim
+
     def _decide(
         self, inputs: AllocatorInputs, node: JsonObject, wanted: Sequence[JsonObject], place: int
     ) -> JsonObject:
+        answer = self._allocate(inputs, node, wanted)
+        match answer:
+            case Allocation():
+                return self._meaning(answer.allocation_results(str)[place])
+            case Failure(text=text):
+                return {"refused": text}
+            case _:
+                return {"refused": "does not fit on the node"}
+
+    def _allocate(
+        self, inputs: AllocatorInputs, node: JsonObject, wanted: Sequence[JsonObject]
+    ) -> object:
         allocator = Allocator(
             inputs.inventory,
             _Classes(self._views),
@@ -286,14 +359,7 @@ class AllocationChecker:
             compiler=self._compiler,
             quirks=self._quirks,
         )
-        answer = allocator.allocate(node, wanted)
-        match answer:
-            case Allocation():
-                return self._meaning(answer.allocation_results(str)[place])
-            case Failure(text=text):
-                return {"refused": text}
-            case _:
-                return {"refused": "does not fit on the node"}
+        return allocator.allocate(node, wanted)
 
     def _another(
         self, event: Event, recorded: JsonObject, again: JsonObject, assumed: list[Written]

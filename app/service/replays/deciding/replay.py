@@ -17,6 +17,7 @@ from anyio import lowlevel
 
 from app.analysis.recordings import uncertainty
 from app.analysis.replay import authors, differences, judgements, report, tolerances
+from app.analysis.replay.attempts import leave_under_way
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End, Judgement, Sought
 from app.analysis.replay.differences import Compared
@@ -53,6 +54,7 @@ from app.service import recorded_doubts
 from app.service.replays import replaying
 from app.service.replays.deciding.altered import Alteration
 from app.service.replays.deciding.circumstances import RecordedTies
+from app.service.replays.deciding.first_run import first_run
 from app.service.replays.deciding.run import Run
 from app.service.replays.replaying import Progress, ReplayBounds, silent
 from app.service.replays.verifying import switches_of
@@ -127,6 +129,12 @@ class Runs:
     ties: set[str] = field(default_factory=set)
     step: str = "deciding again"
 
+    @property
+    def end(self) -> End:
+        """The end of the comparison."""
+        one = self.recording
+        return End(at=one.last, later=one.later, is_of_recording=not one.is_over)
+
     def pace(self, variant: Variant = Variant()) -> RecordedPace:
         """A new recorded pace for a variant, at its beginning."""
         pace = RecordedPace()
@@ -137,6 +145,8 @@ class Runs:
             apart=variant.apart,
             waited=self.recording.trace.keys.keys() if variant.is_limited else variant.waited,
         )
+        if not self.recording.is_over:
+            leave_under_way(map(pace.attempts, self.recording.trace.keys), self.recording.last)
         return pace
 
     async def run(
@@ -155,8 +165,7 @@ class Runs:
         """
         plane = plane or self.plane
         recording = self.recording
-        bound = {**recording.later.node_of, **recording.trace.node_of}
-        ties = RecordedTies({uid: differences.node(step) for uid, step in bound.items()})
+        ties = RecordedTies(differences.nodes(recording.later) | differences.nodes(recording.trace))
         pace = None
         if variant.is_paced:
             control = None if alteration is None else alteration.control
@@ -225,11 +234,10 @@ async def decide(
     rules = plane.rules(variant.switches)
     runs = await runs_of(log, history, until, plane, bounds, progress)
     recording = runs.recording
-    run = await runs.run(variant)
-    ties_taken = len(runs.ties)
     recorded = recording.trace
     compare = partial(differences.compare, schemas=rules.schemas)
-    compared = compare(recorded, run.trace)
+    variant, run, compared = await first_run(runs.run, variant, compare, recorded, runs.end)
+    ties_taken = len(runs.ties)
     facts = None
     has_lacks = recording.lacks.is_any
     if proofs.deciders is not None and (not sought or (has_lacks and compared.different)):
@@ -440,7 +448,7 @@ def prover_of(
 
     return Prover(
         recorded=recording.trace,
-        end=End(at=recording.last, later=recording.later),
+        end=runs.end,
         evidence=Evidence(
             overused=recording.overused,
             forbidden=recording.violations(pace),

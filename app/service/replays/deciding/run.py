@@ -14,7 +14,7 @@ from app.analysis.replay.instants import is_derived
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.recording import Recording, note_reached
 from app.analysis.replay.report import REFUSED_PLAN
-from app.analysis.replay.steering import SteeredPace
+from app.analysis.replay.steering import NEVER, SteeredPace
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.unapplied import Unapplied
 from app.analysis.replay.variants import Variant
@@ -142,6 +142,8 @@ class Run:
         """Wraps a controller for this run: kubelets serve stray pods, others wait for `start`."""
         if isinstance(controller, KubeletReconciler):
             return StrayPods(controller, self._recorded_at)
+        if short_name(registry.actor_of(controller.name).user) in self._variant.unstarted:
+            start = NEVER
         return controller if start is None else Started(controller, start)
 
     def _alter(self, alteration: Alteration) -> None:
