@@ -133,7 +133,7 @@ def waiting(
     if node and not fitting:
         raise NotFound(f'node "{node}" not found', resource="nodes")
     vain = (*waits.repeated(tree), *outcomes.full_claims(views, tree))
-    follow = outcomes.evictions(views, tree, fitting, rules.quirks, now)
+    follow, evicting = outcomes.evictions(views, tree, fitting, rules.quirks, now)
     children = (
         *_beside(rules, views, tree, fitting, now),
         *vain,
@@ -149,7 +149,7 @@ def waiting(
     return PodFindings(
         text=_fit_text(fits, [reason.node for reason in fitting])
         + (", but binding fails each time" if fits and vain else "")
-        + (", but it would be evicted" if fits and follow and not vain else ""),
+        + ("" if vain else _eviction_text(fits, evicting)),
         children=children,
         nodes=tuple(fitting),
         helps=tuple(helps) if help else None,
@@ -310,6 +310,13 @@ def _beyond_devices(reasons: Sequence[NodeReason]) -> list[Reason]:
         )
         for text, count in sorted(texts.items(), key=lambda item: -item[1])
     ]
+
+
+def _eviction_text(fits: int, evicting: int) -> str:
+    """The words about eviction after those about the nodes that would take the pod."""
+    if not evicting:
+        return ""
+    return ", but it would be evicted" + (f" from {evicting} of them" if evicting < fits else "")
 
 
 def _fit_text(fits: int, nodes: Sequence[str]) -> str:

@@ -48,14 +48,20 @@ def evictions(
     nodes: Sequence[NodeReason],
     quirks: ControllerQuirks,
     now: Instant,
-) -> tuple[Reason, ...]:
-    """The evictions that follow where a node takes the pod, one for each device and taint."""
+) -> tuple[tuple[Reason, ...], int]:
+    """The evictions that follow where a node takes the pod, and the number of such nodes.
+
+    There is one reason for each device and taint, at most NAMES_MAX.
+    """
     evicting: dict[str, Reason] = {}
+    count = 0
     for node in nodes:
-        if not node.text and len(evicting) < NAMES_MAX:
-            for reason in _of_node(views, pod, node, quirks, now):
+        reasons = () if node.text else tuple(_of_node(views, pod, node, quirks, now))
+        count += bool(reasons)
+        for reason in reasons:
+            if len(evicting) < NAMES_MAX:
                 evicting.setdefault(reason.text, reason)
-    return tuple(evicting.values())[:NAMES_MAX]
+    return tuple(evicting.values()), count
 
 
 def _of_node(

@@ -89,6 +89,17 @@ async def test_taint_that_evicts_nobody_is_not_announced():
     assert not any("would be taken" in line for line in said)
 
 
+async def test_pod_that_is_evicted_from_some_of_its_nodes_is_not_said_to_be_evicted_from_all():
+    cluster = tainted_device([{"operator": "Exists"}])
+    assert (await why(cluster))[0].endswith(", but it would be evicted")
+    cluster.node("n2")
+    cluster.patch("nodes", "n2", {"spec": {"taints": None}}, namespace="")
+    cluster.slice("n2", devices=[{"name": "d"}])
+    text, said = await why(cluster)
+    assert text.endswith(", but it would be evicted from 1 of them")
+    assert any(BAD["key"] in line and "would be taken" in line for line in said)
+
+
 @pytest.mark.parametrize("devices", [0, 1])
 async def test_slice_with_devices_of_an_older_generation_is_named_where_the_newer_has_none(devices):
     cluster = idle_cluster()
