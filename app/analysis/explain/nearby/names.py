@@ -12,6 +12,7 @@ from app.domain.devices.nodes import Node
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.tolerations import tolerates
 
 
 def classes(views: Views, missing: Sequence[str]) -> Iterator[Reason]:
@@ -23,18 +24,23 @@ def classes(views: Views, missing: Sequence[str]) -> Iterator[Reason]:
 
 
 def tolerations(views: Views, pod: JsonObject, taints: Iterable[str]) -> Iterator[Reason]:
-    """The tolerations of the pod's claims whose key is, or is similar to, that of a taint."""
+    """The tolerations of the pod's claims that nearly fit a taint, by its key or a similar one.
+
+    `taints` are texts. Requests that tolerate a taint are left out.
+    """
     said: dict[str, None] = {}
-    ordered = sorted(taints)
+    ordered = [(text, _taint_of(text)) for text in sorted(taints)]
     facts = pods.facts(pod)
     for named in pods.named_claims(facts) if ordered else ():
         claim = views.objects.get(claim_key(facts.namespace, named.name or "")) or {}
         for request in dra.requests(claim):
             for wish in (request.exactly, *request.first_available):
-                for toleration in () if wish is None else wish.tolerations:
-                    for taint in ordered:
-                        key = taint.partition(":")[0].partition("=")[0]
-                        if scope.alike(key, [str(toleration.get("key") or "")]):
+                wished = () if wish is None else wish.tolerations
+                for taint, tree in ordered:
+                    if any(tolerates(toleration, tree) for toleration in wished):
+                        continue
+                    for toleration in wished:
+                        if _is_near(str(tree["key"]), str(toleration.get("key") or "")):
                             text = f"request {request.name} of claim {named.name} tolerates "
                             text += f"{tainted.toleration_text(toleration)}, which does not fit "
                             said[f"{text}taint {taint}"] = None
@@ -42,18 +48,41 @@ def tolerations(views: Views, pod: JsonObject, taints: Iterable[str]) -> Iterato
         yield Reason(text=text, is_kept=True)
 
 
+def _taint_of(text: str) -> JsonObject:
+    """The taint of a text `key=value:effect`."""
+    rest, _, effect = text.rpartition(":")
+    key, _, value = rest.partition("=")
+    return {"key": key, "value": value, "effect": effect}
+
+
+def _is_near(key: str, other: str) -> bool:
+    """Whether two keys `DOMAIN/NAME` may have been meant to be one.
+
+    Keys of one owner share a domain, so the names are compared by themselves. Equal names may be of
+    any domains.
+    """
+    domain, _, name = key.rpartition("/")
+    other_domain, _, other_name = other.rpartition("/")
+    if name == other_name:
+        return True
+    is_one_owner = domain == other_domain or bool(scope.alike(domain, [other_domain]))
+    return is_one_owner and bool(scope.alike(name, [other_name]))
+
+
 def labels(selector: JsonView, known: Sequence[Node]) -> Iterator[Reason]:
     """The labels of nodes that are nearly those which a selector names.
 
-    These are labels with a wanted value and another key, and those with the key and other values.
+    These are labels with a wanted value and a similar key, and those with the key and other values.
     """
     said: dict[str, list[str]] = {}
     for term in selector.get("nodeSelectorTerms") or ():
         for one in core.requirements(term):
             for node in known:
                 for key, value in node.labels.items():
-                    # A wanted value under another key, or the key with a value that is not wanted.
-                    if one.operator == "In" and (key == one.key) != (value in one.values):
+                    if one.operator != "In" or (key == one.key) == (value in one.values):
+                        continue
+                    # Values such as `true` are those of many keys that mean something else.
+                    if _is_near(one.key, key):
                         said.setdefault(f"{key}={value}", []).append(node.name)
     for label, names in list(said.items())[:NAMES_MAX]:
         have = f"{counts.plural(len(names), 'node')} {listed(names, len(names))} "

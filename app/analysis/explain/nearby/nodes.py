@@ -1,11 +1,11 @@
 """Nodes that take no further pod, and nodes for which no driver has published anything."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.devices.model import Slice
-from app.domain.devices.nodes import Node, NodeSelectionError
+from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError
 from app.domain.devices.pools import PoolState, newest
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, counts
@@ -33,15 +33,38 @@ def full(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
 
 
 def without_driver(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
-    """The nodes among those without devices for which there is no slice, if others have slices.
+    """The nodes among those without devices that have no slice, unlike others with such labels.
 
-    Where most nodes have none, as in clusters with few nodes for devices, nothing is said.
+    Nodes of another make are left out: they lack a label that all nodes with slices have, or have
+    one whose key none of those has. Where most nodes lack slices, nothing is said.
     """
-    served = {one.node.name for one in views.inventory.slices() if one.node.name}
-    known = {key.name for key in views.objects.keys(*api_resources.NODES)}
-    lacking = [name for name in names if name not in served]
-    others = len(served & known)
-    if lacking and others and len(lacking) <= others:
+    if not names:
+        return
+    choices = [*_choices(views.inventory.slices())]
+    named = {one.name for one in choices if one.name}
+    known = {
+        key.name: meta.labels(views.objects.get(key) or {})
+        for key in views.objects.keys(*api_resources.NODES)
+    }
+    served = {name: labels for name, labels in known.items() if name in named}
+    # A label with the node's own name, such as its host name, says nothing of its make.
+    items = [
+        {item for item in labels.items() if item[1] != name} for name, labels in served.items()
+    ]
+    shared = set.intersection(*items) if items else set()
+    keys = {key for labels in served.values() for key in labels}
+    # Equal selectors of many slices are matched once.
+    others_by_text = {repr(one): one for one in choices if not one.name}
+    lacking = [
+        name
+        for name in dict.fromkeys(names)
+        if name not in named
+        and keys.issuperset(known.get(name, {}))
+        and shared.issubset(known.get(name, {}).items())
+        and not _is_chosen(others_by_text.values(), Node(name=name, labels=known.get(name, {})))
+    ]
+    others = len(served)
+    if lacking and len(lacking) <= others:
         text = f"{counts.plural(len(lacking), 'node')} {listed(lacking, len(lacking))} "
         text += f"{counts.plural(len(lacking), 'has')} no slice of any driver, unlike "
         yield Reason(text=f"{text}{counts.of(others, 'other node')}", is_kept=True)
@@ -79,6 +102,23 @@ def renewed(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
                 about=key,
                 is_kept=True,
             )
+
+
+def _choices(slices: Iterable[Slice]) -> Iterator[NodeChoice]:
+    """The choices of nodes of slices, or of their devices where each device has its own."""
+    for one in slices:
+        if one.per_device:
+            yield from (device.node for device in one.devices)
+        else:
+            yield one.node
+
+
+def _is_chosen(choices: Iterable[NodeChoice], node: Node) -> bool:
+    """Whether a choice includes the node, or may do: one that cannot be read may mean any."""
+    try:
+        return any(one.matches(node) for one in choices)
+    except NodeSelectionError:
+        return True
 
 
 def _is_for_any(one: Slice, nodes: Sequence[Node]) -> bool:

@@ -13,7 +13,10 @@ from app.domain.values.json_tree import JsonObject
 
 
 def held(views: LiveViews, pod: JsonObject, holders: Iterable[str]) -> Iterator[Reason]:
-    """The holders (`NAMESPACE/CLAIM`) of earlier pods of the Deployment of a waiting pod."""
+    """The holders (`NAMESPACE/CLAIM`) of earlier pods of the Deployment of a waiting pod.
+
+    Pods that are being deleted are left out: their devices become free in any case.
+    """
     made, deployment = _makers(views, pod)
     if made is None or deployment is None:
         return
@@ -22,14 +25,21 @@ def held(views: LiveViews, pod: JsonObject, holders: Iterable[str]) -> Iterator[
         namespace, _, name = holder.rpartition("/")
         key = claim_key(namespace, name)
         for consumer in dra.consumers(views.objects.get(key) or {}):
-            other = views.objects.get(ObjectKey(*api_resources.PODS, namespace, consumer.name))
-            makers = _makers(views, other or {})
-            if makers[1] != deployment or makers[0] == made or count == NAMES_MAX:
+            place = ObjectKey(*api_resources.PODS, namespace, consumer.name)
+            other = views.objects.get(place) or {}
+            makers = _makers(views, other)
+            if makers[1] != deployment or makers[0] == made:
                 continue
-            count += 1
+            # Pods of the newer ReplicaSet may hold devices, too, while one of the older waits.
+            is_earlier = meta.creation_timestamp(other) < meta.creation_timestamp(pod)
+            if not is_earlier or meta.is_deleting(other):
+                continue
             text = f"claim {holder} is held by pod {namespace}/{consumer.name}, an earlier pod of "
-            text += f"the same deployment {namespace}/{deployment.name}, whose update waits for "
-            yield Reason(text=f"{text}this pod", about=key, is_kept=True)
+            text += f"the same deployment {namespace}/{deployment.name}; a rolling update keeps "
+            yield Reason(text=f"{text}it until new pods are ready", about=key, is_kept=True)
+            count += 1
+            if count == NAMES_MAX:
+                return
 
 
 def _makers(views: LiveViews, pod: JsonObject) -> tuple[Owner | None, Owner | None]:
