@@ -67,3 +67,16 @@ def test_spec_whose_change_was_not_recorded_limits_no_time(tmp_path):
         ),
     )
     assert not any(Loss.TIMES_CONTRADICT in each.losses for each in records)
+
+
+@pytest.mark.parametrize("before", [(), ("create",)], ids=["log-begins-later", "line-lost"])
+def test_write_that_finds_the_condition_there_did_not_ask_for_the_spec(before, tmp_path):
+    generation = 2 if before else 1
+    there = rule(generation, "None", created=10, observed=generation, second=12)
+    labelled = {**there, "metadata": {**there["metadata"], "labels": {"team": "gpu"}}}
+    records = audit_records(
+        tmp_path,
+        *(audit(verb, rule(1, "NoExecute", created=10), type_=TYPE, second=10) for verb in before),
+        audit("patch", labelled, type_=TYPE, second=30),
+    )
+    assert not any(Loss.TIMES_CONTRADICT in each.losses for each in records)

@@ -54,11 +54,19 @@ class RuleTimes:
         return False
 
     def _noted(self, record: Record) -> _Spec:
-        """The spec that the record shows; its request is known if this is the write of it."""
+        """The spec that the record shows; its request is known if this is the write of it.
+
+        A write of a spec leaves the conditions as they are. One that shows a condition about that
+        generation already is another write: the line of the spec is lost.
+        """
         generation = meta.generation(record.object or {})
         spec = self._specs.get(record.key)
         if spec is None or (spec.uid, spec.generation) != (record.uid, generation):
-            is_write = record.op in (Op.ADDED, Op.MODIFIED) and not record.subresource
+            is_write = (
+                record.op in (Op.ADDED, Op.MODIFIED)
+                and not record.subresource
+                and all(observed != generation for observed, _ in _stamps(record))
+            )
             asked_at = record.asked_at if is_write else None
             spec = self._specs[record.key] = _Spec(record.uid, generation, asked_at)
         return spec
