@@ -27,7 +27,7 @@ from app.analysis.verify.compare import ComparisonCounts, Difference
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
 from app.analysis.verify.parts import Deciders, PartFound, PartVerifier, VerifiedPart
 from app.analysis.verify.reallocate import WINDOW
-from app.domain.log import Event, EventType, Revision
+from app.domain.log import Event, EventType, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.values.json_tree import JsonObject
 
@@ -100,7 +100,7 @@ class Oversight:
     ) -> None:
         self._invariants = InvariantWatch(invariants, lacking)
         self._scan = Scan(scan)
-        self._index = AllocationIndex()
+        self._index = AllocationIndex(lacks_ends=doubts.ENDS in lacking)
         part = VerifiedPart(
             after=begin,
             until=LAST,

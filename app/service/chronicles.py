@@ -99,7 +99,7 @@ def begin(info: HistoryInfo, profile: Profile, recorded: tuple[Doubt, ...]) -> C
     """An empty chronicle with the switches of a history."""
     options = registry.options_from(info.settings)
     quirks = registry.allocator_quirks_of(profile, options)
-    return Chronicle(switches_of(profile, quirks), uncertainty.lacking(recorded))
+    return Chronicle(switches_of(profile, quirks, info.settings), uncertainty.lacking(recorded))
 
 
 async def fold_until(

@@ -8,7 +8,9 @@ import random
 
 import pytest
 
-from app.bootstrap import replays
+from app.analysis.oversight import JudgeName
+from app.bootstrap import process_settings, replays, stores
+from app.bootstrap.pacing.overseeing import oversight_for
 from app.service.replays.verifying import VerifyOutcome
 from tests import draws
 from tests.conformance import further_tampering as further
@@ -101,6 +103,25 @@ async def test_lines_that_are_left_out_accuse_nobody(name, alter, tmp_path):
     report = await outcome(name, (alter,), tmp_path)
     is_whole = alter is lossy.leave_out_rules and name in NEEDLESS
     assert report.outcome is (VerifyOutcome.VERIFIED if is_whole else VerifyOutcome.PARTLY)
+
+
+@pytest.mark.parametrize("alter", LEAVING_OUT)
+async def test_judges_that_watch_over_a_log_accuse_nobody_either(alter, tmp_path):
+    lines = subtly.read("e-taints", None)
+    alter(lines, random.Random("e-taints"))
+    settings = process_settings.settings(profile=subtly.PROFILES["e-taints"])
+    store = stores.memory_store()
+    name = await replays.load_files(
+        store, settings, (tampering.write(lines, tmp_path / "a.jsonl"),)
+    )
+    history = await stores.find_history(store, name)
+    oversight = await oversight_for(store, settings, history)
+    observations = []
+    while page := await store.log.read(history.id, after=oversight.revision, limit=500):
+        observations += oversight.take(page)
+    observations += oversight.end()
+    accused = [each for each in observations if each.is_failure]
+    assert [each for each in accused if each.judge is not JudgeName.INCIDENT] == []
 
 
 @pytest.mark.parametrize(("name", "lose"), ROWS)

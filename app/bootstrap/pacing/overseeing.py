@@ -101,7 +101,7 @@ async def oversight_for(store: Store, settings: Settings, stored: HistoryInfo) -
 def oversight_of(info: HistoryInfo, doubts: Sequence[Doubt]) -> Oversight:
     """The judges of a history, with its settings and what its recording lacks."""
     deciders = deciders_of(info)
-    switches = switches_of(deciders.rules.profile, deciders.quirks)
+    switches = switches_of(deciders.rules.profile, deciders.quirks, info.settings)
     if info.is_decided_elsewhere:
         # There are no decisions to make again, so the controllers need not follow.
         deciders = replace(deciders, controllers=())

@@ -11,7 +11,7 @@ The second pass may be divided (`verify.parts`). The report is the same.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
@@ -209,10 +209,7 @@ async def verify(
     ends = until >= (await log.head(history.id)).revision
     recorded = await recorded_doubts.doubts_of(log, history)
     lacking = uncertainty.lacking(recorded)
-    switches = replace(
-        switches_of(rules.profile, deciders.quirks),
-        rules_open=recorded_gates.leave_rules_open(history.settings),
-    )
+    switches = switches_of(rules.profile, deciders.quirks, history.settings)
     ahead = FirstPass(
         division=sharing.division,
         invariants=InvariantWatch(switches, lacking),
@@ -288,10 +285,16 @@ def _selectors(deciders: Deciders, bounds: OpinionBounds) -> SelectorHistory:
     )
 
 
-def switches_of(profile: Profile, quirks: Quirks) -> Switches:
-    """The switches of the release that matter to the invariants."""
+def switches_of(
+    profile: Profile, quirks: Quirks, settings: Mapping[str, object] | None = None
+) -> Switches:
+    """The switches of the release that matter to the invariants.
+
+    `settings` are those of a history that may be a recording.
+    """
     features = features_of(profile)
     return Switches(
+        rules_open=recorded_gates.leave_rules_open(settings or {}),
         # The rules are in force even in a release whose scheduler does not see them.
         rules=features.taint_rules or (profile.ignores_rules and profile.enabled(RULES_GATE)),
         taints=features.device_taints,

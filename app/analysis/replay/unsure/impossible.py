@@ -13,7 +13,7 @@ from app.analysis.verify.invariants import RULES, InvariantWatch, Switches
 from app.analysis.verify.parts import Deciders
 from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.views import LiveViews
-from app.domain.log import Event, ObjectKey
+from app.domain.log import Event, ObjectKey, doubts
 from app.domain.log.pages import Page
 
 _DECIDED = frozenset(("pods", "resourceclaims"))
@@ -36,7 +36,7 @@ class Impossible:
     ) -> None:
         """`lacking` is as in `uncertainty.lacking`; `never_seen` are kinds without objects."""
         self._watch = InvariantWatch(switches, lacking)
-        self._index = AllocationIndex()
+        self._index = AllocationIndex(lacks_ends=doubts.ENDS in lacking)
         self._views = LiveViews(deciders.rules.profile)
         self._checker = AllocationChecker(
             self._index,
@@ -55,6 +55,7 @@ class Impossible:
         self._watch.follow_page(page)
         for known, parts in page.splits:
             self._index.add(known, parts)
+        self._index.lacks_rules = self._watch.lacks_rules
 
     def take(self, event: Event) -> None:
         """Judges an event, and folds it."""

@@ -415,7 +415,7 @@ async def _judged(
     """The judge of the recorded facts, or of the invariants of `profile` alone, up to `until`."""
     judge = Impossible(
         deciders,
-        switches_of(profile, deciders.quirks),
+        switches_of(profile, deciders.quirks, history.settings),
         lacking=uncertainty.lacking(recorded),
         never_seen=[doubt.kind for doubt in recorded if doubt.code == NEVER_SEEN],
     )
