@@ -190,6 +190,8 @@ def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool
     """Whether nothing is missing here, and all that is more was done or is recorded later."""
     late = {*_facts_of(end.later, sides), *_facts_of(again, sides, after=end.since(sides.aspect))}
     if sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
+        if sides.aspect is Aspect.DEVICES and len(sides.recorded) == len(sides.again):
+            return False  # the recorded ones were written by the end, with other content
         # They are compared as wholes: the writes that made them tell.
         missing = _counted(recorded, sides.uid) - _counted(again, sides.uid)
         return bool(late) and not missing
