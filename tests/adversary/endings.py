@@ -3,7 +3,6 @@
 from tests.adversary.catalogue import AGREES, FAILS, QUICKSTART, TAINTS, alteration
 from tests.adversary.devices import device, given
 from tests.adversary.evictions import forget
-from tests.adversary.harmless import times_to_seconds
 from tests.adversary.log import Log, NotFound, results_of
 
 
@@ -48,10 +47,3 @@ def binding_that_never_comes(log: Log) -> None:
     pod = log.lines[number]["objectRef"]["name"].partition("-")[0]
     log.cut(log.first("create", "namespaces", after=number))
     forget(log, pod, start=number - 1)
-
-
-@alteration("ends", (QUICKSTART, TAINTS), verify=FAILS, decide=FAILS)
-def device_never_published_in_whole_seconds(log: Log) -> None:
-    """The first allocated device is in no slice, whatever the order of writes in a second was."""
-    given(log, "", device(0, device="gpu-77"))
-    times_to_seconds(log)

@@ -34,7 +34,7 @@ FEW: list[Row] = [
     ("a-quickstart", "other_device_in_the_last_line", "verify"),
     ("a-quickstart", "other_device_in_the_last_line", "decide"),
     ("a-quickstart", "binding_that_never_comes", "decide"),
-    ("a-quickstart", "times_to_seconds", "decide"),
+    ("e-taints", "tolerations_not_copied", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

@@ -97,6 +97,8 @@ async def test_taint_that_is_missing_is_unexplained(tmp_path):
     made = cluster()
     by_node_controller(made, {"status": {"conditions": [UNHEARD]}}, "status")
     made.wait(60)
+    made.pod("late", template="gpu", nodeSelector={"kubernetes.io/hostname": "right"})
+    made.wait(10)  # the taint may not lie behind the end of the recording
 
     def untainted(lines):
         kept = []

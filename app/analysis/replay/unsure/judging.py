@@ -100,9 +100,7 @@ class Doubting:
 
     def times(self, sides: Sides, again: Trace) -> str:
         """The wrong times that may have caused the difference; proofs by runs still hold."""
-        clocks = Clocks(
-            recorded=self.recorded, again=again, end=self.end, is_order_known=self.lacks.is_coarse
-        )
+        clocks = Clocks(recorded=self.recorded, again=again, end=self.end)
         is_possible = not self.impossibility(sides, again) and clocks.may_have_caused(sides)
         if not self.lacks.times or not is_possible:
             return ""

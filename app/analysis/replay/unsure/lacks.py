@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
-from app.domain.log.records import BASELINE_VERB, Loss, TimeQuality
+from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.values import api_resources
-from app.domain.values.timestamps import SECOND, Instant
+from app.domain.values.timestamps import Instant
 
 _ALONE = frozenset(("events", "namespaces"))
 """Kinds on which no decision about other objects depends."""
@@ -29,9 +29,6 @@ _NEEDED = (
     api_resources.RESOURCE_SLICES,
 )
 """Kinds that every recorder follows and on which decisions depend."""
-
-_DATED_MIN = 10
-"""So many whole seconds in a row are no chance, even where times have milliseconds."""
 
 _FOREVER = Instant(2**62)
 
@@ -57,8 +54,6 @@ class Lacks:
     def __init__(self, recorded: Sequence[Doubt]) -> None:
         self._kinds = ", ".join(each.kind for each in recorded if each.code == NEVER_SEEN)
         self._times = any(each.code == Loss.TIMES_CONTRADICT for each in recorded)
-        self._dated = 0
-        self._has_fractions = False
         self._written: dict[ObjectKey, Instant] = {}
         self._unseen: dict[ObjectKey, _Stretch] = {}
         self._stretches: list[_Stretch] = []
@@ -67,10 +62,6 @@ class Lacks:
         """Processes an event that others could see from instant `known` on."""
         key = event.key
         is_gap = event.type is EventType.GAP_OBSERVED
-        origin = event.stamp.origin
-        if origin is not None and origin.time_quality == TimeQuality.EXACT:
-            self._dated += 1
-            self._has_fractions |= event.stamp.time % SECOND > 0
         if key.resource in _ALONE or key == CLOCKS:
             return
         for gap in doubts.gaps_closed(event, self._unseen):
@@ -99,19 +90,12 @@ class Lacks:
     @property
     def is_any(self) -> bool:
         """Whether there is any lack because of which a difference may be undecided."""
-        return bool(self._kinds or self._times or self.is_coarse or self._stretches)
-
-    @property
-    def is_coarse(self) -> bool:
-        """Whether all times of writes are whole seconds, as some collectors of logs keep them."""
-        return self._dated >= _DATED_MIN and not self._has_fractions
+        return bool(self._kinds or self._times or self._stretches)
 
     @property
     def times(self) -> str:
         """The reason why no instant of the recording is reliable; empty when all are."""
-        if self._times:
-            return doubts.text_of(Loss.TIMES_CONTRADICT)
-        return "the recording has whole seconds" if self.is_coarse else ""
+        return doubts.text_of(Loss.TIMES_CONTRADICT) if self._times else ""
 
     @property
     def kinds(self) -> str:

@@ -9,10 +9,8 @@ existed, and an act that is missing for minutes is not missing because a clock w
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.analysis.replay import tolerances
-from app.analysis.replay.differences import PLACEMENTS, Aspect, Sides
+from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.facts import Created, Fact, Released, Reserved
-from app.analysis.replay.races import instants
 from app.analysis.replay.traces import Trace
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.values.timestamps import Instant
@@ -22,21 +20,15 @@ _FOREVER = Instant(2**62)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clocks:
-    """Judges differences by both traces; the recording ends at `end`.
-
-    With `is_order_known` only the fractions of seconds are missing.
-    """
+    """Judges differences by both traces; the recording ends at `end`."""
 
     recorded: Trace
     again: Trace
     end: Instant
-    is_order_known: bool = False
 
     def may_have_caused(self, sides: Sides) -> bool:
         """Whether an act at another instant may have caused the difference."""
         if _is_about_content(sides) or self._is_for_nobody(sides):
-            return False
-        if self.is_order_known and sides.aspect in PLACEMENTS and not self._had_company(sides):
             return False
         match sides.aspect:
             case Aspect.EVICTIONS if not sides.recorded:
@@ -45,21 +37,6 @@ class Clocks:
                 return not self._was_passed_over(sides)
             case _:
                 return True
-
-    def _had_company(self, sides: Sides) -> bool:
-        """Whether another pod or claim was written in the second of the difference, or beside it.
-
-        Without, nothing could have come in another order.
-        """
-        at = instants(sides, self.recorded, self.again)
-        own = self.recorded.owner_of.get(sides.uid, sides.uid)
-        return any(
-            abs(step.time - instant) <= tolerances.TABLE.coarse
-            for uid, steps in self.recorded.writes.items()
-            if self.recorded.owner_of.get(uid, uid) != own
-            for step in steps
-            for instant in at
-        )
 
     def _is_for_nobody(self, sides: Sides) -> bool:
         """Whether a claim was reserved for a consumer that never existed."""

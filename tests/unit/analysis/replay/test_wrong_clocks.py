@@ -51,9 +51,9 @@ def holding(trace, key, pod, seconds, *, until=None, device="worker/gpu-0"):
         trace.writes[key.name].append(step(key, until, Released()))
 
 
-def excused(recorded, again, *, end=1000, is_order_known=False):
+def excused(recorded, again, *, end=1000):
     """Whether a clock may have caused each difference, by aspect."""
-    clocks = Clocks(recorded=recorded, again=again, end=at(end), is_order_known=is_order_known)
+    clocks = Clocks(recorded=recorded, again=again, end=at(end))
     compared = differences.compare(recorded, again)
     return {
         sides.aspect.value: clocks.may_have_caused(sides) for sides in compared.different.values()
@@ -130,13 +130,3 @@ def test_pod_that_was_placed_in_the_recording_alone_may_be_so_for_its_time():
     recorded, again = traces()
     recorded.node_of["p"] = step(POD, 20, Bound("worker"))
     assert excused(recorded, again) == {"nodes": True}
-
-
-@pytest.mark.parametrize(("seconds", "expected"), [(6, True), (8, False)])
-def test_whole_seconds_explain_another_device_only_beside_another_write(seconds, expected):
-    recorded, again = traces()
-    holding(recorded, CLAIM, "p", 5, device="worker/gpu-1")
-    holding(again, CLAIM, "p", 5, device="worker/gpu-0")
-    for trace in (recorded, again):
-        holding(trace, OTHER, "q", seconds, device="worker/gpu-2")
-    assert excused(recorded, again, is_order_known=True)["devices"] is expected
