@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from itertools import islice
 
 from app.analysis.explain import sources
 from app.analysis.explain.reasons import NAMES_MAX, Reason
@@ -194,7 +195,7 @@ def unseen_rules(views: LiveViews, pod: JsonObject) -> tuple[Reason, ...]:
     evicts = profile.enabled("DRADeviceTaints") and profile.enabled("DRADeviceTaintRules")
     if not (profile.ignores_rules and evicts):
         return ()
-    return tuple(_evicting(views, pod))[:NAMES_MAX]
+    return tuple(islice(_evicting(views, pod), NAMES_MAX))
 
 
 def _evicting(views: LiveViews, pod: JsonObject) -> Iterator[Reason]:

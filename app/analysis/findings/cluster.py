@@ -114,12 +114,14 @@ def rules(views: LiveViews) -> Iterator[Finding]:
 
 def announcing(views: LiveViews) -> Iterator[Finding]:
     """Rules with effect None that select devices: they keep nobody off, and evict nobody."""
+    places: set[DeviceId] | None = None
     for key in views.objects.keys(*api_resources.DEVICE_TAINT_RULES):
         event = views.objects.event(key)
         rule = views.inventory.rules().get(key.name)
         if event is None or rule is None or rule.taint.effect != "None":
             continue
-        places = {each.id for one in views.inventory.slices() for each in one.devices}
+        if places is None:
+            places = {each.id for one in views.inventory.slices() for each in one.devices}
         count = sum(map(rule.matches, places))
         if count:
             text = f"only announces: its effect is None, so {counts.of(count, 'device')} that it "

@@ -31,6 +31,9 @@ CAPACITY = "capacity "
 COUNTER = "counter "
 """Prefixes of causes about an amount that a slice publishes."""
 
+_NODE_WORKLOADS = frozenset(("DaemonSet", "Node"))
+"""The kinds of the controllers of pods of which each node has its own, static pods included."""
+
 _capacity = paths.mapping("capacity")
 _counters = paths.mapping("counters")
 _value = paths.get("value")
@@ -110,7 +113,7 @@ async def _withdrawn(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> 
     inventory, objects = evidence.views.inventory, evidence.views.objects
     trees = [objects.get(ObjectKey(*api_resources.NODES, "", name)) for name in names]
     empty_nodes = [node_of(tree) for tree in trees if tree is not None]
-    reasons: list[Reason] = []
+    withdrawn: list[tuple[Slice, Sequence[Event]]] = []
     names = names[: evidence.bounds.cause_nodes_max]
     for key in await _gone(evidence, api_resources.RESOURCE_SLICES, names):
         events = await evidence.changes(key)
@@ -126,13 +129,22 @@ async def _withdrawn(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> 
             )
             is_replaced = bool(current) and current[0].generation > one.generation
             if is_missed and not is_replaced and evidence.sight.sees(deletion):
-                text = f"slice {one.name} of pool {'/'.join(one.pool)}, for "
-                text += f"{circumstances.where_of(one)}, was deleted"
-                below = await ended_before(evidence, deletion.revision, one.node.name)
-                below += await _registered_anew(evidence, one.node.name)
-                below += _failing_pods(evidence, one.node.name)
-                reasons.append(replace(kept(deletion, text), children=tuple(below)))
-    return sorted(reasons, key=lambda reason: -reason.revision)[:NAMES_MAX]
+                withdrawn.append((one, events))
+    withdrawn.sort(key=lambda each: -each[1][0].revision)
+    # Only now: what stands below a slice takes reads of the log, and a look at each pod.
+    return [await _withdrawal(evidence, one, events) for one, events in withdrawn[:NAMES_MAX]]
+
+
+async def _withdrawal(evidence: ExplainedMoment, one: Slice, events: Sequence[Event]) -> Reason:
+    """The deletion of a slice, with what happened to its node; its events are newest first."""
+    deletion, born = events[0], sources.creation(events)
+    text = f"slice {one.name} of pool {'/'.join(one.pool)}, for "
+    text += f"{circumstances.where_of(one)}, was deleted"
+    below = await ended_before(evidence, deletion.revision, one.node.name)
+    since = Revision(0) if born is None else born.revision
+    below += await _registered_anew(evidence, one.node.name, since)
+    below += _failing_pods(evidence, one.node.name)
+    return replace(kept(deletion, text), children=tuple(below))
 
 
 def _is_seen_by(one: Slice, node: Node) -> bool:
@@ -156,14 +168,14 @@ async def ended_before(evidence: ExplainedMoment, revision: Revision, node: str)
     ][-NAMES_MAX:]
 
 
-async def _registered_anew(evidence: ExplainedMoment, node: str) -> list[Reason]:
-    """That a node which exists was deleted before, and who made it anew."""
+async def _registered_anew(evidence: ExplainedMoment, node: str, since: Revision) -> list[Reason]:
+    """That a node which exists was deleted after a revision, and who made it anew."""
     if not node:
         return []
     events = await evidence.changes(ObjectKey(*api_resources.NODES, "", node))
     made = sources.creation(events)
     if made is None or not any(
-        event.type is EventType.OBJECT_DELETED and event.revision < made.revision
+        event.type is EventType.OBJECT_DELETED and since < event.revision < made.revision
         for event in events
     ):
         return []
@@ -173,17 +185,25 @@ async def _registered_anew(evidence: ExplainedMoment, node: str) -> list[Reason]
 
 
 def _failing_pods(evidence: ExplainedMoment, node: str) -> list[Reason]:
-    """The pods without devices on a node whose containers fail: its driver may be one of them."""
+    """The pods without devices on a node whose containers fail: its driver may be one of them.
+
+    A driver runs once on each node, so pods of other workloads than DaemonSets are left out.
+    """
     reasons: list[Reason] = []
     objects = evidence.views.objects
     for key in objects.keys(*api_resources.PODS) if node else ():
         event = objects.event(key)
-        if event is None or core.node_name(event.object) != node or len(reasons) == NAMES_MAX:
+        if event is None or core.node_name(event.object) != node:
+            continue
+        maker = meta.controller(event.object)
+        if maker is not None and maker.kind not in _NODE_WORKLOADS:
             continue
         waits = [*lives.waiting_containers(event.object)]
         if waits and not pods.facts(event.object).entries and evidence.sight.sees(event):
             text = f"pod {key.namespace}/{key.name} on that node fails: {waits[0]}"
             reasons.append(Reason(text=text, revision=event.revision, about=key, is_kept=True))
+            if len(reasons) == NAMES_MAX:
+                break
     return reasons
 
 

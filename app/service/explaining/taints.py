@@ -1,37 +1,76 @@
 """The sources of the taints that keep a waiting pod from devices: who set them, and when."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from app.analysis.explain import circumstances, sources, tainted
 from app.analysis.explain.reasons import NAMES_MAX, Reason
+from app.analysis.explain.tainted import TaintSource
 from app.analysis.explain.tallies import devices_text
 from app.analysis.explain.trees import NodeReason
+from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.causes import CauseKind
+from app.domain.devices import pools
+from app.domain.devices.model import Device
 from app.domain.log import ObjectKey
 from app.domain.values import identifiers
+from app.domain.values.identifiers import DeviceId, PoolId
+from app.domain.values.json_tree import JsonView
 from app.service.explaining.evidence import ExplainedMoment
 from app.service.explaining.former_circumstances import kept
 
 
 async def reasons(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> list[Reason]:
     """For each taint and object that sets it: the write since which it does, and its devices."""
-    places: dict[tuple[str, ObjectKey], tuple[tainted.TaintSource, dict[str, None]]] = {}
-    for group in circumstances.excluded(nodes, CauseKind.TAINT):
-        about = "" if group.reason.cause is None else group.reason.cause.about
-        for name in group.devices:
-            place = identifiers.parse_device(name)
-            known = tainted.device_of(evidence.views, place)
-            for taint in () if known is None else known[1].taints:
-                if known is not None and taint.text == about:
-                    source = tainted.origin(evidence.views, place, taint, known[0])
-                    entry = places.setdefault((about, source.about), (source, {}))
-                    entry[1][name] = None
-            if len(places) > NAMES_MAX:
-                break
+    taints, names = _excluded(nodes)
+    devices = _Devices(evidence.views)
+    places: dict[tuple[str, ObjectKey], list[TaintSource]] = {}
+    for name in names:
+        place = identifiers.parse_device(name)
+        slice_key, device = devices.of(place)
+        for taint in () if device is None else device.taints:
+            if taint.text in taints:
+                source = tainted.origin(evidence.views, place, taint, slice_key)
+                places.setdefault((taint.text, source.about), []).append(source)
     reasons: list[Reason] = []
-    for (about, key), (source, names) in list(places.items())[:NAMES_MAX]:
-        since = sources.since(await evidence.changes(key), source.holds)
+    for (taint_text, key), of_devices in list(places.items())[:NAMES_MAX]:
+        since = sources.since(await evidence.changes(key), partial(_taints_all, of_devices))
         if since is not None and evidence.sight.sees(since):
-            text = f"{source.text} taints {devices_text(len(names))} {about} since it was written"
-            reasons.append(kept(since, text))
+            text = f"{of_devices[0].text} taints {devices_text(len(of_devices))} {taint_text} "
+            reasons.append(kept(since, f"{text}since it was written"))
     return reasons
+
+
+def _taints_all(of_devices: Sequence[TaintSource], tree: JsonView) -> bool:
+    return all(source.holds(tree) for source in of_devices)
+
+
+def _excluded(nodes: Sequence[NodeReason]) -> tuple[set[str], dict[str, None]]:
+    """The texts of the taints that exclude devices, and the names of these devices."""
+    taints: set[str] = set()
+    names: dict[str, None] = {}
+    for group in circumstances.excluded(nodes, CauseKind.TAINT):
+        if group.reason.cause is not None:
+            taints.add(group.reason.cause.about)
+            names.update(dict.fromkeys(group.devices))
+    return taints, names
+
+
+class _Devices:
+    """The effective devices with the keys of their slices; each pool is read once."""
+
+    def __init__(self, views: LiveViews) -> None:
+        self._views = views
+        self._pools: dict[PoolId, dict[DeviceId, tuple[str, Device]]] = {}
+
+    def of(self, place: DeviceId) -> tuple[str, Device | None]:
+        """The key of the slice of a device and the device; None when it is not published."""
+        pool = place[:2]
+        if pool not in self._pools:
+            # Of two devices of one name, the first counts.
+            self._pools[pool] = {
+                device.id: (one.key, device)
+                for one in reversed(pools.newest(self._views.inventory.slices_of(pool)))
+                for device in one.devices
+            }
+        return self._pools[pool].get(place, ("", None))

@@ -2,8 +2,10 @@
 
 import pytest
 
+from app.analysis.explain.reasons import NAMES_MAX
 from app.domain.controllers import registry
 from app.domain.controllers.registry import ControllerOptions
+from app.service.explaining import former_circumstances
 from tests.cluster import DRIVER, Cluster
 from tests.unit.analysis.explain.test_outcomes import idle_cluster, why
 
@@ -174,3 +176,120 @@ async def test_holder_of_the_same_deployment_is_named_only_if_it_is_older_and_st
     _, said = await why(cluster)
     assert any("allocated to default/other-claim" in line for line in said), said
     assert any("pod of the same deployment default/web" in line for line in said) is is_told
+
+
+def tainted(*names, of):
+    """The devices of a slice, of which some are tainted."""
+    return [{"name": name, "taints": [BUSY] if name in names else []} for name in of]
+
+
+def written(cluster, name, devices):
+    tree = cluster.must("resourceslices", name, "")
+    cluster.update("resourceslices", {**tree, "spec": {**tree["spec"], "devices": devices}})
+
+
+async def test_taint_of_several_devices_is_dated_from_when_all_had_it():
+    cluster = idle_cluster()
+    cluster.slice(devices=tainted(of=("a", "b")))
+    cluster.wait(60)
+    written(cluster, "n1-slice", tainted("a", of=("a", "b")))
+    cluster.wait(60)
+    written(cluster, "n1-slice", tainted("a", "b", of=("a", "b")))
+    cluster.claim()
+    cluster.pod(claim="claim")
+    _, said = await why(cluster)
+    (line,) = [line for line in said if "taints 2 devices gpu.example.com/busy" in line]
+    assert "at 2026-01-02T03:02:00" in line
+
+
+async def test_devices_of_a_rule_are_counted_beside_those_of_many_slices():
+    cluster = idle_cluster()
+    names = [f"n{number}" for number in range(1, 7)]
+    for name in names[1:]:
+        cluster.node(name)
+        cluster.patch("nodes", name, {"spec": {"taints": None}}, namespace="")
+    cluster.slice(devices=[{"name": "a"}])
+    for name in names[1:-1]:
+        cluster.slice(name, devices=tainted("a", of=("a",)))
+    cluster.slice(names[-1], devices=[{"name": "a"}])
+    cluster.rule("all", key="x.test/hot", effect="NoSchedule")
+    cluster.claim()
+    cluster.pod(claim="claim")
+    _, said = await why(cluster)
+    lines = [line for line in said if line.startswith("rule all taints")]
+    assert [line.split(" since")[0] for line in lines] == [
+        "rule all taints 6 devices x.test/hot:NoSchedule"
+    ]
+
+
+async def test_look_below_deleted_slices_is_for_those_that_are_told(monkeypatch):
+    cluster = idle_cluster()
+    names = [f"n{number}" for number in range(1, 7)]
+    for name in names[1:]:
+        cluster.node(name)
+        cluster.patch("nodes", name, {"spec": {"taints": None}}, namespace="")
+    for name in names:
+        cluster.slice(name)
+    for name in names:
+        cluster.delete("resourceslices", f"{name}-slice", "")
+    cluster.claim()
+    cluster.pod(claim="claim")
+    looks = []
+    ended_before = former_circumstances.ended_before
+
+    async def counted(evidence, revision, node):
+        looks.append(node)
+        return await ended_before(evidence, revision, node)
+
+    monkeypatch.setattr(former_circumstances, "ended_before", counted)
+    _, said = await why(cluster)
+    assert len([line for line in said if "was deleted, by" in line]) == NAMES_MAX
+    assert looks == ["n6", "n5", "n4"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_told"), [("", True), ("DaemonSet", True), ("ReplicaSet", False)]
+)
+async def test_failing_pod_is_named_below_a_slice_only_if_it_may_be_its_driver(kind, is_told):
+    cluster = Cluster(options=ControllerOptions(off=frozenset(registry.NAMES)))
+    cluster.device_class()
+    cluster.node()
+    cluster.patch("nodes", "n1", {"spec": {"taints": None}}, namespace="")
+    cluster.slice()
+    owners = [reference(kind, ("maker", "uid-of-maker"))] if kind else []
+    cluster.apply({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "plugin", "namespace": "default", "ownerReferences": owners},
+        "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "busybox:1"}]},
+    })  # fmt: skip
+    state = {"name": "main", "image": "", "imageID": "", "ready": False, "restartCount": 9,
+             "state": {"waiting": {"reason": "CrashLoopBackOff"}}}  # fmt: skip
+    cluster.patch("pods", "plugin", {"status": {"containerStatuses": [state]}},
+                  subresource="status")  # fmt: skip
+    cluster.delete("resourceslices", "n1-slice", "")
+    cluster.claim()
+    cluster.pod(claim="claim")
+    _, said = await why(cluster)
+    assert any("slice n1-slice of pool" in line for line in said)
+    assert any("pod default/plugin on that node fails" in line for line in said) is is_told
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_node_that_was_made_anew_before_its_slice_is_not_named_below_the_slice(again):
+    cluster = idle_cluster()
+
+    def register():
+        cluster.delete("nodes", "n1", "")
+        cluster.node()
+        cluster.patch("nodes", "n1", {"spec": {"taints": None}}, namespace="")
+
+    register()
+    cluster.slice()
+    if again:
+        register()
+    cluster.delete("resourceslices", "n1-slice", "")
+    cluster.claim()
+    cluster.pod(claim="claim")
+    _, said = await why(cluster)
+    assert any("slice n1-slice of pool" in line for line in said)
+    assert any("made anew" in line for line in said) is again
