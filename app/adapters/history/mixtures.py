@@ -371,7 +371,9 @@ class _Block:
     def _kyaml(self, line: str) -> bool:
         """Reads an object in the style of JSON with bare names, as `kubectl -o kyaml` prints it."""
         end = yaml_blocks.kyaml_end(self._lines, self._at)
-        if not end:
+        if end < 0:
+            self._damage("an object in KYAML breaks off here")
+        if end <= 0:
             return False
         number = self._first + self._at
         for line_number, value in self._values(self._lines[self._at : end], number):

@@ -182,6 +182,19 @@ def test_kyaml_between_fences(tmp_path):
     assert lost == []
 
 
+@pytest.mark.parametrize(
+    ("after", "broken"), [("and so on\n\n", 1), ("", 1), ("  },\n},\n", 0), ("  },\n}\n", 0)]
+)
+def test_object_in_kyaml_that_breaks_off_is_a_loss_and_the_next_one_is_read(
+    tmp_path, after, broken
+):
+    claim = '{\n  apiVersion: "resource.k8s.io/v1",\n  kind: "ResourceClaim",\n  metadata: {\n'
+    whole = claim + '    name: "one",\n    namespace: "shop",\n  },\n  spec: {},\n}\n'
+    records, lost = read(tmp_path, f"the first:\n{claim}{after}{whole}", name="issue.md")
+    assert ONE in keys(records)
+    assert sum("breaks off" in str(each) for each in lost) == broken
+
+
 def test_folder_of_oc_adm_inspect(tmp_path):
     pods = {"apiVersion": "v1", "kind": "PodList", "items": [STORED], "metadata": {}}
     claims = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimList", "items": None}

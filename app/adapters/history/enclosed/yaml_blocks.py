@@ -46,12 +46,20 @@ def items(lines: list[str]) -> list[tuple[int, list[str]]]:
 
 
 def kyaml_end(lines: list[str], at: int) -> int:
-    """The index behind an object in KYAML that begins at a line; 0 when none does."""
+    """The index behind an object in KYAML that begins at a line; 0 for none, -1 for a cut one.
+
+    What is in the object has a larger indent, so a cut one ends before the next line that has not.
+    """
     begin = lines[at].rstrip()
     following = lines[at + 1] if at + 1 < len(lines) else ""
     if begin.lstrip() != "{" or _KYAML_FIELD.match(following) is None:
         return 0
     close = begin.replace("{", "}")
-    ends = (number for number in range(at + 1, len(lines)) if lines[number].rstrip() == close)
-    end = next(ends, -1)
-    return end + 1
+    for number in range(at + 1, len(lines)):
+        bare = lines[number].rstrip()
+        if bare == close:
+            return number + 1
+        if bare and len(bare) - len(bare.lstrip()) < len(begin):
+            # Behind its bracket, code of another language has a comma or more.
+            return 0 if bare.startswith(close) else -1
+    return -1

@@ -30,7 +30,7 @@ _MENTIONED = re.compile(
     rb'|"logger": ?"[\w.-]*events"|DEBUG\s+[\w.-]*events\s'
 )
 _REFERENCE = re.compile(
-    r"Event\(v1\.ObjectReference\{(?P<fields>[^}]*(?:\{[^}]*\}[^}]*)?)\}\): "
+    r"Event\(v1\.ObjectReference\{(?P<fields>[^{}]*(?:\{[^}]*\}[^}]*)?)\}\): "
     r"type: '(?P<type>[^']*)' reason: '(?P<reason>[^']*)' (?P<message>.*)"
 )
 _REFERENCE_FIELD = re.compile(r'(?P<name>\w+):"(?P<text>[^"]*)"')
@@ -44,10 +44,10 @@ _NAMES = {
 }
 """The fields of a reference by their names in Go."""
 
-_FOR_PEOPLE = re.compile(
-    r"(?P<stamp>\S+)[ \t]+DEBUG[ \t]+[\w.-]*events[ \t]+(?P<message>.*?)[ \t]+"
-    r'(?P<tree>\{"(?:object|type|reason)".*\})\s*'
-)
+_FOR_PEOPLE = re.compile(r"(?P<stamp>\S+)[ \t]+DEBUG[ \t]+[\w.-]*events(?=[ \t])")
+_FIELDS = re.compile(r'[ \t]\{"(?:object|type|reason)"')
+"""The begin of a line of a manager for people, and that of the fields behind its message."""
+
 _KUBELET = re.compile(r"(?:^|\s)kubelet\[\d+\]:\s*$")
 
 
@@ -181,18 +181,19 @@ def of_tree(tree: Mapping[str, Any]) -> LoggedEvent | None:
 
 def for_people(line: str) -> tuple[str, LoggedEvent] | None:
     """The time as written and the Event of a manager's line in its form for people."""
-    match = _FOR_PEOPLE.fullmatch(line)
-    if match is None:
+    match = _FOR_PEOPLE.match(line)
+    fields_at = None if match is None else _FIELDS.search(line, match.end() + 1)
+    if match is None or fields_at is None:
         return None
     try:
-        tree = msgspec.json.decode(match["tree"])
+        tree = msgspec.json.decode(line[fields_at.start() + 1 :])
     except (msgspec.DecodeError, RecursionError):
         return None
     if not isinstance(tree, dict) or not isinstance(about := tree.get("object"), dict):
         return None
     fields = _texts(tree)
-    said = (fields.get("type", ""), fields.get("reason", ""), match["message"])
-    event = _about(_texts(about), *said)
+    message = line[match.end() : fields_at.start()].strip(" \t")
+    event = _about(_texts(about), fields.get("type", ""), fields.get("reason", ""), message)
     return None if event is None else (match["stamp"], event)
 
 
