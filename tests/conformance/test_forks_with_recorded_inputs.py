@@ -11,7 +11,7 @@ from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.analysis.diff.forks import ForkReport
-from app.analysis.edits import Apply, DeleteEdit, Edit
+from app.analysis.edits import Apply, DeleteEdit, Edit, PatchEdit
 from app.bootstrap import replays, stores
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.rules import rules_of
@@ -19,6 +19,7 @@ from app.bootstrap.stores import Store
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
+from app.domain.values import timestamps
 from app.ports import EventLog, RuntimePorts
 from app.service import diffing, importing
 from app.service.diffing import Comparison, ComparisonAspect
@@ -83,11 +84,11 @@ class Recording:
         return made.info, report
 
 
-async def recorded(name: str) -> Recording:
+async def recorded(name: str, profile: str = "1.36") -> Recording:
     """A recording as `redra import` makes it."""
     store = stores.memory_store()
     with open_history([shared_path("histories", name)], ReadOptions()) as source:
-        options = ImportOptions(settings={"profile": "1.36", "recorded": True})
+        options = ImportOptions(settings={"profile": profile, "recorded": True})
         result = await importing.import_records(store.log, source, name=name, options=options)
     return Recording(store, result.history)
 
@@ -144,6 +145,37 @@ async def test_evicted_pods_stay_where_the_rule_is_deleted() -> None:
 
 def is_end(event: Event) -> bool:
     return event.type is EventType.OBJECT_DELETED and event.key.resource == "pods"
+
+
+ONE_EDIT: list[tuple[str, str, str, Edit]] = [
+    (
+        "a-quickstart",
+        "1.36",
+        "07:58:57",
+        PatchEdit(
+            name="deviceclass/gpu.example.com",
+            body={"spec": {"selectors": [{"cel": {"expression": "false"}}]}},
+        ),
+    ),
+    ("e-taints-rules-ignored", "1.36.2", "08:01:53", DeleteEdit(name="node/worker-2")),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "clock", "edit"), ONE_EDIT, ids=[r[0] for r in ONE_EDIT]
+)
+async def test_the_only_edit_is_the_root_of_every_difference(
+    name: str, profile: str, clock: str, edit: Edit
+) -> None:
+    """The inputs and the rules are the same otherwise, so nothing else can be the cause."""
+    recording = await recorded(name, profile)
+    events = await recording.events(recording.info)
+    at = sum(timestamps.micro_text(each.stamp.time)[11:19] <= clock for each in events)
+    _, report = await recording.fork(at, edit)
+    assert report.diff is not None
+    assert len(report.diff.differences) > 2
+    (change,) = report.diff.changes
+    assert {each.root.name for each in report.diff.differences} == {str(change.key)}
 
 
 async def test_inputs_go_on_up_to_a_moment() -> None:

@@ -138,27 +138,8 @@ def own_change(known: Known, pair: Pair, time: int | None = None) -> InputDiffer
     return None
 
 
-def link(differences: Sequence[PodDifference], known: Known) -> None:
-    """Fills in the roots and parents of all differences, which are in the order of time.
-
-    Differences that diverge at one instant are linked after those from which they follow. Those
-    that wait for each other in a circle are taken in their order.
-    """
-    linking = _Linking(differences, known)
-    for _, together in groupby(differences, key=lambda difference: difference.parted.time):
-        waiting = list(together)
-        while waiting:
-            ready = [each for each in waiting if linking.is_ready(each)] or waiting[:1]
-            for difference in ready:
-                linking.link(difference)
-            waiting = [each for each in waiting if each not in ready]
-    for difference in differences:
-        if not difference.roots:
-            difference.parents[0].below.append(difference)
-
-
-class _Linking:
-    """The differences that are linked already, and lookups from causes to differences."""
+class Linking:
+    """The differences, which are in the order of time, and lookups from causes to them."""
 
     def __init__(self, differences: Sequence[PodDifference], known: Known) -> None:
         pairs = [difference.pair for difference in differences]
@@ -168,12 +149,33 @@ class _Linking:
         self._known = known
         self._linked: set[PodDifference] = set()
 
-    def is_ready(self, difference: PodDifference) -> bool:
+    def holds(self, difference: PodDifference, cause: Cause) -> bool:
+        """Whether a cause differs between the sides, and did so when the courses diverged."""
+        return next(self._resolved(difference, (cause,)), None) is not None
+
+    def link(self) -> None:
+        """Fills in the roots and parents of all differences.
+
+        Differences that diverge at one instant are linked after those from which they follow. Those
+        that wait for each other in a circle are taken in their order.
+        """
+        for _, together in groupby(self._differences, key=lambda each: each.parted.time):
+            waiting = list(together)
+            while waiting:
+                ready = [each for each in waiting if self._is_ready(each)] or waiting[:1]
+                for difference in ready:
+                    self._link(difference)
+                waiting = [each for each in waiting if each not in ready]
+        for difference in self._differences:
+            if not difference.roots:
+                difference.parents[0].below.append(difference)
+
+    def _is_ready(self, difference: PodDifference) -> bool:
         """Whether the first cause of the difference is linked."""
         first = next(iter(self._causes(difference)), None)
         return not isinstance(first, PodDifference) or first in self._linked
 
-    def link(self, difference: PodDifference) -> None:
+    def _link(self, difference: PodDifference) -> None:
         """Sets the roots of a difference, or the differences from which it follows."""
         for cause in self._causes(difference):
             match cause:
@@ -204,17 +206,40 @@ class _Linking:
         if difference.parted.aspect is PodAspect.END:
             yield _end(difference)
             return
-        for cause in _causes(difference, self._differences, self._known):
-            likeliest: Root | PodDifference | None = None
-            if isinstance(cause, Root | PodDifference):
-                likeliest = cause
-            elif isinstance(cause, ByPod):
-                pair = self._places[cause.side].get(cause.uid)
-                likeliest = None if pair is None else self._by_pair[pair]
-            if isinstance(likeliest, PodDifference) and likeliest.parted.time > time:
-                continue
-            if likeliest is not None and likeliest is not difference:
-                yield likeliest
+        if difference.parted.aspect is PodAspect.EXISTENCE:
+            yield from self._of_existence(difference)
+        parting = difference.parting
+        yield from self._resolved(difference, () if parting is None else parting.causes)
+
+    def _resolved(
+        self, difference: PodDifference, causes: Iterable[Cause]
+    ) -> Iterator[Root | PodDifference]:
+        """The roots and other differences that are meant by causes; without those that fail."""
+        time = difference.parted.time
+        for cause in causes:
+            other: PodDifference | None = None
+            match cause:
+                case ByObject(key=key) if key in self._known.changes:
+                    change = self._known.changes[key]
+                    if change.since <= time + self._known.within:
+                        yield root_of(change)
+                case BySettings() if self._known.switches:
+                    yield settings_root(self._known.switches)
+                case ByOrder():
+                    other = self._differences[0]
+                case ByPod(side=side, uid=uid):
+                    pair = self._places[side].get(uid)
+                    other = None if pair is None else self._by_pair[pair]
+                case _:
+                    pass
+            if other is not None and other is not difference and other.parted.time <= time:
+                yield other
+
+    def _of_existence(self, difference: PodDifference) -> Iterator[Root | PodDifference]:
+        """Why a controller created a pod on one side only: its owner, or a pod it replaces."""
+        for cause in _of_existence(difference, self._differences, self._known):
+            if isinstance(cause, Root) or cause.parted.time <= difference.parted.time:
+                yield cause
 
 
 def prove(
@@ -280,27 +305,6 @@ def root_of(change: InputDifference) -> Root:
 def settings_root(switches: Iterable[str]) -> Root:
     """Different switches as a root."""
     return Root(kind=RootKind.SETTINGS, name="settings", text="; ".join(switches))
-
-
-def _causes(
-    difference: PodDifference, differences: Sequence[PodDifference], known: Known
-) -> Iterator[Cause | Root | PodDifference]:
-    """The causes of a difference; those that are not pods are resolved."""
-    if difference.parted.aspect is PodAspect.EXISTENCE:
-        yield from _of_existence(difference, differences, known)
-    parting = difference.parting
-    for cause in () if parting is None else parting.causes:
-        match cause:
-            case ByObject(key=key) if key in known.changes:
-                change = known.changes[key]
-                if change.since <= difference.parted.time + known.within:
-                    yield root_of(change)
-            case BySettings() if known.switches:
-                yield settings_root(known.switches)
-            case ByOrder():
-                yield from differences[:1] if differences[0] is not difference else ()
-            case _:
-                yield cause
 
 
 def _of_existence(

@@ -8,14 +8,15 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from app.analysis.diff import causes, classes, endings, inputs, matching, partings, testimony
-from app.analysis.diff.causes import Known, PodDifference
+from app.analysis.diff.causes import Known, Linking, PodDifference
 from app.analysis.diff.classes import Class, PodAspect
 from app.analysis.diff.courses import Course, Courses
 from app.analysis.diff.endings import Border
 from app.analysis.diff.matching import Pair
-from app.analysis.diff.partings import ByPod, Parting
+from app.analysis.diff.partings import ByPod, Holds, Parting
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side, switches_of
 from app.analysis.diff.testimony import Query, Testimony
@@ -66,14 +67,10 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
             query for difference in open_differences for query in _queries(difference, name, line)
         ]
         testimonies[name] = yield from testimony.collect(side, queries, bounds)
+    linking = Linking(differences, known)
     for difference in open_differences:
-        early, late = _numbers(difference)
-        heard = {name: testimonies[name][early] for name in sides}
-        difference.parting = _parting(difference, heard, courses)
-        if not difference.parting.causes:
-            heard = {name: testimonies[name].get(late, testimonies[name][early]) for name in sides}
-            difference.parting = _parting(difference, heard, courses)
-    causes.link(differences, known)
+        difference.parting = _explained(difference, testimonies, courses, linking)
+    linking.link()
     for difference in differences:
         if difference.is_about_words:
             # Both sides did the same: they do not diverge, even if their states differ.
@@ -233,8 +230,33 @@ def _queries(difference: PodDifference, name: str, line: _Line) -> Iterator[Quer
         yield replace(query, number=_numbers(difference)[1], revision=late)
 
 
+def _explained(
+    difference: PodDifference,
+    testimonies: Mapping[str, Mapping[int, Testimony]],
+    courses: Mapping[str, Courses],
+    linking: Linking,
+) -> Parting:
+    """The parting at the earlier moment, or at the later one if only that has a valid cause."""
+    holds = partial(linking.holds, difference)
+    early, late = _numbers(difference)
+    moments = [{name: answers[early] for name, answers in testimonies.items()}]
+    if any(late in answers for answers in testimonies.values()):
+        moments.append({n: each.get(late, each[early]) for n, each in testimonies.items()})
+    found = []
+    for heard in moments:
+        found.append(_parting(difference, heard, courses, holds))
+        if any(map(holds, found[-1].causes)):
+            return found[-1]
+    if difference.parted.aspect is PodAspect.MESSAGES:
+        found.insert(0, partings.of_message(moments[0], holds))
+    return next((parting for parting in found if parting.causes), found[-1])
+
+
 def _parting(
-    difference: PodDifference, testimonies: Mapping[str, Testimony], courses: Mapping[str, Courses]
+    difference: PodDifference,
+    testimonies: Mapping[str, Testimony],
+    courses: Mapping[str, Courses],
+    holds: Holds,
 ) -> Parting:
     pair, parted = difference.pair, difference.parted
     first = pair.side(parted.side)
@@ -272,6 +294,7 @@ def _parting(
             and course.placed is not None
             and course.placed.decided == testimonies[side].revision
         },
+        holds,
     )
 
 

@@ -6,7 +6,7 @@ first node or device with different answers. The cause is found by comparing fac
 the device, its taints, its slice, and the pods bound to the node.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -69,6 +69,9 @@ ON_ITS_WAY = "taken by a pod that was on its way"
 Sides: TypeAlias = Mapping[str, Testimony]
 """The testimonies of the sides, by `a` and `b`."""
 
+Holds: TypeAlias = Callable[[Cause], bool]
+"""Whether a cause differs between the sides, and did so at that moment."""
+
 
 def of_placement(
     sides: Sides,
@@ -76,17 +79,22 @@ def of_placement(
     starts: tuple[int | None, int | None],
     chosen: Mapping[str, str],
     given: Given,
+    holds: Holds,
 ) -> Parting:
-    """Finds where the reasons for a placement diverge.
+    """Finds where the reasons for a placement diverge: the first place with a cause that holds.
 
     `nodes` are the chosen nodes, starting with that of the side which placed first. `chosen` maps
     sides to their node. `starts` are the positions among the nodes at which the schedulers began.
     `given` has the devices of the pod for sides that were asked about the attempt which gave them.
     """
-    for parting in _partings(sides, nodes, given):
-        if parting.causes:
+    found = list(_partings(sides, nodes, given))
+    for parting in found:
+        if any(map(holds, parting.causes)):
             return parting
     causes = _around(sides, nodes)
+    for parting in found:
+        if parting.causes and not any(map(holds, causes)):
+            return parting
     place = nodes[0] if nodes else ""
     said = {side: _node_text(sides[side].nodes.get(place)) for side in sides}
     shown = {side: _scores_text(sides[side].scores, nodes, chosen.get(side, "")) for side in sides}
@@ -96,6 +104,12 @@ def of_placement(
     if not causes and None not in starts and starts[0] != starts[1]:
         causes = (ByOrder(),)
     return Parting(node=place, a=said["a"], b=said["b"], causes=causes)
+
+
+def of_message(sides: Sides, holds: Holds) -> Parting:
+    """Finds a node that refuses a pod on both sides, for a different reason on each."""
+    found = [parting for node in sides["a"].nodes for parting in _of_words(sides, node)]
+    return next((each for each in found if any(map(holds, each.causes))), Parting())
 
 
 def of_eviction(sides: Sides, devices: Sequence[str], node: str) -> Parting:
@@ -233,6 +247,32 @@ def _of_devices(
         yield seeming
 
 
+def _of_words(sides: Sides, node: str) -> Iterator[Parting]:
+    """The devices of a node that are excluded for a different reason on each side.
+
+    A node at which a selector failed says nothing about its devices.
+    """
+    reasons = [sides[side].nodes.get(node) for side in ("a", "b")]
+    mine, other = (_by_device(reason) for reason in reasons)
+    for place in {**mine, **other}:
+        said = {"a": mine.get(place), "b": other.get(place)}
+        if _kind(said["a"]) == _kind(said["b"]):
+            continue
+        facts = {side: sides[side].devices.get(place[1]) for side in ("a", "b")}
+        words = [
+            _node_text(reason) if said[side] is None else _device_text(said[side], facts[side])
+            for side, reason in zip(("a", "b"), reasons, strict=True)
+        ]
+        causes = [
+            cause
+            for kind in (_kind(said["a"]), _kind(said["b"]))
+            for cause in _of_kind(sides, place[1], kind)
+        ]
+        yield Parting(
+            node=node, device=place[1], a=words[0], b=words[1], causes=(*causes, BySettings())
+        )
+
+
 def _was_given(
     said: _Said | None, node: str, device: str, given: tuple[str, frozenset[str]] | None
 ) -> bool | None:
@@ -265,27 +305,32 @@ def _of_device(
     if left is None or right is None:
         yield from _slices(sides, device)
         return
-    kind = _kind(a) or _kind(b)
-    pools = [sides[side].pools.get(pool_of(device)) for side in ("a", "b")]
-    match kind:
-        case CauseKind.ALLOCATED | CauseKind.TAKEN:
-            yield from _pods(left.holders, right.holders)
-        case CauseKind.TAINT if left.taints != right.taints:
-            yield from _taints(sides, device, left.taints, right.taints)
-        case CauseKind.SELECTOR | CauseKind.SELECTOR_ERROR:
-            names = {**sides["a"].classes, **sides["b"].classes}
-            for name in names:
-                if sides["a"].classes.get(name) != sides["b"].classes.get(name):
-                    yield ByObject(ObjectKey(*api_resources.DEVICE_CLASSES, "", name))
-        case CauseKind.COUNTERS if pools[0] is not None and pools[1] is not None:
-            yield from _pods(pools[0].holders, pools[1].holders)
-        case CauseKind.CAPACITY:
-            yield from _pods(left.holders, right.holders)
-        case _:
-            pass
+    yield from _of_kind(sides, device, _kind(a) or _kind(b))
     if left.content != right.content:
         yield from _slices(sides, device)
     yield BySettings()
+
+
+def _of_kind(sides: Sides, device: str, kind: CauseKind | None) -> Iterator[Cause]:
+    """The causes of a difference about one device that is excluded for a kind of reason."""
+    if kind in (CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR):
+        for name in {**sides["a"].classes, **sides["b"].classes}:
+            if sides["a"].classes.get(name) != sides["b"].classes.get(name):
+                yield ByObject(ObjectKey(*api_resources.DEVICE_CLASSES, "", name))
+        return
+    left, right = (sides[side].devices.get(device) for side in ("a", "b"))
+    if left is None or right is None:
+        return
+    pools = [sides[side].pools.get(pool_of(device)) for side in ("a", "b")]
+    match kind:
+        case CauseKind.ALLOCATED | CauseKind.TAKEN | CauseKind.CAPACITY:
+            yield from _pods(left.holders, right.holders)
+        case CauseKind.TAINT if left.taints != right.taints:
+            yield from _taints(sides, device, left.taints, right.taints)
+        case CauseKind.COUNTERS if pools[0] is not None and pools[1] is not None:
+            yield from _pods(pools[0].holders, pools[1].holders)
+        case _:
+            pass
 
 
 def _kind(said: _Said | None) -> CauseKind | None:
