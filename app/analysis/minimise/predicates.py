@@ -28,6 +28,7 @@ from app.analysis.diff.courses import Courses
 from app.analysis.diff.sides import Side
 from app.analysis.minimise.material import Device
 from app.analysis.minimise.unlike import Unlike
+from app.analysis.replay import facts
 from app.analysis.replay.classes import DifferenceClass, Sought
 from app.analysis.replay.variants import Switches
 from app.analysis.verify.invariants.placements import Switches as RuleSwitches
@@ -41,7 +42,6 @@ from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.fields.decision_body import CauseCount
 from app.domain.values.timestamps import SECOND, Instant
 
-_UNSCHEDULABLE = "Unschedulable"
 _ABOUT_DEVICES = ("claim", "device")
 _NUMBER = re.compile(r"\d+")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
@@ -140,8 +140,10 @@ _Said: TypeAlias = tuple[Event, str, Event | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodCondition:
-    """The predicate that a pod is Unschedulable, or evicted.
+    """The predicate that a pod cannot be scheduled, or is evicted.
 
+    It cannot be scheduled if no node fits, or if an attempt fails (SchedulerError), for example
+    because a selector fails on a device; the one does not become the other.
     `because` is a text in the message, or in a cause of the decision. `needed` and `known` are
     kinds of causes, masked: the message must have all of `needed`, and only those of `known`.
     `device` is the cause that excludes most devices, according to the decision.
@@ -215,7 +217,7 @@ class PodCondition:
         else:
             condition = meta.condition(event.object, condition_types.POD_SCHEDULED)
             is_so = condition is not None and (
-                condition.status == "False" and condition.reason == _UNSCHEDULABLE
+                condition.status == "False" and condition.reason in facts.UNSCHEDULED
             )
         if condition is None or not is_so:
             return None

@@ -95,6 +95,23 @@ def test_pod_that_waits_for_another_reason_is_not_the_same() -> None:
     assert not predicate.settled(held).sightings(absent)
 
 
+def test_pod_whose_selector_fails_cannot_be_scheduled_and_does_not_merely_wait() -> None:
+    failing = Cluster()
+    failing.device_class(selector="device.attributes['gpu.example.com'].absent == 1")
+    failing.node()
+    failing.slice(devices=1)
+    failing.claim("wanted")
+    failing.pod("waiting", claim="wanted")
+    failed = Shown(failing.settle())
+    waits = Shown(waiting(devices=1, holder=True))
+    predicate = predicates.parse("unschedulable waiting")
+    (sighting,) = predicate.sightings(failed)
+    assert "SchedulerError" in sighting.text
+    assert predicate.settled(failed).sightings(failed)
+    assert not predicate.settled(failed).sightings(waits)
+    assert not predicate.settled(waits).sightings(failed)
+
+
 def test_decisions_about_a_claim_of_that_name_say_nothing_of_a_pod() -> None:
     shown = Shown(waiting(devices=1, holder=True))
     (decision,) = [
