@@ -7,6 +7,7 @@ from tests.adversary.catalogue import (
     FAILS,
     MIG,
     QUICKSTART,
+    SAME,
     SOAK,
     TAINTS,
     TPU,
@@ -229,6 +230,36 @@ def result_of_unknown_request(log: Log) -> None:
 def admin_access_not_asked(log: Log) -> None:
     """The result has admin access and its request does not ask for it (10.1)."""
     given(log, "", lambda body: results_of(body)[0].update(adminAccess=True))
+
+
+def _ask_for_admin_access(log: Log) -> None:
+    """All claims and templates ask for admin access from their creation on, and get it."""
+    for line in log.lines:
+        bodies = [line.get(side) or {} for side in ("requestObject", "responseObject")]
+        for body in bodies:
+            if body.get("kind") not in ("ResourceClaim", "ResourceClaimTemplate"):
+                continue
+            spec = body.get("spec", {})
+            for request in spec.get("spec", spec).get("devices", {}).get("requests", ()):
+                request.get("exactly", request)["adminAccess"] = True
+            for result in results_of(body):
+                result["adminAccess"] = True
+
+
+@alteration("wrong", (QUICKSTART, TPU), verify=FAILS, decide=FAILS)
+def admin_access_where_it_is_forbidden(log: Log) -> None:
+    """Requests for admin access pass in a namespace without the label that allows it (5.2)."""
+    _ask_for_admin_access(log)
+
+
+@alteration("harmless", TPU, verify=SAME, decide="")
+def admin_access_where_it_is_allowed(log: Log) -> None:
+    """The namespaces have had the label since they were made, so admin access is given (5.2)."""
+    _ask_for_admin_access(log)
+    for number in log.find("create", "namespaces"):
+        for side in ("requestObject", "responseObject"):
+            labels = log.lines[number][side]["metadata"].setdefault("labels", {})
+            labels["resource.kubernetes.io/admin-access"] = "true"
 
 
 @alteration("wrong", QUICKSTART, verify=FAILS, decide=FAILS)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Raw
 
-from app.analysis.verify.invariants import ordinary, placements, reading, reported
+from app.analysis.verify.invariants import admin, ordinary, placements, reading, reported
 from app.analysis.verify.invariants.cluster import (
     CLAIM_FINALIZER,
     LISTED,
@@ -45,9 +45,13 @@ _UNSEEN_STATES = frozenset((Loss.COLLAPSED, Loss.SYNTHETIC_DELETE))
 
 def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
     """Applies a write or the deletion of a claim."""
+    is_created = event.type is _CREATED and admin.is_creation(event)
+    is_dated = not (is_created and cluster.unseen.covers(event.key))
     _take(cluster, event, claim)
     if claim is not None and claim.status.devices:
         reported.judge(cluster, event, claim.status)
+    if is_created and cluster.claims[event.key].spec.asks_admin:
+        admin.judge(cluster, event, is_dated=is_dated)
 
 
 def _take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:

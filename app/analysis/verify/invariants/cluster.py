@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw
 
-from app.analysis.verify.invariants.known import KnownClaim, KnownPod
+from app.analysis.verify.invariants.known import KnownClaim, KnownNamespace, KnownPod
 from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.pools import Pool
 from app.analysis.verify.invariants.reading import Result
@@ -45,8 +45,9 @@ class Cluster:
     it is in `open`, the cells in which something was broken when they were last judged. `lacking`
     are the resources of which the recording may lack whole objects, and `doubts.TIMES`. `namers`
     are the users who told pods the names of their generated claims: claim controllers.
-    `published` has the last write of each slice, rule and patch, `latest` that of each kind which
-    may decide about others, `lives` the first and last line about each of them, by key and uid.
+    `published` has the last write of each slice, rule, patch and namespace, `latest` that of each
+    kind which may decide about others, `lives` the first and last line about each of them, by key
+    and uid.
     `has_odd_eviction` tells that a pod was evicted for a taint that no recorded object shows.
     `shown` has what is immutable of a slice or template, as of its last state that was recorded
     itself, where a later one was not (None when there is no such state).
@@ -60,6 +61,7 @@ class Cluster:
         self.pods: dict[ObjectKey, KnownPod] = {}
         self.templates: dict[ObjectKey, tuple[str, Raw]] = {}
         self.labels: dict[str, Mapping[str, Any]] = {}
+        self.namespaces: dict[str, KnownNamespace] = {}
         self.published: dict[ObjectKey, Revision] = {}
         self.latest: dict[str, Revision] = {}
         self.lives: dict[ObjectKey, dict[str, tuple[Revision, Revision]]] = {}
@@ -198,7 +200,7 @@ class Cluster:
         return unseen.covers_any(key for key in known.slices if key.name in newest)
 
     def last_write(self, key: ObjectKey) -> Revision:
-        """The last recorded write of a claim, slice, rule or patch; 0 where that is not known."""
+        """The last recorded write of a claim or of what is published; 0 where that is not known."""
         claim = self.claims.get(key)
         if claim is not None:
             return claim.written if claim.is_there else Revision(0)
@@ -211,7 +213,7 @@ class Cluster:
         return max(latest.get(kind, never) for kind in kinds) > revision
 
     def note_published(self, event: Event) -> bool:
-        """Notes a write or deletion of a slice, rule or patch; True for one seen as a whole."""
+        """Notes a write or deletion of what is in `published`; True for one seen as a whole."""
         key, revision = event.key, event.revision
         self.latest[key.resource] = revision
         lives = self.lives.setdefault(key, {})
@@ -225,7 +227,7 @@ class Cluster:
         return self.unseen.note_write(event)
 
     def is_told_after(self, key: ObjectKey, revision: Revision) -> bool:
-        """Whether a slice, rule or patch that existed at a revision is recorded after it.
+        """Whether an object of `published` that existed at a revision is recorded after it.
 
         Then it did not end unseen before, and if it changed unseen, that shows.
         """

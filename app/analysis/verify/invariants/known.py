@@ -55,6 +55,18 @@ class Fit:
     answer: bool | None
 
 
+class KnownNamespace(NamedTuple):
+    """A namespace: whether it exists and allows admin access, and when it last ceased to allow it.
+
+    `allowed_once` when it has the label that allowed admin access in releases before 1.34.
+    """
+
+    is_there: bool
+    allows: bool
+    allowed_once: bool
+    lost: Instant | None
+
+
 class KnownClaim:
     """A claim: its parts as read, since when it exists, and the faults of its allocation.
 

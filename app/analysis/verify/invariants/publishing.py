@@ -1,8 +1,9 @@
 """Writes of drivers and administrators: slices, rules, patches, templates, nodes."""
 
-from app.analysis.verify.invariants import reading
+from app.analysis.verify.invariants import admin, reading
 from app.analysis.verify.invariants.claims import change_between, note_changed
 from app.analysis.verify.invariants.cluster import LISTED, Cluster
+from app.analysis.verify.invariants.specs import asks_admin
 from app.analysis.verify.invariants.stock import SINCE_EVER
 from app.domain.log import Event, EventType
 
@@ -75,6 +76,7 @@ def take_patch(cluster: Cluster, event: Event, _: None) -> None:
 
 def take_template(cluster: Cluster, event: Event, _: None) -> None:
     """Applies a write or deletion of a ResourceClaimTemplate. Parity: objects.md 6, immutable."""
+    is_dated = not cluster.unseen.covers(event.key)
     is_whole = cluster.unseen.note_write(event)
     key = event.key
     old = cluster.templates.pop(key, None)
@@ -94,6 +96,8 @@ def take_template(cluster: Cluster, event: Event, _: None) -> None:
         note_changed(cluster, event, "spec", kind)
     if before is not None and is_whole and event.uid and not reading.means_same(before, spec):
         note_changed(cluster, event, "spec")
+    if admin.is_creation(event) and asks_admin(reading.get(reading.value(spec), "spec")):
+        admin.judge(cluster, event, is_dated=is_dated)
 
 
 def take_node(cluster: Cluster, event: Event, _: None) -> None:
@@ -102,4 +106,4 @@ def take_node(cluster: Cluster, event: Event, _: None) -> None:
     if event.type is _DELETED:
         cluster.labels.pop(event.key.name, None)
     else:
-        cluster.labels[event.key.name] = reading.node(event.body).metadata.labels
+        cluster.labels[event.key.name] = reading.labelled(event.body).metadata.labels

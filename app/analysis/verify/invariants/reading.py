@@ -151,13 +151,13 @@ class Template(_Part, frozen=True, gc=False, rename="camel"):
 
 
 class _Labels(_Part, frozen=True, gc=False, rename="camel"):
-    """The metadata of a node."""
+    """The metadata of a node or namespace."""
 
     labels: dict[str, Any] = {}
 
 
-class Node(_Part, frozen=True, gc=False, rename="camel"):
-    """A node."""
+class Labelled(_Part, frozen=True, gc=False, rename="camel"):
+    """A node or namespace, of which the labels matter."""
 
     metadata: _Labels = _Labels()
 
@@ -176,7 +176,7 @@ def reader(form: type[_T]) -> Callable[[bytes], _T]:
 
 
 template = reader(Template)
-node = reader(Node)
+labelled = reader(Labelled)
 slice_ = reader(Slice)
 _allocation = msgspec.json.Decoder(Allocation).decode
 _decode = msgspec.json.Decoder().decode

@@ -28,6 +28,7 @@ class Wanted:
 class ClaimSpec:
     """The requests and constraints of a claim, read from its spec (`raw`).
 
+    `asks_admin` when a request asks for admin access.
     `single` is the name of the request if it is the only one, asks for one device, and uses nothing
     else that a rule reads.
     """
@@ -36,6 +37,7 @@ class ClaimSpec:
     wanted: Mapping[str, Wanted]
     constraints: Sequence[JsonObject]
     single: str | None
+    asks_admin: bool
 
 
 def claim_spec(spec: Raw) -> ClaimSpec:
@@ -54,7 +56,13 @@ def _claim_spec(part: bytes) -> ClaimSpec:
         is_one = request.mode in ("", "ExactCount") and request.count in (0, 1)
         if is_one and "/" not in name and not request.is_admin and not request.tolerations:
             single = name
-    return ClaimSpec(Raw(part), wanted, constraints, single)
+    return ClaimSpec(Raw(part), wanted, constraints, single, asks_admin(spec))
+
+
+def asks_admin(spec: Any) -> bool:
+    """Whether a request of a spec asks for admin access; alternatives of requests cannot."""
+    requests = reading.objects(reading.get(spec, "devices", "requests"))
+    return any(reading.get(each, "exactly", "adminAccess") is True for each in requests)
 
 
 def _wanted(spec: Any) -> dict[str, Wanted]:

@@ -27,6 +27,7 @@ KINDS: Mapping[str, str] = {
     "resourceslicepatches": GROUP,
     "pods": "",
     "nodes": "",
+    "namespaces": "",
 }
 """The resources that a rule reads, with their group."""
 

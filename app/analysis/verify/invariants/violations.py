@@ -67,6 +67,7 @@ RULES: Mapping[str, str] = {
     "allocated-device-published": "A device is published as long as it is allocated.",
     "allocation-unchanged": "An allocation is not changed or exchanged for another one.",
     "immutable-field-unchanged": "A field that nobody may change has the value it had.",
+    "admin-access-allowed": "Admin access is requested in namespaces that allow it alone.",
     "reported-device-allocated": "Drivers report in a claim about its allocated devices alone.",
     "request-satisfied": "Each request gets as many devices, with the access, as it asks for.",
     "constraint-holds": "Devices agree or differ in the attribute that a constraint names.",
@@ -76,6 +77,19 @@ RULES: Mapping[str, str] = {
     "eviction-has-taint": "A pod that is evicted for a taint has a device with one.",
 }
 """All rules by name, each as a sentence that holds of a sound history."""
+
+BY_DEVICES = frozenset(
+    (
+        "allocated-device-existed",
+        "consumed-within-capacity",
+        "constraint-holds",
+        "counters-not-overdrawn",
+        "eviction-has-taint",
+        "placement-respects-taints",
+        "share-of-shared-device",
+    )
+)
+"""The rules that depend on what is published of devices."""
 
 
 class Cause(Enum):

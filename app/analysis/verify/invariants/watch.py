@@ -18,12 +18,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from app.analysis.verify.invariants import cells, claims, pods, publishing
+from app.analysis.verify.invariants import admin, cells, claims, pods, publishing
 from app.analysis.verify.invariants.cluster import LISTED, Cell, Cluster, losses_of
 from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.pools import PoolId
 from app.analysis.verify.invariants.unseen import KINDS
 from app.analysis.verify.invariants.violations import (
+    BY_DEVICES,
     LATE_AFTER,
     Cause,
     Finding,
@@ -51,18 +52,6 @@ ORDERED = "bound-pod-has-claims"
 """The rule that depends on the order of two writes of which one, a binding, has no version. It is
 broken by a write that is not there: the allocation or reservation of a claim."""
 LOST = "lines about objects of this kind are lost here and there"
-_BY_DEVICES = frozenset(
-    (
-        "allocated-device-existed",
-        "consumed-within-capacity",
-        "constraint-holds",
-        "counters-not-overdrawn",
-        "eviction-has-taint",
-        "placement-respects-taints",
-        "share-of-shared-device",
-    )
-)
-"""The rules that depend on what is published of devices."""
 _TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
     "resourceclaims": claims.take,
     "resourceclaimtemplates": publishing.take_template,
@@ -71,6 +60,7 @@ _TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
     "resourceslicepatches": publishing.take_patch,
     "pods": pods.take,
     "nodes": publishing.take_node,
+    admin.NAMESPACES: admin.take_namespace,
 }
 _TAKERS = {(group, resource): _TAKES[resource] for resource, group in KINDS.items()}
 """The functions that apply the events of each kind. Rules read no other kinds."""
@@ -161,6 +151,8 @@ class InvariantWatch:
         for event, parts in page.splits:
             if event.stamp.origin is not None:
                 follow_lost(event)
+                if admin.is_of_no_place(event):
+                    self._doubt_writes(event.key, cluster.last_write(event.key))
             if self._is_listing or event.stamp.verb == LISTED or event.type is _GAP:
                 self._note_apart(event, parts)
                 continue
@@ -400,9 +392,12 @@ class InvariantWatch:
         cluster, may_lack = self._cluster, self._lost.may_lack
         if ended.is_of_absent and self._lost.is_lossy:
             return True
-        is_by_devices = rule in _BY_DEVICES and may_lack("resourceslices", begin)
+        is_by_devices = rule in BY_DEVICES and may_lack("resourceslices", begin)
         if is_by_devices and not all(cluster.keeps_devices(pool, begin) for pool in ended.pools):
             return True
+        if rule == admin.RULE and may_lack(admin.NAMESPACES, begin):
+            spaces = [each for each in ended.violation.objects if each.resource == admin.NAMESPACES]
+            return not all(cluster.is_told_after(each, begin) for each in spaces)
         loses_rules = may_lack("devicetaintrules", begin)
         if rule == "eviction-has-taint":
             return self._is_without_rules or (loses_rules and cluster.has_left_rule(begin))

@@ -15,6 +15,7 @@ from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree
 from app.domain.values.timestamps import SECOND, Instant
 from tests.unit.analysis.invariants.worlds import (
+    ADMIN,
     CONTROLLER,
     DRIVER,
     MARKED,
@@ -43,6 +44,8 @@ class SoundWorld(World):
 
     def __init__(self, seed: int, pods: int) -> None:
         super().__init__(seed)
+        labels = {ADMIN: "true"} if seed % 2 else {}
+        self.put(key_of("namespaces", "ns"), {"metadata": {"labels": labels}}, verb="baseline")
         self._has_counters = seed % 2 == 0
         for node in range(NODES):
             labels = {"metadata": {"labels": {"zone": "ab"[node % 2]}}}
@@ -326,6 +329,21 @@ def differ_from_itself(events: list[Event], draw: random.Random) -> list[Event]:
     return _change(events, created, change)
 
 
+def ask_for_admin_access(events: list[Event], draw: random.Random) -> list[Event]:
+    """A claim asks for admin access from its creation on."""
+    key = events[draw.choice(_allocated(events))].key
+    created = next(number for number, event in enumerate(events) if event.key == key)
+
+    def change(tree: dict) -> None:
+        for request in tree["spec"]["devices"]["requests"]:
+            request["exactly"]["adminAccess"] = True
+        allocation = tree["status"].get("allocation")
+        for each in _results(tree) if allocation else ():
+            each["adminAccess"] = True
+
+    return _change(events, created, change)
+
+
 def keep_what_ends(events: list[Event], draw: random.Random) -> list[Event]:
     """The claim controller deletes a claim that never gives its device back."""
     ends = [
@@ -400,6 +418,7 @@ ALTERATIONS: dict[str, tuple[Alter, str]] = {
         _in_claim(lambda tree: _results(tree)[0].update(request="other")),
         "request-satisfied",
     ),
+    "ask_for_admin_access": (ask_for_admin_access, "admin-access-allowed"),
     "differ_from_itself": (differ_from_itself, "constraint-holds"),
     "share_a_whole_device": (
         _in_claim(lambda tree: _results(tree)[0].update(shareID="s", device="whole")),

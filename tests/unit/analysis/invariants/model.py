@@ -27,9 +27,11 @@ FACTORS |= {"T": 10**12, "P": 10**15, "E": 10**18}
 FACTORS |= {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)}
 LOSSES = {"metadata_only", "truncated_body", "no_status", "spec_only", "unknown_patch"}
 READ = {"resourceclaims", "resourceslices", "devicetaintrules", "resourceslicepatches"}
-READ |= {"pods", "nodes", "resourceclaimtemplates"}
+READ |= {"pods", "nodes", "namespaces", "resourceclaimtemplates"}
 LOSSES |= {"undecodable", "encrypted", "redacted", "contradicted"}
 UNPROVEN = LOSSES | {"no_uid", "no_rv", "version_guess", "printed"}
+ADMIN = "resource.kubernetes.io/admin-access"
+UNPLACED = {"no_rv", "version_guess", "late"}
 MARK = "DeletionByDeviceTaintManager"
 MANAGERS = {"system:kube-controller-manager"}
 MANAGERS |= {"system:serviceaccount:kube-system:resource-claim-controller"}
@@ -96,6 +98,7 @@ def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> li
     for number, state in enumerate(states):
         while gaps and gaps[0].revision < state.touched[0][1].revision:
             doubt_later(gaps.pop(0), events, states[number - 1 : number], [*found, *still.values()])
+        doubt_by_unplaced(states[number - 1] if number else State(0, 0), state, found, still)
         broken = judge.broken(number)
         for place in [place for place in causes if place not in broken]:
             del causes[place]
@@ -133,6 +136,15 @@ def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> li
         until = None if last is None else last.revision
         made.append((place[0], kind, tuple(sorted(map(str, each.objects))), first.revision, until))
     return sorted(made, key=repr)
+
+
+def doubt_by_unplaced(before, state, found, still):
+    """Doubts what namespaces decided whose next write may in truth have come earlier."""
+    for key, event in state.touched:
+        if key.resource == "namespaces" and UNPLACED & set(losses_of(event)):
+            since = before.written.get(key, 0) if key in before.objects else 0
+            for each in [*found, *still.values()]:
+                each.doubted |= key in each.objects and each.first.revision > since
 
 
 @dataclass
@@ -199,6 +211,10 @@ def is_doubted_by_lost(each, states, events, judge):
     rule, since = each.place[0], each.first.revision
     if rule == "bound-pod-has-claims":
         return len({key for key, _ in lost}) >= 2 and is_unwritten(each, events)
+    if rule == "admin-access-allowed":
+        spaces = [key for key in each.objects if key.resource == "namespaces"]
+        is_seen = all(is_told(key, since, events) for key in spaces)
+        return not is_seen and may_lack("namespaces", lost, since)
     pools = [pool for pool in each.pools if not stays(pool, since, states[-1], events)]
     if rule in BY_DEVICES and pools and may_lack("resourceslices", lost, since):
         return True
@@ -598,6 +614,8 @@ class Judge:
             return {"resourceclaims", "resourceslices", "devicetaintrules"}
         if rule == "reservation-names-pod":
             return {"pods"}
+        if rule == "admin-access-allowed":
+            return {"namespaces"}
         if rule == "bound-pod-has-claims":
             return set() if place[2] in self.states[number].objects else {"resourceclaims"}
         if rule in ("consumed-within-capacity", "constraint-holds"):
@@ -922,6 +940,7 @@ class Judge:
     def faults_at(self, index, key):
         """What is wrong with the write of an object; the same whenever one asks."""
         broken = self.changed_apart(index, key) | self.reports(index, key)
+        broken |= self.forbidden(index, key)
         if not self.is_change(index, key):
             return broken
         before = self.states[index - 1].objects[key]
@@ -939,6 +958,39 @@ class Judge:
         if key.resource == "pods" and is_marked(after) and not is_marked(before):
             self.eviction(index, key, after, losses, broken)
         return broken
+
+    def forbidden(self, index, key):
+        """Admin access that is asked for in a namespace that does not allow it."""
+        state = self.states[index]
+        tree, space = state.objects.get(key), type(key)("", "namespaces", "", key.namespace)
+        paths = {"resourceclaims": ["spec"], "resourceclaimtemplates": ["spec", "spec"]}
+        events = [event for each, event in state.touched if each == key]
+        if tree is None or key.resource not in paths or space not in state.objects or not events:
+            return {}
+        losses = set(losses_of(events[-1]))
+        is_made = events[-1].type is EventType.OBJECT_CREATED and "synthetic_create" not in losses
+        requests = items(tree, *paths[key.resource], "devices", "requests")
+        is_admin = any(at(each, "exactly", "adminAccess") is True for each in requests)
+        if not is_made or not is_admin or events[-1].stamp.verb == "baseline":
+            return {}
+
+        def allows(number):
+            labels = fields(self.states[number].objects.get(space), "metadata", "labels")
+            return labels.get(ADMIN) == "true"
+
+        if allows(index):
+            return {}
+        before = self.states[index - 1] if index else State(0, 0)
+        allowing = [number for number in range(index) if allows(number)]
+        is_sure = self.shows(index, key) and not losses & (UNPLACED | {"collapsed"})
+        if allowing and state.time - self.states[allowing[-1] + 1].time <= IN_FLIGHT:
+            is_sure = False
+        labels = fields(state.objects[space], "metadata", "labels")
+        is_sure &= labels.get("resource.k8s.io/admin-access") != "true"
+        is_sure &= key not in before.lossy | state.missed
+        is_sure &= before.written.get(key, 0) >= state.last_gap(key)
+        kind = "broken" if is_sure else "unsure"
+        return {("admin-access-allowed", key, index): (kind, {key, space})}
 
     def reports(self, index, key):
         """Reports of drivers about devices that the claim does not have."""

@@ -12,6 +12,7 @@ from app.domain.log import ObjectKey, doubts
 from app.domain.values.timestamps import SECOND
 from tests.shared_data import REPOSITORY
 from tests.unit.analysis.invariants.worlds import (
+    ADMIN,
     CONTROLLER,
     DRIVER,
     GROUP,
@@ -1690,6 +1691,163 @@ def allocated_before_the_devices_were_changed_and_seen_after_it(story):
     ]
 
 
+def space(story, value=None, *, label=ADMIN, after=1, **options):
+    """Write the namespace of all claims, with a value of the label or without the label."""
+    labels = {} if value is None else {label: value}
+    return story.put(
+        key_of("namespaces", "ns"), {"metadata": {"labels": labels}}, after=after, **options
+    )
+
+
+ADMIN_REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu", "adminAccess": True}}
+
+
+def ask(story, name="x", after=1, **options):
+    """Create a claim that asks for admin access. The revision of that."""
+    return story.put(key_of("resourceclaims", name), claim(ADMIN_REQUEST), after=after, **options)
+
+
+def forbidden(begin, kind="broken", name="x", end=None):
+    return [("admin-access-allowed", kind, f"ns,{name}", begin, end)]
+
+
+def admin_access_in_a_namespace_that_does_not_allow_it(story):
+    space(story)
+    begin = ask(story)
+    story.other()
+    return forbidden(begin, end=story.remove(key_of("resourceclaims", "x")))
+
+
+def admin_access_with_another_value_of_the_label(story):
+    space(story, "True")
+    return forbidden(ask(story))
+
+
+def admin_access_in_a_template(story):
+    space(story)
+    spec = {"spec": {"spec": claim(ADMIN_REQUEST)["spec"]}}
+    begin = story.put(key_of("resourceclaimtemplates", "x"), spec)
+    return forbidden(begin, end=story.remove(key_of("resourceclaimtemplates", "x"), after=1))
+
+
+def admin_access_in_a_namespace_that_allows_it(story):
+    space(story, "true")
+    ask(story)
+    space(story, after=60)
+    tree, write = story.change(key_of("resourceclaims", "x"), after=60)
+    tree["metadata"]["labels"] = {"a": "b"}
+    write()
+    return []
+
+
+def no_admin_access_in_a_namespace_that_does_not_allow_it(story):
+    space(story)
+    refused = {"name": "r", "exactly": {"deviceClassName": "gpu", "adminAccess": False}}
+    story.claim("x", refused)
+    story.claim("y")
+    return []
+
+
+def admin_access_in_a_namespace_that_nobody_recorded(story):
+    ask(story)
+    space(story)
+    story.remove(key_of("namespaces", "ns"), after=60)
+    ask(story, "y", after=60)
+    return []
+
+
+def admin_access_a_moment_after_it_was_allowed(story):
+    space(story, "true")
+    space(story, after=60)
+    begin = ask(story, after=15)
+    later = ask(story, "y", after=1)
+    return forbidden(begin, "unsure") + forbidden(later, name="y")
+
+
+def admin_access_in_a_namespace_made_again(story):
+    space(story, "true")
+    story.remove(key_of("namespaces", "ns"), after=60)
+    space(story)
+    return forbidden(ask(story), "unsure")
+
+
+def admin_access_by_the_label_of_older_releases(story):
+    space(story, "true", label="resource.k8s.io/admin-access")
+    return forbidden(ask(story), "unsure")
+
+
+def admin_access_of_a_claim_that_is_listed_or_seen_late(story):
+    """The namespace may have allowed it when they were made."""
+    ask(story, verb="baseline")
+    space(story, verb="baseline")
+    ask(story, "y", losses=("synthetic_create",))
+    return []
+
+
+def admin_access_of_a_claim_whose_creation_has_no_place(story):
+    space(story)
+    found = []
+    for number, loss in enumerate(("no_rv", "version_guess", "late", "collapsed", "no_uid")):
+        begin = ask(story, f"x{number}", losses=(loss,))
+        found += forbidden(begin, "unsure", f"x{number}")
+    return found
+
+
+def admin_access_after_writes_of_namespaces_that_were_not_recorded(story):
+    space(story)
+    story.gap(ObjectKey("", "namespaces", "", ""))
+    begin = ask(story)
+    space(story)
+    return forbidden(begin, "unsure") + forbidden(ask(story, "y"), name="y")
+
+
+def admin_access_before_a_gap_of_namespaces_is_noticed(story):
+    space(story)
+    begin = ask(story)
+    story.gap(ObjectKey("", "namespaces", "", ""), time_quality="exact")
+    return forbidden(begin, "unsure")
+
+
+def admin_access_before_the_next_write_tells_of_an_unseen_one(story):
+    space(story)
+    early = ask(story)
+    space(story)
+    begin = ask(story, "y")
+    story.gap(key_of("namespaces", "ns"), "gap")
+    space(story)
+    return forbidden(early) + forbidden(begin, "unsure", "y")
+
+
+def admin_access_before_a_label_that_may_have_come_earlier(story):
+    space(story)
+    early = ask(story)
+    space(story)
+    begin = ask(story, "y")
+    ended = ask(story, "z")
+    end = story.remove(key_of("resourceclaims", "z"))
+    space(story, "true", losses=("late",))
+    found = forbidden(early) + forbidden(begin, "unsure", "y")
+    return found + forbidden(ended, "unsure", "z", end)
+
+
+def admin_access_where_lines_of_namespaces_are_lost(story):
+    """Lines of two others are lost; what a later line shows of this one proves nothing is."""
+    space(story)
+    begin = ask(story)
+    for name in "ab":
+        story.gap(key_of("namespaces", name), "gap")
+    return forbidden(begin, "unsure")
+
+
+def admin_access_where_lines_are_lost_and_later_ones_show_none_of_it(story):
+    space(story)
+    begin = ask(story)
+    for name in "ab":
+        story.gap(key_of("namespaces", name), "gap")
+    space(story)
+    return forbidden(begin)
+
+
 STORIES = [
     value
     for value in list(globals().values())
@@ -1770,6 +1928,10 @@ def test_each_operator_of_a_node_selector(chosen, labels, expected):
 
 TWICE = "device gpu.example.com/p/a is allocated 2 times"
 MESSAGES = [
+    (
+        admin_access_in_a_template,
+        "admin access is requested in a namespace without the label that allows it",
+    ),
     (
         a_driver_reports_about_a_device_that_the_claim_does_not_have,
         "status.devices reports device gpu.example.com/p/b, which the claim does not have",

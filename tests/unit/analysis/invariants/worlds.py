@@ -8,6 +8,7 @@ from app.domain.values import json_tree, timestamps
 from app.domain.values.timestamps import SECOND, Instant
 
 GROUP = "resource.k8s.io"
+ADMIN = "resource.kubernetes.io/admin-access"
 FINALIZER = "resource.kubernetes.io/delete-protection"
 START = 1_767_225_600 * SECOND
 DRIVER = "gpu.example.com"
@@ -27,6 +28,7 @@ GAPS = (
     ObjectKey("", "pods", "", ""),
     ObjectKey("", "pods", "ns", ""),
     ObjectKey("", "nodes", "", ""),
+    ObjectKey("", "namespaces", "", ""),
     ObjectKey("", "configmaps", "", ""),
 )
 """Kinds of which something may be missing, some in one namespace; no rule reads the last one."""
@@ -160,7 +162,7 @@ class World:
 
 def key_of(resource: str, name: str) -> ObjectKey:
     """The key of one of the objects that these worlds have."""
-    if resource in ("pods", "nodes"):
+    if resource in ("pods", "nodes", "namespaces"):
         return ObjectKey("", resource, "ns" if resource == "pods" else "", name)
     is_namespaced = resource in ("resourceclaims", "resourceclaimtemplates")
     return ObjectKey(GROUP, resource, "ns" if is_namespaced else "", name)
@@ -268,6 +270,7 @@ class RandomWorld(World):
             (self._free, 3),
             (self._pod, 6),
             (self._node, 2),
+            (self._namespace, 2),
             (self._rule, 1),
             (self._template, 1),
             (self._delete, 1),
@@ -463,6 +466,12 @@ class RandomWorld(World):
         zone = self.draw.choice(("a", "b"))
         self.put(key, {"metadata": {"labels": {"zone": zone}}}, **options)
 
+    def _namespace(self, options) -> None:
+        labels = self.draw.choice(
+            ({}, {}, {ADMIN: "true"}, {ADMIN: "false"}, {"resource.k8s.io/admin-access": "true"})
+        )
+        self.put(key_of("namespaces", "ns"), {"metadata": {"labels": labels}}, **options)
+
     def _rule(self, options) -> None:
         draw = self.draw
         chosen = draw.choice((None, {}, {"pool": "whole"}, {"driver": DRIVER, "device": "d0"}))
@@ -481,7 +490,11 @@ class RandomWorld(World):
 
     def _template(self, options) -> None:
         draw = self.draw
-        spec = draw.choice(({}, {"devices": {}}, {"devices": {"requests": [{"name": "r"}]}}))
+        admin = {"name": "r", "exactly": {"adminAccess": True}}
+        listed = ([{"name": "r"}], [admin], [admin])
+        spec = draw.choice(
+            ({}, {"devices": {}}, *({"devices": {"requests": each}} for each in listed))
+        )
         key = key_of("resourceclaimtemplates", f"m{draw.randrange(2)}")
         self.put(key, {"spec": {"spec": spec}}, **options)
 

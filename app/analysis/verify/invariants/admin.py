@@ -1,0 +1,80 @@
+"""Admin access: namespaces that allow it, and claims and templates that ask for it.
+
+Parity: objects.md 5.2. A server reads the label when a claim or template is created. Later changes
+of the label have no effect on it.
+"""
+
+from app.analysis.verify.invariants import reading
+from app.analysis.verify.invariants.cluster import LISTED, Cluster, losses_of
+from app.analysis.verify.invariants.known import KnownNamespace
+from app.analysis.verify.invariants.unseen import is_shown
+from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, ViolationKind
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.records import Loss
+
+NAMESPACES = "namespaces"
+RULE = "admin-access-allowed"
+
+_LABEL = "resource.kubernetes.io/admin-access"
+_OLD_LABEL = "resource.k8s.io/admin-access"
+"""The label in releases before 1.34."""
+
+_NO_PLACE = frozenset((Loss.NO_RV, Loss.VERSION_GUESS, Loss.LATE))
+"""The losses of a write whose place among the writes of other objects is a guess."""
+
+_MADE_BEFORE = _NO_PLACE | {Loss.COLLAPSED}
+"""The losses of a creation that may have been earlier than its place in the log says."""
+
+
+def take_namespace(cluster: Cluster, event: Event, _: None) -> None:
+    """Applies a write or deletion of a Namespace."""
+    cluster.note_published(event)
+    name, before = event.key.name, cluster.namespaces.get(event.key.name)
+    is_there = event.type is not EventType.OBJECT_DELETED
+    labels = reading.labelled(event.body).metadata.labels if is_there else {}
+    allows, lost = labels.get(_LABEL) == "true", None
+    if before is not None:
+        lost = event.stamp.time if before.allows and not allows else before.lost
+    allowed_once = labels.get(_OLD_LABEL) == "true"
+    cluster.namespaces[name] = KnownNamespace(is_there, allows, allowed_once, lost)
+
+
+def is_of_no_place(event: Event) -> bool:
+    """Whether the event is a write of a namespace that may have come earlier than the log says."""
+    return event.key.resource == NAMESPACES and not _NO_PLACE.isdisjoint(losses_of(event))
+
+
+def is_creation(event: Event) -> bool:
+    """Whether the event shows the creation of an object, and not only that it exists."""
+    return (
+        event.type is EventType.OBJECT_CREATED
+        and event.stamp.verb != LISTED
+        and Loss.SYNTHETIC_CREATE not in losses_of(event)
+    )
+
+
+def judge(cluster: Cluster, event: Event, *, is_dated: bool) -> None:
+    """Notes the creation of a claim or template with admin access, if its namespace forbids that.
+
+    A namespace that is not recorded forbids nothing. Not `is_dated`: a gap lies before the event.
+    """
+    key = event.key
+    namespace = cluster.namespaces.get(key.namespace)
+    if namespace is None or not namespace.is_there or namespace.allows:
+        return
+    lost = namespace.lost
+    is_sure = (
+        is_dated
+        and not namespace.allowed_once
+        and (lost is None or event.stamp.time - lost > IN_FLIGHT)
+        and is_shown(event.stamp.origin)
+        and _MADE_BEFORE.isdisjoint(losses_of(event))
+    )
+    finding = Finding(
+        kind=ViolationKind.BROKEN if is_sure else ViolationKind.UNSURE,
+        objects=(key, ObjectKey("", NAMESPACES, "", key.namespace)),
+        message="admin access is requested in a namespace without the label that allows it",
+        unless=frozenset((NAMESPACES,)),
+        reads_times=lost is not None,
+    )
+    cluster.note_fault(key, (RULE, key, event.revision), finding)
