@@ -5,11 +5,11 @@ The forger is in `tampering.py` and shares no code with the verifier.
 """
 
 import json
-import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import anyio
 import asyncpg
@@ -28,7 +28,7 @@ from app.domain.values.timestamps import Instant
 from app.service.replays.verifying import VerifyReport
 from app.settings import Settings
 from tests.cluster import T0, Cluster
-from tests.conftest import in_thread, say, with_database
+from tests.conftest import in_thread, new_database, say
 from tests.contracts.tampering import COLUMNS, Forger, Row, Tampering, rehashed, renumbered
 
 pytestmark = pytest.mark.database
@@ -70,11 +70,8 @@ def story(pods: int) -> Cluster:
 @pytest.fixture(scope="module")
 def untouched(server_url: str, template: str) -> Iterator[str]:
     """The name of a database with two histories, of which `victim` is the first."""
-    name = f"redra_test_tampering_{secrets.token_hex(4)}"
-    url = with_database(server_url, name)
 
-    async def prepare() -> None:
-        await say(server_url, f"CREATE DATABASE {name} TEMPLATE {template}")
+    async def prepare(url: str) -> None:
         async with stores.open_store(Settings(database_url=url)) as store:
             for history, pods, seed in (("victim", 3, 1), ("other", 2, 2)):
                 beginning = chain.genesis(seed=seed, settings=SETTINGS, created=CREATED)
@@ -86,18 +83,16 @@ def untouched(server_url: str, template: str) -> Iterator[str]:
                 events = events_of(story(pods), beginning)
                 await store.log.append(info.id, expected=head, events=events)
 
-    in_thread(lambda: anyio.run(prepare))
-    yield name
-    in_thread(lambda: anyio.run(say, server_url, f"DROP DATABASE {name} WITH (FORCE)"))
+    with new_database(server_url, "untouched", template) as url:
+        in_thread(lambda: anyio.run(prepare, url))
+        yield urlsplit(url).path.removeprefix("/")
 
 
 @pytest.fixture
 def url(server_url: str, untouched: str) -> Iterator[str]:
     """A copy of that database, for one case."""
-    name = f"redra_test_tampering_{secrets.token_hex(4)}"
-    in_thread(lambda: anyio.run(say, server_url, f"CREATE DATABASE {name} TEMPLATE {untouched}"))
-    yield with_database(server_url, name)
-    in_thread(lambda: anyio.run(say, server_url, f"DROP DATABASE {name} WITH (FORCE)"))
+    with new_database(server_url, template=untouched) as url:
+        yield url
 
 
 @asynccontextmanager
