@@ -11,17 +11,38 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from subprocess import STDOUT, TimeoutExpired
 from typing import IO
 
+from dask import config
+
 ROOT = Path(__file__).resolve().parent.parent
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["__main__", "app.cli.application", "app.bootstrap.serving"])
+_FORKS.set_forkserver_preload(
+    ["__main__", "app.cli.application", "app.bootstrap.serving", "distributed.nanny"]
+)
+
+
+@contextmanager
+def forked_dask_workers() -> Iterator[None]:
+    """Lets Dask fork its worker processes, too, during the block.
+
+    Users' workers are new interpreters, each of which loads redra and Dask in a second of work.
+    """
+    # The defaults of its settings must be there before one is changed.
+    import distributed  # noqa: F401
+
+    # Dask would have the process of forks load other modules, unless that runs.
+    forkserver.ensure_running()
+    with config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        yield
 
 
 class RedraProcess:

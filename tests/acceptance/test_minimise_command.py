@@ -27,6 +27,7 @@ from tests.conformance.handwritten.recordings import (
     pool,
     result,
 )
+from tests.redra_process import forked_dask_workers
 from tests.shared_data import shared_path
 from tests.simulation import planted_soak
 
@@ -207,7 +208,7 @@ def test_result_is_the_same_with_workers_one_of_which_dies(
         return run(self, function, bundles, tasks, heard)
 
     alone, file = minimised(keep)
-    with mock.patch.object(DaskExecutor, "map", count):
+    with mock.patch.object(DaskExecutor, "map", count), forked_dask_workers():
         together = minimise(recording, keep, tmp_path / "small.zip", "--workers", 2)
     assert killed, f"{sent} candidates were sent"
     assert file.read_bytes() == (tmp_path / "small.zip").read_bytes()

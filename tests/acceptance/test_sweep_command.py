@@ -22,6 +22,7 @@ from app.service.replays.trials import Runner
 from app.settings import Settings
 from tests import draws
 from tests.command_line import redra
+from tests.redra_process import forked_dask_workers
 from tests.shared_data import shared_path
 from tests.simulation import planted_soak
 
@@ -158,6 +159,7 @@ def local_cluster() -> Iterator[object]:
     from distributed import Client, LocalCluster
 
     with (
+        forked_dask_workers(),
         LocalCluster(
             n_workers=2,
             threads_per_worker=1,

@@ -25,6 +25,7 @@ from app.service.replays.replaying import ReplayBounds
 from app.service.replays.verifying import Sharing, VerifyReport
 from tests.command_line import redra
 from tests.patience import PATIENCE_SECONDS
+from tests.redra_process import forked_dask_workers
 from tests.unit.service.test_replaying import history_of, story
 
 ANYWHERE = Division(load=0, start=0, fold=0, worth_percent=100, apart=1)
@@ -62,18 +63,33 @@ async def verify(
 
 
 def workers_of_ours() -> list[int]:
-    """The worker processes that this one has started and that run."""
+    """The worker processes that this one has started, or had forked, and that run."""
     workers = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             command = (folder / "cmdline").read_bytes()
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            parent = parent_of(int(folder.name))
+            is_ours = parent == os.getpid()
+            is_fork = b"forkserver" in (folder.parent / str(parent) / "cmdline").read_bytes()
+            is_ours_forked = is_fork and parent_of(parent) == os.getpid()
         except (OSError, ValueError):
             continue
         is_worker = b"spawn_main" in command or command.startswith(b"dask worker")
-        if is_worker and parent == os.getpid():
+        if (is_worker and is_ours) or is_ours_forked:
             workers.append(int(folder.name))
     return workers
+
+
+def parent_of(number: int) -> int:
+    """The process that a process is a child of. Raises OSError when there is none."""
+    return int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+@pytest.fixture(autouse=True)
+def forked_workers() -> Iterator[None]:
+    """Workers are forks, which are processes in all else; one test starts them as users do."""
+    with forked_dask_workers():
+        yield
 
 
 @pytest.fixture
@@ -164,7 +180,7 @@ def test_only_worker_may_die_with_all_that_was_sent(tmp_path: Path) -> None:
     assert sorted((each.result, each.problem) for each in ended) == [(0, ""), (1, "")]
 
 
-def test_task_that_kills_every_worker_is_given_up() -> None:
+def test_task_that_kills_every_worker_is_given_up(given_up_at_once: None) -> None:
     with executors.opened(1, "") as executor:
         (ended,) = executor.map(kill, {"b": b""}, [Task(digest="t", bundle="b", data=0)])
     assert "died" in ended.problem
@@ -239,10 +255,11 @@ def test_command_takes_a_number_of_processes_or_a_cluster(
 ) -> None:
     monkeypatch.setattr(verifying.Sharing, "__init__", _divided_anywhere(verifying.Sharing))
     address = local_cluster.scheduler.address
-    answers = [
-        redra("replay", bundle, "--mode", "verify", "-o", "json", *words)
-        for words in (("--processes", 1), ("--processes", 3), ("--scheduler", address))
-    ]
+    with dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}):
+        answers = [
+            redra("replay", bundle, "--mode", "verify", "-o", "json", *words)
+            for words in (("--processes", 1), ("--processes", 3), ("--scheduler", address))
+        ]
     assert [code for code, *_ in answers] == [0, 0, 0]
     assert len({out for _, out, _ in answers}) == 1
     assert redra("verify", bundle, "-o", "json", "--scheduler", address)[:2] == answers[0][:2]
