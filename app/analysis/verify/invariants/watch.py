@@ -440,7 +440,7 @@ class InvariantWatch:
         """Whether none of the claims, or no pod, was written since the violation began.
 
         A write that shows the claim as it was proves that nothing of it is missing, and one that
-        shows the pod that it has not ended.
+        shows the pod that it has not ended. The write of the pod that began it shows that, too.
         """
         cluster, begin, now = self._cluster, each.begin.revision, self._at[0]
         claims = [cluster.claims[key] for key in each.objects if key in cluster.claims]
@@ -448,7 +448,7 @@ class InvariantWatch:
         is_unseen = all(
             claim.written <= begin or claim.written == now for claim in claims if claim.is_there
         )
-        return is_unseen or any(pod.is_there and pod.written <= begin for pod in pods)
+        return is_unseen or any(pod.is_there and pod.written < begin for pod in pods)
 
     def _made(self, place: Place, each: _Open, end: Moment | None) -> Violation:
         kind, doubt = each.kind, UNDECIDED if each.kind is ViolationKind.UNSURE else ""

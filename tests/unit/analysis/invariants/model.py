@@ -288,12 +288,13 @@ def stays(pool, revision, state, events):
 
 
 def is_unwritten(each, events):
-    """Whether since a violation began, none of its claims was written, or a pod of it was not."""
+    """Whether no claim was written after a violation began, or a pod not since it began."""
     first = each.first.revision
     last = events[-1].revision if each.last is None else each.last.revision
-    about = [one for one in events if one.is_about_object and first < one.revision <= last]
+    about = [one for one in events if one.is_about_object and first <= one.revision <= last]
     # What ends the violation says nothing of a claim before.
-    later = {one.key for one in about if one.revision < last or each.last is None}
+    since = [one for one in about if first < one.revision]
+    later = {one.key for one in since if one.revision < last or each.last is None}
     claims = [key for key in each.objects if key.resource == "resourceclaims"]
     pods = [key for key in each.objects if key.resource == "pods"]
     is_pod_seen = all(any(one.key == key for one in about) for key in pods)
