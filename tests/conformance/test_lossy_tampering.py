@@ -28,7 +28,7 @@ SHORT = ("a-quickstart", "j-api-versions")
 LACKING = [
     *((name, policy.lose_statuses_of_pods) for name in (*SHORT, "c-multihost-tpu")),
     *((name, policy.lose_statuses_of_pods) for name in ("e-taints",) if draws.WHOLE),
-    ("a-quickstart", lossy.lose_deletions),
+    *((name, lossy.lose_deletions) for name in ("a-quickstart", "e-taints")),
     ("j-api-versions", lossy.lose_the_middle_third),
 ]
 PLANTED = (
@@ -43,6 +43,11 @@ CROSSED = [
         for alter in (*PLANTED, policy.choose_a_later_device)
     ),
     *(("a-quickstart", alter, lossy.lose_deletions) for alter in PLANTED),
+    *(
+        (name, tampering.give_device_twice, lossy.lose_deletions)
+        for name in ("e-taints",)
+        if draws.WHOLE
+    ),
     ("a-quickstart", lossy.give_an_unknown_device_early, lossy.lose_the_middle_third),
 ]
 

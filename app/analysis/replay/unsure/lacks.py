@@ -66,7 +66,11 @@ class Lacks:
             return
         for gap in doubts.gaps_closed(event, self._unseen):
             self._note_whole(gap, known)
-        if is_gap and not key.resource:
+        if is_gap and not key.resource and Loss.NO_DELETES in doubts.of_event(event):
+            # Any object may have ended since its last write.
+            for written, since in self._written.items():
+                self._note_unseen(written, "", since, _text((Loss.NO_DELETES,)))
+        elif is_gap and not key.resource:
             # Any kind may have changed unseen; a kind is known again when a report names it.
             for kind in _NEEDED:
                 self._note_unseen(ObjectKey(*kind, "", ""), "", known, _text(()))

@@ -152,3 +152,13 @@ def test_object_may_be_otherwise_after_a_gap_of_everything_until_it_is_written()
     lacks.note(event(SLICE), at(20))
     assert unseen_at(lacks, 21) == [False]
     assert unseen_at(lacks, 21, key=POD) == [True]
+
+
+def test_object_may_have_ended_after_its_last_write_where_deletions_are_left_out():
+    gap = event(
+        ObjectKey("", "", "", ""), EventType.GAP_OBSERVED, losses=[Loss.GAP, Loss.NO_DELETES]
+    )
+    lacks = lacks_after((10, event(SLICE)), (20, event(SLICE)), (30, event(POD)), (40, gap))
+    assert [between(lacks, second, second) != "" for second in (19, 20, 50)] == [False, True, True]
+    told = [between(lacks, second, second, keys=(POD,)) for second in (29, 30)]
+    assert ["deletions are left out" in text for text in told] == [False, True]
