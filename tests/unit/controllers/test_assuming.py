@@ -127,6 +127,19 @@ def test_only_the_first_may_be_asked_for_and_then_more(world: World, stays: bool
     assert world.counted() == NOTHING
 
 
+def test_only_what_is_enforced_counts_and_then_until_the_end(world: World) -> None:
+    world.assumed.hold(("ns", "p8"), [(claim_of(8), allocation_of(8))])
+    world.decide(1)
+    with world.assumed.staying():
+        assert world.counted() == NOTHING, "no pod has been tried yet"
+        world.assumed.enforce(world.allocated)
+        assert world.counted() == ([1], [1, 8], [1])
+        assert world.decide(2) == ([1], [1, 8], [1])
+        world.assumed.enforce(world.allocated)
+        assert world.counted() == ([1, 2], [1, 2, 8], [1, 2])
+    assert world.counted() == NOTHING
+
+
 def test_a_new_step_assumes_nothing_of_the_last(world: World) -> None:
     with world.assumed.staying():
         world.decide(1)

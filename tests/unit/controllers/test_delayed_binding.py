@@ -76,6 +76,24 @@ def test_device_in_flight_is_not_given_to_another_claim():
     assert not is_bound(cluster, "second")
 
 
+def test_claims_in_flight_are_put_into_the_views_only_when_a_pod_is_tried():
+    cluster = delayed(devices=2)
+    cluster.claim()
+    cluster.pod("first", claim="claim")
+    cluster.settle()
+    allocated = cluster.line.views.allocated
+    pool = (DRIVER, "node-0")
+    before = allocated.stamp_of(pool)
+    cluster.claim("other")
+    cluster.settle()
+    assert allocated.stamp_of(pool) == before, "no pod was tried"
+    cluster.pod("second", claim="other")
+    cluster.settle()
+    assert allocated.stamp_of(pool) > before
+    cluster.wait(1)
+    assert cluster.devices_of("claim") + cluster.devices_of("other") == ["node-0/d0", "node-0/d1"]
+
+
 @pytest.mark.parametrize("passed", [0, DELAY / 2, DELAY])
 def test_restart_between_the_writes_ends_as_without_it(passed):
     cluster = delayed()

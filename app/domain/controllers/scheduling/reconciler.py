@@ -122,7 +122,7 @@ class SchedulingReconciler:
         self._is_step_over = False
         self.queue.try_again(views.objects.revision)
         self._quiet.clear()
-        with self._assumed.in_force(views.allocated):
+        with self._assumed.staying():
             plan = self._batcher.collect(
                 lambda: self._next(views, now), self._put_back, foreseen=self._assumed.written
             )
@@ -391,6 +391,7 @@ class SchedulingReconciler:
             if plan.is_empty:
                 self._forget(pod.place)
             return plan
+        self._assumed.enforce(views.allocated)
         return self._attempt(views, pod, turn)
 
     def _act(self, views: DeviceViews, held: Wait, now: Instant) -> Plan | None:

@@ -82,17 +82,27 @@ class Assumptions:
     @contextmanager
     def in_force(self, allocated: AllocatedState, first: int | None = None) -> Iterator[None]:
         """Inside, the assumptions count: all, or the `first` ones. Outside, none of them does."""
-        if self._into is None:
-            self._into = allocated
-            for claims in self._in_flight.values():
-                for claim, allocation in claims:
-                    allocated.add_in_flight(claim, allocation)
-        self._count_first(allocated, len(self._held) if first is None else first)
+        self.enforce(allocated, first)
         try:
             yield
         finally:
             if not self._stays:
                 self.rest()
+
+    def enforce(self, allocated: AllocatedState, first: int | None = None) -> None:
+        """Makes the assumptions count, all or the `first` ones; call it inside `staying`.
+
+        They count until `staying` ends. A step that tries no pod never calls this, and leaves the
+        views as they are.
+        """
+        if self._into is None:
+            self._into = allocated
+            for claims in self._in_flight.values():
+                for claim, allocation in claims:
+                    allocated.add_in_flight(claim, allocation)
+        wanted = len(self._held) if first is None else first
+        if self._put_in != wanted:
+            self._count_first(allocated, wanted)
 
     @contextmanager
     def staying(self) -> Iterator[None]:
