@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,12 @@ from unittest import mock
 
 import pytest
 
+from app.adapters.history.formats.bundle import BundleReader
+from app.adapters.history.limits import ImportLimits
 from app.bootstrap.executors import DaskExecutor
 from app.bootstrap.minimising import searching, sharing
 from app.bootstrap.minimising.judging import Judge
+from app.domain.log import Event
 from tests import draws
 from tests.command_line import redra
 from tests.conformance.handwritten.recordings import (
@@ -141,6 +144,48 @@ def write_of_a_scheduler_that_sees_rules(path: Path) -> Path:
     recorder.wait(3)
     recorder.node("node-1")
     return recorder.write(path)
+
+
+def test_recorded_eviction_comes_down_to_one_as_it_is_decided(tmp_path: Path) -> None:
+    """The older pod gets the device that a rule taints, if the whole is decided here."""
+    recorder, driver = Recorder("an eviction by another order"), "gpu.example.com"
+    recorder.node("node-0")
+    recorder.device_class("gpu", f"device.driver == '{driver}'")
+    devices = [{"name": "gpu-0"}, {"name": "gpu-1"}]
+    recorder.slice("gpus", driver, pool("node-0"), devices, nodeName="node-0")
+    recorder.wait(2)
+    for name, device in (("older", "gpu-1"), ("web", "gpu-0")):
+        recorder.claim(name, requests=[exactly("gpu", "gpu")])
+        recorder.pod(name, resourceClaims=[{"name": "gpu", "resourceClaimName": name}])
+        recorder.wait(0.1)
+        recorder.nominate(name, "node-0")
+        recorder.reserve(name, name, allocation("node-0", result("gpu", driver, "node-0", device)))
+        recorder.bind(name, "node-0")
+        recorder.start(name)
+    recorder.wait(2)
+    selector = {"driver": driver, "pool": "node-0", "device": "gpu-0"}
+    taint = {"key": "example.com/broken", "effect": "NoExecute"}
+    recorder.create(
+        ADMIN, "DeviceTaintRule", "broken", spec={"deviceSelector": selector, "taint": taint}
+    )
+    recorder.wait(0.02)
+    message = "Device Taint manager: deleting due to NoExecute taint"
+    condition = {"type": "DisruptionTarget", "status": "True", "message": message}
+    recorder.pod_status(EVICTION, "web", {**condition, "reason": "DeletionByDeviceTaintManager"})
+    recorder.wait(5)
+    small = tmp_path / "small.zip"
+    report = minimise(recorder.write(tmp_path / "audit.jsonl"), "evicted web", small)
+    assert (report["takenBefore"], report["taken"], report["minimal"]) == (
+        "recorded",
+        "decided",
+        True,
+    )
+    objects = {event.key.resource for page in bundled(small) for event in page}
+    assert {"devicetaintrules", "resourceslices", "resourceclaims"} <= objects
+
+
+def bundled(path: Path) -> Iterator[Sequence[Event]]:
+    return BundleReader(path, ImportLimits()).batches()
 
 
 def check_stays_explained(decided: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ comes to a candidate that was not judged yet.
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
@@ -270,9 +270,14 @@ class _Search:
         """Search to the end or until time is up; True when no single part can be left out.
 
         What is quicker to judge is searched first; the rest is searched again with the predicate.
-        What was taken as recorded is searched once more as it is decided, if it is shown then.
+        What was taken as recorded is searched as it is decided if little around it shows it then,
+        or else once more if the rest does.
         """
         whole, predicate = self.best, self.judge.predicate
+        if self._material.is_recorded and not isinstance(predicate, Unlike):
+            is_minimal = self._search_near_decided(first)
+            if is_minimal is not None:
+                return is_minimal
         if first.near is not None:
             self._judge_by(self.judge.by(first.near))
             if not self._search(first, whole):
@@ -282,6 +287,28 @@ class _Search:
         if is_minimal and self._material.is_recorded and not isinstance(predicate, Unlike):
             return self._search_decided()
         return is_minimal
+
+    def _search_near_decided(self, first: Judged) -> bool | None:
+        """Search little around what a recording shows, as the controllers here decide that.
+
+        The whole may be decided otherwise than it was recorded, and the little may not: fewer pods
+        compete for the devices. What is left then also shows how it came about. None if nothing
+        tried shows the predicate.
+        """
+        recorded, whole, running = self.judge, self.best, self._running
+        source = self._source
+        self._judge_by(Judge(source.decided, source.info, recorded.settings, recorded.predicate))
+        self.best, self._running = source.whole(source.decided), source.running
+        start = self.best
+        reduction = self._reduction()
+        # Decided here, it may show it at another time than it was recorded.
+        sightings = [replace(each, at=None) for each in first.sightings]
+        in_time = self._drive(reduction.jump(sightings, (*NEAR, *FAR[:-1])))
+        if self.best != start:
+            return self._drive(reduction.passes()) and reduction.is_minimal
+        self._judge_by(recorded)
+        self.best, self._running = whole, running
+        return None if in_time else False
 
     def _search_decided(self) -> bool:
         """Search the rest of a recording as the controllers here decide it, if that shows it.
