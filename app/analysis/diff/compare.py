@@ -242,14 +242,14 @@ def _explained(
     moments = [{name: answers[early] for name, answers in testimonies.items()}]
     if any(late in answers for answers in testimonies.values()):
         moments.append({n: each.get(late, each[early]) for n, each in testimonies.items()})
-    found = []
+    candidates = []
     for heard in moments:
-        found.append(_parting(difference, heard, courses, holds))
-        if any(map(holds, found[-1].causes)):
-            return found[-1]
+        candidates.append(_parting(difference, heard, courses, holds))
+        if any(map(holds, candidates[-1].causes)):
+            return candidates[-1]
     if difference.parted.aspect is PodAspect.MESSAGES:
-        found.insert(0, partings.of_message(moments[0], holds))
-    return next((parting for parting in found if parting.causes), found[-1])
+        candidates.insert(0, partings.of_message(moments[0], holds))
+    return next((parting for parting in candidates if parting.causes), candidates[-1])
 
 
 def _parting(

@@ -87,12 +87,12 @@ def of_placement(
     sides to their node. `starts` are the positions among the nodes at which the schedulers began.
     `given` has the devices of the pod for sides that were asked about the attempt which gave them.
     """
-    found = list(_partings(sides, nodes, given))
-    for parting in found:
+    candidates = list(_partings(sides, nodes, given))
+    for parting in candidates:
         if any(map(holds, parting.causes)):
             return parting
     causes = _around(sides, nodes)
-    for parting in found:
+    for parting in candidates:
         if parting.causes and not any(map(holds, causes)):
             return parting
     place = nodes[0] if nodes else ""
@@ -108,8 +108,8 @@ def of_placement(
 
 def of_message(sides: Sides, holds: Holds) -> Parting:
     """Finds a node that refuses a pod on both sides, for a different reason on each."""
-    found = [parting for node in sides["a"].nodes for parting in _of_words(sides, node)]
-    return next((each for each in found if any(map(holds, each.causes))), Parting())
+    candidates = [parting for node in sides["a"].nodes for parting in _of_words(sides, node)]
+    return next((each for each in candidates if any(map(holds, each.causes))), Parting())
 
 
 def of_eviction(sides: Sides, devices: Sequence[str], node: str) -> Parting:
