@@ -31,3 +31,31 @@ def lose_one_of(number: int, first: int) -> Callable[[Lines, random.Random], str
 
     lose.__name__ = f"lose_one_of_{number}_from_{first}"
     return lose
+
+
+def leave_out_kubelets(lines: Lines, draw: random.Random) -> str:
+    """A policy that does not record the group system:nodes."""
+    lines[:] = [line for line in lines if not line["user"]["username"].startswith("system:node:")]
+    return "no line is by a kubelet"
+
+
+def leave_out_claim_controller(lines: Lines, draw: random.Random) -> str:
+    """A policy that does not record the claim controller."""
+    left = [line for line in lines if "resource-claim-controller" not in line["user"]["username"]]
+    lines[:] = left
+    return "no line is by the claim controller"
+
+
+def leave_out_updates(lines: Lines, draw: random.Random) -> str:
+    """A filter that lets no update through."""
+    lines[:] = [line for line in lines if line["verb"] != "update"]
+    return "no line is an update"
+
+
+def ask_of_pods_alone(lines: Lines, draw: random.Random) -> str:
+    """A policy that records pods at level Request."""
+    for line in lines:
+        if line["objectRef"].get("resource") == "pods" and line["level"] != "Metadata":
+            line["level"] = "Request"
+            line.pop("responseObject", None)
+    return "no answer about a pod is recorded"

@@ -66,6 +66,13 @@ PROVEN = (
     ("e-taints-rules-ignored", subtle.move_to_a_later_equal, lossy.leave_out_rules),
     ("e-taints", tampering.give_unknown_device, lossy.leave_out_rules),
     ("e-taints", tampering.give_unknown_device, lossy.leave_out_deletions),
+    *(
+        (name, plant, lossy.leave_out_kubelets)
+        for name in ("a-quickstart", "e-taints")
+        for plant in PLANTED
+    ),
+    *(("e-taints", plant, lossy.leave_out_claim_controller) for plant in PLANTED[1:]),
+    *(("a-quickstart", plant, lossy.ask_of_pods_alone) for plant in PLANTED),
 )
 """A device that comes after a free one of its kind: no deletion keeps the first from being had, and
 a scheduler that sees no rules avoids none."""
@@ -74,9 +81,10 @@ OPEN = (
     ("e-taints", subtle.move_to_a_later_equal, lossy.leave_out_rules),
     ("e-taints", subtle.move_to_a_later_equal, lossy.lose_one_of(10, 0)),
     ("e-taints", tampering.give_unknown_device, lossy.lose_one_of(10, 0)),
+    ("e-taints", tampering.give_device_twice, lossy.leave_out_claim_controller),
 )
 """A rule that nobody recorded may taint the first device, a claim in a lost line may hold it, and a
-lost line of a slice may publish the unknown one."""
+lost line of a slice may publish the unknown one. The claim controller gives devices back."""
 
 
 ROWS = [
@@ -122,6 +130,22 @@ async def test_judges_that_watch_over_a_log_accuse_nobody_either(alter, tmp_path
     observations += oversight.end()
     accused = [each for each in observations if each.is_failure]
     assert [each for each in accused if each.judge is not JudgeName.INCIDENT] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "alter"),
+    [
+        ("a-quickstart", lossy.leave_out_updates),
+        ("c-multihost-tpu", lossy.leave_out_kubelets),
+        ("e-taints", lossy.leave_out_kubelets),
+        ("e-taints", lossy.leave_out_claim_controller),
+        ("b-mig-partitions", lossy.ask_of_pods_alone),
+        ("c-multihost-tpu", lossy.ask_of_pods_alone),
+    ],
+)
+async def test_users_and_verbs_that_are_left_out_accuse_nobody(name, alter, tmp_path):
+    report = await outcome(name, (alter,), tmp_path)
+    assert report.outcome is VerifyOutcome.PARTLY
 
 
 @pytest.mark.parametrize(("name", "lose"), ROWS)

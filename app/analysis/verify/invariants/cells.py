@@ -145,7 +145,7 @@ def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broke
             kind = ViolationKind.BROKEN
             message = f"the claim was reserved for pod {name} ({uid}), which did not exist or does"
             message += " not use the claim"
-        if "pods" in cluster.lacking:
+        if "pods" in cluster.lacking or (pod is not None and pod.is_there and not pod.uid):
             kind = ViolationKind.UNSURE
         finding = Finding(
             kind=kind,

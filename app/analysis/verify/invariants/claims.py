@@ -77,7 +77,7 @@ def _take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
             known.shown = None if shows else NOT_SHOWN
             return
     is_steady = is_whole or (known.is_there and not cluster.has_published_since(known.written))
-    known.written = event.revision
+    known.earlier, known.written = known.written, event.revision
     if (
         not known.is_there
         or event.type is _CREATED
@@ -403,6 +403,8 @@ def _note_strangers(
         pod = cluster.pods.get(pod_key)
         if pod is not None and pod.is_there and pod.uid == consumer.uid:
             continue
+        if cluster.has_lost_unnamed(pod_key, now):
+            continue
         claims = cluster.claims_of_gone(pod_key, consumer.uid, now)
         if claims is None or (key not in claims and not is_owned(known, consumer.uid)):
             is_open = not cluster.went_before(pod_key, consumer.uid, known.made)
@@ -414,6 +416,21 @@ def _forget_strangers(known: KnownClaim) -> None:
     left = {(each.name, each.uid) for each in known.reserved}
     strangers = known.strangers.items()
     known.strangers = {entry: is_open for entry, is_open in strangers if entry in left}
+
+
+def settle_strangers(known: KnownPod, uid: str) -> None:
+    """Drops the strangers that a pod was which came without its uid.
+
+    `uid` is that uid, learned later; empty when the pod ended and nobody told it.
+    """
+    name = known.key.name
+    for claim in known.reservers:
+        if claim.strangers:
+            claim.strangers = {
+                entry: is_open
+                for entry, is_open in claim.strangers.items()
+                if entry[0] != name or uid not in ("", entry[1])
+            }
 
 
 def is_owned(known: KnownClaim, uid: str) -> bool:

@@ -290,6 +290,11 @@ class Cluster:
         claims = tuple([claim.key for claim in pod.claims])
         gone[place] = Gone(now, claims, "no_rv" not in losses_of(event))
 
+    def has_lost_unnamed(self, key: ObjectKey, now: Instant) -> bool:
+        """Whether a pod of that name was recently deleted whose uid was not recorded."""
+        gone = self._gone.get((key, ""))
+        return gone is not None and now - gone.time <= IN_FLIGHT
+
     def claims_of_gone(
         self, key: ObjectKey, uid: str, now: Instant
     ) -> tuple[ObjectKey, ...] | None:

@@ -73,16 +73,17 @@ class KnownClaim:
     `was_protected` is True when it had its finalizer at some time since it was allocated.
     `strangers` are pods that did not exist when the claim was reserved for them, each with whether
     clock differences leave that open. `held_since` is the time of the allocation, 0 if the claim
-    was found allocated; `written` is its last write. Names with `raw` hold the bytes of those
-    parts. `users` are the pods that name the claim. `cause` is how it came to hold its devices, if
-    that happened in the current step. `shown` is what it was when it was last recorded itself, None
-    where that is what is known of it. Attributes that `__init__` does not set are set when the
-    claim is read.
+    was found allocated; `written` is its last write, `earlier` the one before. Names with `raw`
+    hold the bytes of those parts. `users` are the pods that name the claim. `cause` is how it came
+    to hold its devices, if that happened in the current step. `shown` is what it was when it was
+    last recorded itself, None where that is what is known of it. Attributes that `__init__` does
+    not set are set when the claim is read.
     """
 
     __slots__ = (
         "allocation",
         "cause",
+        "earlier",
         "held_since",
         "is_protected",
         "is_terminating",
@@ -104,7 +105,6 @@ class KnownClaim:
     )
 
     uid: str
-    written: Revision
     made: Instant
     spec: ClaimSpec
     raw_owners: Raw
@@ -116,6 +116,7 @@ class KnownClaim:
         self.users: Collection[KnownPod] = ()
         self.cause: Cause | None = None
         self.is_there = self.was_protected = False
+        self.earlier = self.written = Revision(0)
         self.raw_allocation = self.raw_reserved = NOTHING
         self.allocation: Allocation | None = None
         self.held_since = NEVER

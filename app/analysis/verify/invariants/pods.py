@@ -3,7 +3,11 @@
 from collections.abc import Collection
 
 from app.analysis.verify.invariants import cells, evictions, reading
-from app.analysis.verify.invariants.claims import change_between, note_changed
+from app.analysis.verify.invariants.claims import (
+    change_between,
+    note_changed,
+    settle_strangers,
+)
 from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, losses_of
 from app.analysis.verify.invariants.known import (
     NOT_SHOWN,
@@ -56,6 +60,8 @@ def _take_end(cluster: Cluster, event: Event, known: KnownPod) -> None:
     """Applies the deletion of a pod."""
     cluster.note_gone(known, event)
     cluster.forget_faults(known.key)
+    if not known.uid:
+        settle_strangers(known, "")
     for claim in known.claims:
         claim.users = parted(claim.users, known)
         if not (claim.is_there or claim.users):
@@ -74,6 +80,8 @@ def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) ->
     before = known.claims
     if known.is_there:
         cluster.forget_faults(known.key)
+        if not known.uid:
+            settle_strangers(known, "")
         if known.uid != event.uid:
             cluster.note_gone(known, event)
     spec, status = pod.spec, pod.status
@@ -135,6 +143,8 @@ def _take_change(
             known.claims = claims
             _note_names(cluster, known, before)
             is_other = True
+    if not known.uid and uid:
+        settle_strangers(known, uid)
     if known.reservers and (known.claims is not before or uid != known.uid):
         cluster.dirty.update(known.reservers)
     known.uid, known.node, known.node_name = uid, node, node_name

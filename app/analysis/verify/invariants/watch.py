@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from app.analysis.verify.invariants import admin, cells, claims, pods, publishing
+from app.analysis.verify.invariants.absent import Absence, LeftOut, absence
 from app.analysis.verify.invariants.cluster import LISTED, Cell, Cluster, losses_of
 from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.pools import PoolId
@@ -51,7 +52,7 @@ PROVEN = "immutable-field-unchanged"
 ORDERED = "bound-pod-has-claims"
 """The rule that depends on the order of two writes of which one, a binding, has no version. It is
 broken by a write that is not there: the allocation or reservation of a claim."""
-LOST = "lines about objects of this kind are lost here and there"
+LOST = "lines about objects of this kind are lost here and there, or left out"
 _TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
     "resourceclaims": claims.take,
     "resourceclaimtemplates": publishing.take_template,
@@ -107,14 +108,13 @@ class _Open:
 class _Ended(NamedTuple):
     """A violation that has ended; `pools` and `unless` are as in `Finding`.
 
-    `is_of_absent` is true if one unrecorded write of a claim or pod would be enough for no rule to
-    be broken.
+    `absence` is what would be enough for no rule to be broken, had it not been recorded.
     """
 
     violation: Violation
     pools: tuple[PoolId, ...]
     unless: frozenset[str]
-    is_of_absent: bool = False
+    absence: Absence = Absence()
 
 
 class InvariantWatch:
@@ -130,6 +130,7 @@ class InvariantWatch:
         self._ended: list[_Ended] = []
         self._news: list[_Ended] = []
         self._lost = LostLines(lacks_ends=doubts.ENDS in lacking)
+        self._left_out = LeftOut()
         self._at = Revision(0), Instant(0)
         self._time = Instant(0)
         self._is_listing = False
@@ -147,10 +148,11 @@ class InvariantWatch:
     def follow_page(self, page: Page) -> None:
         """Like `follow`, for a page that others read too: only the page's raw parts are used."""
         cluster, taker_of, takes = self._cluster, _TAKERS.get, _SPLIT_TAKES
-        follow_lost = self._lost.follow
+        follow_lost, follow_left_out = self._lost.follow, self._left_out.follow
         for event, parts in page.splits:
             if event.stamp.origin is not None:
                 follow_lost(event)
+                follow_left_out(event)
                 if admin.is_of_no_place(event):
                     self._doubt_writes(event.key, cluster.last_write(event.key))
             if self._is_listing or event.stamp.verb == LISTED or event.type is _GAP:
@@ -247,11 +249,11 @@ class InvariantWatch:
                 is_later = each.begin.revision > revision
                 if is_later and is_concerned(each.objects, each.pools, each.unless):
                     each.is_doubted = True
-        for number, (violation, pools, unless, is_of_absent) in enumerate(self._ended):
+        for number, (violation, pools, unless, absent) in enumerate(self._ended):
             is_later = violation.begin.revision > revision and violation.rule != PROVEN
             if is_later and is_concerned(violation.objects, pools, unless):
                 unsure = replace(violation, kind=ViolationKind.UNSURE, doubt=INCOMPLETE)
-                self._ended[number] = _Ended(unsure, pools, unless, is_of_absent)
+                self._ended[number] = _Ended(unsure, pools, unless, absent)
 
     def violations(self) -> list[Violation]:
         """All violations so far, ended or not, in the order of their beginning.
@@ -390,7 +392,7 @@ class InvariantWatch:
         """Whether a lost line, which no later one shows, may be why a rule seems to be broken."""
         rule, begin = ended.violation.rule, ended.violation.begin.revision
         cluster, may_lack = self._cluster, self._lost.may_lack
-        if ended.is_of_absent and self._lost.is_lossy:
+        if self._may_be_absent(ended):
             return True
         is_by_devices = rule in BY_DEVICES and may_lack("resourceslices", begin)
         if is_by_devices and not all(cluster.keeps_devices(pool, begin) for pool in ended.pools):
@@ -433,22 +435,21 @@ class InvariantWatch:
         until = self._time if end is None else end.time
         if each.kind is ViolationKind.LATE and until - each.begin.time < LATE_AFTER:
             return None
-        is_of_absent = place[0] == ORDERED and self._is_of_absent(each)
-        return _Ended(self._made(place, each, end), each.pools, each.unless, is_of_absent)
+        absent = Absence()
+        if place[0] in (ORDERED, NEEDS_PODS):
+            last = None if end is None else end.revision
+            absent = absence(self._cluster, each.objects, each.begin.revision, last)
+        return _Ended(self._made(place, each, end), each.pools, each.unless, absent)
 
-    def _is_of_absent(self, each: _Open) -> bool:
-        """Whether none of the claims, or no pod, was written since the violation began.
-
-        A write that shows the claim as it was proves that nothing of it is missing, and one that
-        shows the pod that it has not ended. The write of the pod that began it shows that, too.
-        """
-        cluster, begin, now = self._cluster, each.begin.revision, self._at[0]
-        claims = [cluster.claims[key] for key in each.objects if key in cluster.claims]
-        pods = [cluster.pods[key] for key in each.objects if key in cluster.pods]
-        is_unseen = all(
-            claim.written <= begin or claim.written == now for claim in claims if claim.is_there
-        )
-        return is_unseen or any(pod.is_there and pod.written < begin for pod in pods)
+    def _may_be_absent(self, ended: _Ended) -> bool:
+        """Whether a rule seems to be broken because a write is not recorded that has to follow."""
+        absent, lost, left_out = ended.absence, self._lost, self._left_out
+        if ended.violation.rule == NEEDS_PODS:
+            is_late = ended.violation.kind is ViolationKind.LATE
+            return is_late and absent.of_claim and lost.may_lack_claims
+        if (absent.of_claim or absent.of_pod) and lost.is_lossy:
+            return True
+        return (absent.of_pod and left_out.kubelets) or (absent.of_claim and left_out.updates)
 
     def _made(self, place: Place, each: _Open, end: Moment | None) -> Violation:
         kind, doubt = each.kind, UNDECIDED if each.kind is ViolationKind.UNSURE else ""

@@ -210,7 +210,17 @@ def is_doubted_by_lost(each, states, events, judge):
     lost = lost_lines(events)
     rule, since = each.place[0], each.first.revision
     if rule == "bound-pod-has-claims":
-        return len({key for key, _ in lost}) >= 2 and is_unwritten(each, events)
+        if len({key for key, _ in lost}) >= 2 and is_unwritten(each, events):
+            return True
+        if without_kubelets(events) and is_pod_silent(each, events):
+            return True
+        return without_updates(events) and are_claims_silent(each, events)
+    if rule == "reservation-names-pod":
+        keys = {key for key, _ in lost}
+        of_claims = {key for key in keys if key.resource == "resourceclaims"}
+        is_lossy = may_lack("resourceclaims", lost, len(events) + 1)
+        is_lossy = is_lossy or (bool(of_claims) and len(keys) >= 2)
+        return each.kind == "late" and is_lossy and are_claims_silent(each, events)
     if rule == "admin-access-allowed":
         spaces = [key for key in each.objects if key.resource == "namespaces"]
         is_seen = all(is_told(key, since, events) for key in spaces)
@@ -288,17 +298,46 @@ def stays(pool, revision, state, events):
 
 
 def is_unwritten(each, events):
-    """Whether no claim was written after a violation began, or a pod not since it began."""
+    """Whether since a violation began, none of its claims was written, or a pod of it was not."""
+    return are_claims_silent(each, events) or is_pod_silent(each, events)
+
+
+def meanwhile(each, events):
+    """The lines about objects after the one that began a violation, to the one that ended it."""
     first = each.first.revision
     last = events[-1].revision if each.last is None else each.last.revision
-    about = [one for one in events if one.is_about_object and first <= one.revision <= last]
-    # What ends the violation says nothing of a claim before.
-    since = [one for one in about if first < one.revision]
-    later = {one.key for one in since if one.revision < last or each.last is None}
-    claims = [key for key in each.objects if key.resource == "resourceclaims"]
-    pods = [key for key in each.objects if key.resource == "pods"]
-    is_pod_seen = all(any(one.key == key for one in about) for key in pods)
-    return not any(key in later for key in claims) or not is_pod_seen
+    return [one for one in events if one.is_about_object and first < one.revision <= last]
+
+
+def are_claims_silent(each, events):
+    """Whether no claim of a violation was written since; what ends it says nothing of before."""
+    end = None if each.last is None else each.last.revision
+    about = [one for one in meanwhile(each, events) if one.revision != end]
+    later = {one.key for one in about if one.type is not EventType.OBJECT_DELETED}
+    return not any(key in later for key in each.objects if key.resource == "resourceclaims")
+
+
+def is_pod_silent(each, events):
+    """Whether a pod was written before a violation began, and neither then nor since."""
+    about = {key for key, _ in each.first.touched} | {one.key for one in meanwhile(each, events)}
+    return any(key.resource == "pods" and key not in about for key in each.objects)
+
+
+def imported(events):
+    return [one for one in events if one.stamp.origin is not None]
+
+
+def without_kubelets(events):
+    """Whether lines of pods name users of the system, and no node."""
+    users = {one.stamp.actor.user for one in imported(events) if one.key.resource == "pods"}
+    users = {user.split(":")[1] for user in users if user.startswith("system:")}
+    return bool(users) and "node" not in users
+
+
+def without_updates(events):
+    """Whether a log with creations and patches has no update."""
+    verbs = {one.stamp.verb for one in imported(events)}
+    return verbs >= {"create", "patch"} and "update" not in verbs
 
 
 def blame(causes: set) -> str:
@@ -790,7 +829,10 @@ class Judge:
             if tree is None or uid_of(tree) != uid:
                 place = "reservation-names-pod", key, pod.name, uid
                 kind = "broken" if self.is_stranger(number, key, pod, uid) else "late"
-                broken[place] = ("unsure" if "pods" in self.lacking else kind, {key, pod})
+                is_nameless = tree is not None and not uid_of(tree)
+                if "pods" in self.lacking or is_nameless:
+                    kind = "unsure"
+                broken[place] = (kind, {key, pod})
             elif key.name not in names_of(tree) and not owns(claim, uid):
                 place = "reserved-pod-names-claim", key, pod.name, uid
                 broken[place] = ("broken", {key, pod})
@@ -852,6 +894,11 @@ class Judge:
         there = self.states[added].objects.get(pod)
         if there is not None and uid_of(there) == uid:
             return False
+        is_nameless = there is not None and not uid_of(there)
+        if is_nameless and self.uid_told(added, number, pod) in ("", uid):
+            return False
+        if self.lost_nameless(added, pod):
+            return False
         for index in range(added - 1, -1, -1):
             tree = self.states[index].objects.get(pod)
             if tree is not None and uid_of(tree) == uid:
@@ -860,6 +907,31 @@ class Judge:
                 claim = self.states[added].objects[key]
                 return key.name not in names_of(tree) and not owns(claim, uid)
         return True
+
+    def uid_told(self, start, number, pod):
+        """The uid that a pod is seen to have after a state, before it ends; "" if it is not."""
+        for index in range(start + 1, number + 1):
+            state = self.states[index]
+            if any(key == pod and is_end(event) for key, event in state.touched):
+                return ""
+            if uid := uid_of(state.objects[pod]):
+                return uid
+        return ""
+
+    def lost_nameless(self, added, pod):
+        """Whether a pod of the name, seen without its uid, ended a moment before a state."""
+        for index in range(added, 0, -1):
+            if self.states[added].time - self.states[index].time > IN_FLIGHT:
+                return False
+            before = self.states[index - 1].objects.get(pod)
+            ends = [
+                event for key, event in self.states[index].touched if key == pod and is_end(event)
+            ]
+            # One that is made again without a uid may be the same one.
+            is_sure = any(one.uid or one.type is EventType.OBJECT_DELETED for one in ends)
+            if before is not None and not uid_of(before) and is_sure:
+                return True
+        return False
 
     def withdrawn(self, number):
         """Devices in use that are published no more."""
@@ -1405,6 +1477,11 @@ class Judge:
         if any(event.stamp.verb == "baseline" for _, event in state.touched):
             return None
         return state.time
+
+
+def is_end(event):
+    """Whether an event ends the object that was there: it is deleted, or there is a new one."""
+    return event.type in (EventType.OBJECT_DELETED, EventType.OBJECT_CREATED)
 
 
 def owns(claim, uid):

@@ -1116,14 +1116,14 @@ def watched(events, lacking):
     [
         ("yz", "", True, "unsure"),
         ("y", "", True, "broken"),
-        # The end of the pod may be lost, too, until a write shows it.
-        ("yz", "x", True, "unsure"),
+        # The binding itself shows the pod, so a write of the claim is enough.
+        ("yz", "x", True, "broken"),
         ("yz", "q", True, "unsure"),
         ("yz", "qx", True, "broken"),
         ("yz", "qx", False, "broken"),
     ],
 )
-def test_writes_that_show_a_claim_and_its_pod_as_they_were_prove_that_none_is_lost(
+def test_write_that_shows_a_claim_as_it_was_proves_that_none_is_lost(
     lost, written, goes_on, kind
 ):
     """Lines of claims are lost here and there; the pod is bound, its claim is not allocated."""

@@ -1,0 +1,230 @@
+"""What a recording leaves out altogether, and pods that came without their uid.
+
+A rule that rests on a write that is not there is then in doubt; what the lines show is not.
+"""
+
+import random
+
+import msgspec
+import pytest
+
+from app.analysis.verify.invariants import InvariantWatch, Switches
+from app.domain.log import EventType, Origin
+from tests import draws
+from tests.unit.analysis.invariants import model
+from tests.unit.analysis.invariants.test_against_model import watched
+from tests.unit.analysis.invariants.test_rules import Story
+from tests.unit.analysis.invariants.worlds import RandomWorld, device, key_of, result, user
+
+SCHEDULER, NODE = "system:kube-scheduler", "system:node:n"
+SEEDS = draws.seeds(24)
+_replace = msgspec.structs.replace
+
+
+def sent_by(events, verbs, users, draw):
+    """The events as lines of an audit log: each with a verb of these, and one of these users."""
+    lines = []
+    for event in events:
+        verb = event.stamp.verb
+        if event.is_about_object and verb != "baseline":
+            is_new = event.type is EventType.OBJECT_CREATED
+            verb = "create" if is_new else draw.choice(verbs)
+        origin = event.stamp.origin or Origin(source="made")
+        actor = _replace(event.stamp.actor, user=draw.choice(users))
+        lines.append(
+            _replace(event, stamp=_replace(event.stamp, verb=verb, actor=actor, origin=origin))
+        )
+    return lines
+
+
+def without_uids(events, share, draw):
+    """The events, with pods whose uid is not told until they are written again, if ever."""
+    lines, hidden = [], {}
+    for event in events:
+        key = event.key
+        if key.resource == "pods" and event.is_about_object:
+            if event.type is EventType.OBJECT_CREATED:
+                hidden[key] = draw.random() < share
+            elif draw.random() < 0.5:
+                hidden[key] = False
+            if hidden.get(key):
+                tree = msgspec.json.decode(event.body)
+                tree.get("metadata", {}).pop("uid", None)
+                event = _replace(event, uid="", body=msgspec.json.encode(tree))
+        lines.append(event)
+    return lines
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_logs_without_some_writers_are_judged_as_by_brute_force(seed):
+    draw = random.Random(seed)
+    verbs = draw.choice((("patch",), ("update",), ("patch", "update")))
+    users = draw.choice(((SCHEDULER,), (SCHEDULER, NODE), ("anyone",)))
+    events = sent_by(RandomWorld(seed, 100).events, verbs, users, draw)
+    assert watched(events) == model.expected(events, Switches())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pods_without_their_uid_are_judged_as_by_brute_force(seed):
+    events = without_uids(RandomWorld(seed, 100).events, 0.7, random.Random(seed))
+    assert of_reservations(watched(events)) == of_reservations(model.expected(events, Switches()))
+
+
+def of_reservations(found):
+    return [each for each in found if each[0] == "reservation-names-pod"]
+
+
+def kinds(events):
+    watch = InvariantWatch()
+    watch.follow(events)
+    return {(each.rule, each.kind.value) for each in watch.violations()}
+
+
+def bound(story, *, node="n"):
+    """A pod that is bound with its claim, allocated and reserved for it."""
+    story.publish("p", device("a"))
+    story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    write_pod(story, node=node)
+
+
+def write_pod(story, *, node="n", phase="Pending"):
+    tree, write = story.change(key_of("pods", "q"))
+    tree["spec"]["nodeName"] = node
+    tree["status"]["phase"] = phase
+    write()
+
+
+def as_log(story, *, users=(SCHEDULER,), verbs=("patch", "update")):
+    """The story as an audit log; its pods are written by these users in turn."""
+    lines, turn = [], 0
+    draw = random.Random(1)
+    for event in sent_by(story.events, verbs, (SCHEDULER,), draw):
+        if event.key.resource == "pods":
+            actor = _replace(event.stamp.actor, user=users[turn % len(users)])
+            event = _replace(event, stamp=_replace(event.stamp, actor=actor))
+            turn += 1
+        lines.append(event)
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("users", "is_shown", "kind"),
+    [
+        ((SCHEDULER,), False, "unsure"),
+        ((SCHEDULER, NODE), False, "broken"),
+        (("someone",), False, "broken"),
+        ((SCHEDULER,), True, "broken"),
+    ],
+)
+def test_claim_is_given_back_where_no_kubelet_tells_that_its_pod_ended(users, is_shown, kind):
+    """A later line of the pod that shows it bound proves that it had not ended."""
+    story = Story()
+    bound(story)
+    story.free("x")
+    if is_shown:
+        write_pod(story, phase="Running")
+    assert kinds(as_log(story, users=users)) == {("bound-pod-has-claims", kind)}
+
+
+def test_binding_without_an_allocation_needs_no_kubelet_to_be_wrong():
+    story = Story()
+    story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    story.pod("q", "x")
+    write_pod(story)
+    assert kinds(as_log(story)) == {("bound-pod-has-claims", "broken")}
+
+
+@pytest.mark.parametrize(
+    ("verbs", "is_shown", "kind"),
+    [
+        (("patch",), False, "unsure"),
+        (("patch",), True, "broken"),
+        (("update",), False, "broken"),
+    ],
+)
+def test_claim_of_a_bound_pod_is_not_allocated_where_no_update_is_recorded(verbs, is_shown, kind):
+    """Claims are allocated by updates; a later line of the claim shows that it is not."""
+    story = Story()
+    story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    story.pod("q", "x")
+    write_pod(story)
+    if is_shown:
+        _, write = story.change(key_of("resourceclaims", "x"))
+        write()
+    story.other()
+    assert kinds(as_log(story, users=(SCHEDULER, NODE), verbs=verbs)) == {
+        ("bound-pod-has-claims", kind)
+    }
+
+
+def test_device_in_two_claims_needs_no_kubelet_and_no_update_to_be_wrong():
+    story = Story()
+    bound(story)
+    story.claim("y", {"name": "r", "exactly": {"count": 1}})
+    story.allocate("y", result("p", "a"))
+    assert kinds(as_log(story, verbs=("patch",))) == {("device-in-one-claim", "broken")}
+
+
+def of_unnamed_pod(told, *, ends=False):
+    """A claim is reserved for a pod whose uid is not told at first: later (`told`) or never."""
+    story = Story()
+    story.publish("p", device("a"))
+    story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    story.pod("q", "x")
+    uid = story.uid("q")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", uid if told != "another" else "another"))
+    if told:
+        write_pod(story, node="")
+    if ends:
+        story.remove(key_of("pods", "q"))
+    story.other(after=61)
+    hidden = {3}
+    lines = []
+    for event in story.events:
+        if event.revision in hidden or (not told and event.key.resource == "pods"):
+            tree = msgspec.json.decode(event.body)
+            del tree["metadata"]["uid"]
+            event = _replace(event, uid="", body=msgspec.json.encode(tree))
+        lines.append(event)
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("told", "ends", "expected"),
+    [
+        ("its own", False, set()),
+        ("its own", True, {("reservation-names-pod", "late")}),
+        ("another", False, {("reservation-names-pod", "broken")}),
+        ("another", True, {("reservation-names-pod", "broken")}),
+        ("", False, {("reservation-names-pod", "unsure")}),
+        ("", True, {("reservation-names-pod", "late")}),
+    ],
+)
+def test_pod_may_be_the_one_of_a_reservation_until_its_uid_is_told(told, ends, expected):
+    events = of_unnamed_pod(told, ends=ends)
+    found = kinds(events)
+    assert found - {("reservation-names-pod", "unsure")} == expected - {
+        ("reservation-names-pod", "unsure")
+    }
+    assert expected <= found
+    assert watched(events) == model.expected(events, Switches())
+
+
+def test_claim_reserved_right_after_a_pod_of_unknown_uid_went_accuses_nobody():
+    story = Story()
+    story.publish("p", device("a"))
+    story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    story.pod("q", "x")
+    uid = story.uid("q")
+    story.allocate("x", result("p", "a"))
+    story.remove(key_of("pods", "q"))
+    story.reserve("x", user("q", uid))
+    story.free("x")
+    events = without_uids(story.events, 2, random.Random(2))
+    events = [each if each.key.resource != "pods" else _replace(each, uid="") for each in events]
+    assert kinds(events) == set()
+    assert kinds(story.events) == set()
