@@ -1,12 +1,13 @@
 """Admin access: namespaces that allow it, and claims and templates that ask for it.
 
-Parity: objects.md 5.2. A server reads the label when a claim or template is created. Later changes
-of the label have no effect on it.
+Parity: objects.md 5.2. A server reads the label when a claim or template is created, and when an
+allocation gives the claim admin access. Later changes of the label have no effect on it.
 """
 
 from app.analysis.verify.invariants import reading
 from app.analysis.verify.invariants.cluster import LISTED, Cluster, losses_of
 from app.analysis.verify.invariants.known import KnownNamespace
+from app.analysis.verify.invariants.reading import Allocation
 from app.analysis.verify.invariants.unseen import is_shown
 from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, ViolationKind
 from app.domain.log import Event, EventType, ObjectKey
@@ -23,7 +24,7 @@ _NO_PLACE = frozenset((Loss.NO_RV, Loss.VERSION_GUESS, Loss.LATE))
 """The losses of a write whose place among the writes of other objects is a guess."""
 
 _MADE_BEFORE = _NO_PLACE | {Loss.COLLAPSED}
-"""The losses of a creation that may have been earlier than its place in the log says."""
+"""The losses of a write that may have been earlier than its place in the log says."""
 
 
 def take_namespace(cluster: Cluster, event: Event, _: None) -> None:
@@ -53,8 +54,13 @@ def is_creation(event: Event) -> bool:
     )
 
 
-def judge(cluster: Cluster, event: Event, *, is_dated: bool) -> None:
-    """Notes the creation of a claim or template with admin access, if its namespace forbids that.
+def is_given(allocation: Allocation | None) -> bool:
+    """Whether an allocation gives admin access to a device."""
+    return allocation is not None and any(each.admin_access for each in allocation.devices.results)
+
+
+def judge(cluster: Cluster, event: Event, *, is_dated: bool, what: str = "requested") -> None:
+    """Notes a write that asks for admin access or gives it, if the namespace forbids that.
 
     A namespace that is not recorded forbids nothing. Not `is_dated`: a gap lies before the event.
     """
@@ -73,7 +79,7 @@ def judge(cluster: Cluster, event: Event, *, is_dated: bool) -> None:
     finding = Finding(
         kind=ViolationKind.BROKEN if is_sure else ViolationKind.UNSURE,
         objects=(key, ObjectKey("", NAMESPACES, "", key.namespace)),
-        message="admin access is requested in a namespace without the label that allows it",
+        message=f"admin access is {what} in a namespace without the label that allows it",
         unless=frozenset((NAMESPACES,)),
         reads_times=lost is not None,
     )

@@ -236,7 +236,7 @@ def _take_change(
     if now is not held:
         _follow(cluster, known, held, now)
         if now is not None:
-            _note_cause(cluster, event, known, Cause.ALLOCATED)
+            _note_given(cluster, event, known, held, is_certain=is_certain)
     elif cluster.open and known in cluster.open:
         cluster.dirty.add(known)
     if reserved is not known.reserved:
@@ -281,6 +281,15 @@ def _read(known: KnownClaim, claim: RawClaim, *, is_new: bool) -> None:
 def _has_finalizer(finalizers: Raw) -> bool:
     """Whether the finalizer that protects an allocated claim is present."""
     return bool(finalizers) and CLAIM_FINALIZER in reading.texts(reading.value(finalizers))
+
+
+def _note_given(
+    cluster: Cluster, event: Event, known: KnownClaim, held: Allocation | None, *, is_certain: bool
+) -> None:
+    """Notes that a claim got devices, and admin access to them where its namespace forbids that."""
+    _note_cause(cluster, event, known, Cause.ALLOCATED)
+    if is_certain and admin.is_given(known.allocation) and not admin.is_given(held):
+        admin.judge(cluster, event, is_dated=True, what="given")
 
 
 def _note_cause(cluster: Cluster, event: Event, known: KnownClaim, cause: Cause) -> None:

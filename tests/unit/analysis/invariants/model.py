@@ -1042,9 +1042,10 @@ class Judge:
             return {}
         losses = set(losses_of(events[-1]))
         is_made = events[-1].type is EventType.OBJECT_CREATED and "synthetic_create" not in losses
+        is_made &= events[-1].stamp.verb != "baseline"
         requests = items(tree, *paths[key.resource], "devices", "requests")
         is_admin = any(at(each, "exactly", "adminAccess") is True for each in requests)
-        if not is_made or not is_admin or events[-1].stamp.verb == "baseline":
+        if not (is_made and is_admin) and not self.is_newly_admin(index, key):
             return {}
 
         def allows(number):
@@ -1064,6 +1065,16 @@ class Judge:
         is_sure &= before.written.get(key, 0) >= state.last_gap(key)
         kind = "broken" if is_sure else "unsure"
         return {("admin-access-allowed", key, index): (kind, {key, space})}
+
+    def is_newly_admin(self, index, key):
+        """Whether a claim gets devices with admin access and had none before."""
+        if key.resource != "resourceclaims" or not self.is_change(index, key):
+            return False
+        given = [
+            any(at(each, "adminAccess") is True for each in results_of(state.objects[key]))
+            for state in self.states[index - 1 : index + 1]
+        ]
+        return given == [False, True]
 
     def reports(self, index, key):
         """Reports of drivers about devices that the claim does not have."""

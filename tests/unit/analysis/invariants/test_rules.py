@@ -1743,6 +1743,29 @@ def admin_access_in_a_namespace_that_allows_it(story):
     return []
 
 
+def give(story, name="x", after=1, **options):
+    """Allocate a device with admin access. The revision of that."""
+    return story.allocate(name, result("p", "a", adminAccess=True), after=after, **options)
+
+
+def admin_access_is_given_when_it_is_no_longer_allowed(story):
+    story.publish("p", device("a"))
+    space(story, "true")
+    for name in "xyz":
+        ask(story, name)
+    space(story)
+    begin = give(story, after=15)
+    late = give(story, "y")
+    story.free("y")
+    space(story, "true")
+    give(story, "z")
+    space(story)
+    tree, write = story.change(key_of("resourceclaims", "z"), after=60)
+    tree["status"]["allocation"]["devices"]["results"][0]["tolerations"] = None
+    write()
+    return forbidden(begin, "unsure") + forbidden(late, name="y")
+
+
 def no_admin_access_in_a_namespace_that_does_not_allow_it(story):
     space(story)
     refused = {"name": "r", "exactly": {"deviceClassName": "gpu", "adminAccess": False}}
