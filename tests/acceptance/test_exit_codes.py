@@ -200,7 +200,7 @@ def test_commands_that_judge_are_those_of_the_table() -> None:
 LONG = {
     "diff": "diff prod@100 prod --by objects -o json",
     "findings": "findings prod --at 369 -o json",
-    "rehearse": "rehearse prod@120 --to 1.37 -o json",
+    "rehearse": "rehearse prod@40 --to 1.37 -o json",
 }
 
 
