@@ -8,7 +8,7 @@ from bisect import bisect_left
 from contextlib import suppress
 
 from app.domain.log import doubts
-from app.domain.log.event import Event, ObjectKey, Revision
+from app.domain.log.event import Event, EventType, ObjectKey, Revision
 from app.domain.log.records import Loss
 from app.domain.values import api_groups, api_resources, timestamps
 from app.domain.values.fields import meta
@@ -22,7 +22,8 @@ class LostLines:
     """The unrecorded writes of single objects that later lines of a log show.
 
     Each lies between two revisions. Where there are several, lines are lost here and there, and a
-    write that no later line shows may be missing as well.
+    write that no later line shows may be missing as well. Where one missing stretch of the log
+    explains them all, that is the single accident.
     """
 
     def __init__(self, *, lacks_ends: bool = False) -> None:
@@ -30,6 +31,9 @@ class LostLines:
         self.lacks_ends = lacks_ends
         self._since: dict[str, dict[ObjectKey, Revision]] = {}
         self._seconds: list[tuple[int, Revision]] = []
+        self._stretches: list[Revision] = []
+        self._has_other = False
+        # Whether a lost line does not belong to the first stretch.
 
     def follow(self, event: Event) -> None:
         """Notes the creation of an object that the event shows, made since the log began.
@@ -40,6 +44,10 @@ class LostLines:
         if not self._seconds or second > self._seconds[-1][0]:
             self._seconds.append((second, event.revision))
         if origin is None or not origin.losses:
+            return
+        if event.type is EventType.GAP_OBSERVED and not event.key.resource:
+            if not doubts.is_late(event):
+                self._stretches.append(event.revision)
             return
         if self.lacks_ends and Loss.SYNTHETIC_DELETE in origin.losses:
             self._since.get(event.key.resource, {}).pop(event.key, None)
@@ -57,13 +65,20 @@ class LostLines:
         """Notes an unrecorded write of an object; it came after the revision `after`."""
         if self.lacks_ends and key[:2] == api_resources.PODS:
             return
+        self._has_other |= not self._stretches or after >= self._stretches[0]
         objects = self._since.setdefault(key.resource, {})
         objects[key] = min(after, objects.get(key, after))
 
     @property
     def is_lossy(self) -> bool:
         """Whether several objects have lost lines, of whatever kinds."""
-        return sum(map(len, self._since.values())) >= doubts.LOST_OF_MIN
+        count = sum(map(len, self._since.values()))
+        return count >= doubts.LOST_OF_MIN and not self._is_one_stretch
+
+    @property
+    def _is_one_stretch(self) -> bool:
+        """Whether all lost lines may have been in one stretch, which a gap tells of."""
+        return len(self._stretches) == 1 and not self._has_other
 
     @property
     def may_lack_claims(self) -> bool:
@@ -79,6 +94,8 @@ class LostLines:
         any. With `before`, a line before a revision: a lost line says nothing of what came before
         the last known write of its object.
         """
+        if self._is_one_stretch:
+            return False
         counts = {
             kind: sum(before is None or after < before for after in objects.values())
             for kind, objects in self._since.items()

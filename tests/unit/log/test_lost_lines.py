@@ -2,9 +2,12 @@
 
 import pytest
 
-from app.domain.log import ObjectKey, Revision
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.event import Origin
 from app.domain.log.lost_lines import LostLines
+from app.domain.log.records import Loss, TimeQuality
 from app.domain.values import api_groups
+from app.domain.values.timestamps import Instant
 
 CLAIM, SLICE, RULE = "resourceclaims", "resourceslices", "devicetaintrules"
 
@@ -51,3 +54,44 @@ def test_end_of_a_pod_is_no_sign_where_all_deletions_are_left_out():
     lost = (("pods", "a", 5), ("pods", "b", 9))
     assert lost_lines(*lost).is_lossy
     assert not lost_lines(*lost, lacks_ends=True).is_lossy
+
+
+def stretch(revision, *, is_late=False):
+    """A gap of all kinds, where it begins or, late, where it was noticed."""
+    quality = TimeQuality.EXACT if is_late else TimeQuality.NONE
+    origin = Origin(source="audit", losses=(Loss.GAP.value,), time_quality=quality.value)
+    return Event(
+        revision=Revision(revision),
+        type=EventType.GAP_OBSERVED,
+        key=ObjectKey("", "", "", ""),
+        uid="",
+        body=b"{}",
+        stamp=Stamp(time=Instant(0), actor=Actor(user="import"), verb="import", origin=origin),
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "stretches", "after", "is_lossy"),
+    [
+        ((), (7,), (5, 6), False),
+        ((5,), (7,), (6,), True),  # one was noticed before the stretch
+        ((), (7,), (5, 8), True),  # the other one was lost after its beginning
+        ((), (7, 9), (5, 6), True),  # several stretches are no single accident
+        ((), (), (5, 6), True),
+    ],
+)
+def test_one_stretch_that_holds_all_lost_lines_explains_them(before, stretches, after, is_lossy):
+    lines = lost_lines(*((CLAIM, f"early {revision}", revision) for revision in before))
+    for revision in stretches:
+        lines.follow(stretch(revision))
+    for revision in after:
+        lines.note(key(CLAIM, f"late {revision}"), Revision(revision))
+    assert lines.is_lossy is lines.may_lack_claims is is_lossy
+
+
+def test_stretch_that_was_noticed_late_does_not_say_where_it_was():
+    lines = LostLines()
+    lines.follow(stretch(7, is_late=True))
+    for name, after in (("a", 5), ("b", 6)):
+        lines.note(key(CLAIM, name), Revision(after))
+    assert lines.is_lossy

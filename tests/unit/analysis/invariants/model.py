@@ -249,8 +249,17 @@ def lost_lines(events):
         before = [one for one in events[:place] if one.is_about_object and one.key == key]
         is_there = bool(before) and before[-1].type is not EventType.OBJECT_DELETED
         is_known = is_there and key.resource not in ("nodes", "resourceclaimtemplates")
-        lost.append((key, before[-1].revision if is_known else 0))
-    return lost
+        lost.append((key, before[-1].revision if is_known else 0, event.revision))
+    stretches = [one.revision for one in events if is_stretch(one)]
+    if len(stretches) == 1 and all(after < stretches[0] < seen for _, after, seen in lost):
+        return []
+    return [(key, after) for key, after, _ in lost]
+
+
+def is_stretch(event):
+    """Whether the event tells where a stretch of all kinds begins to be missing."""
+    is_gap = event.type is EventType.GAP_OBSERVED and not event.key.resource
+    return is_gap and event.stamp.origin is not None and event.stamp.origin.time_quality != "exact"
 
 
 def may_lack(resource, lost, revision):
