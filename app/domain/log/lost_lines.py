@@ -6,6 +6,7 @@ lost that no later line shows. Parity: history-formats.md 4.5.
 
 from bisect import bisect_left
 from contextlib import suppress
+from heapq import nsmallest
 
 from app.domain.log import doubts
 from app.domain.log.event import Event, EventType, ObjectKey, Revision
@@ -16,6 +17,8 @@ from app.domain.values.timestamps import SECOND, TimestampError
 
 _JUDGED = (api_resources.PODS, api_resources.NODES)
 """Kinds, beside those of devices, whose creators no policy leaves out."""
+
+_NEVER = Revision(2**62)
 
 
 class LostLines:
@@ -30,6 +33,8 @@ class LostLines:
         """With `lacks_ends`, all deletions are left out: a lost one says nothing of other lines."""
         self.lacks_ends = lacks_ends
         self._since: dict[str, dict[ObjectKey, Revision]] = {}
+        self._first: dict[str, list[Revision]] = {}
+        # The answers of `_several_after`, until another line of the kind is lost.
         self._seconds: list[tuple[int, Revision]] = []
         self._stretches: list[Revision] = []
         self._has_other = False
@@ -51,6 +56,7 @@ class LostLines:
             return
         if self.lacks_ends and Loss.SYNTHETIC_DELETE in origin.losses:
             self._since.get(event.key.resource, {}).pop(event.key, None)
+            self._first.pop(event.key.resource, None)
         if Loss.SYNTHETIC_CREATE not in origin.losses:
             return
         if event.key.group != api_groups.RESOURCE and event.key[:2] not in _JUDGED:
@@ -68,6 +74,7 @@ class LostLines:
         self._has_other |= not self._stretches or after >= self._stretches[0]
         objects = self._since.setdefault(key.resource, {})
         objects[key] = min(after, objects.get(key, after))
+        self._first.pop(key.resource, None)
 
     @property
     def is_lossy(self) -> bool:
@@ -96,10 +103,17 @@ class LostLines:
         """
         if self._is_one_stretch:
             return False
-        counts = {
-            kind: sum(before is None or after < before for after in objects.values())
-            for kind, objects in self._since.items()
-        }
+        limit = _NEVER if before is None else before
         kinds = sum(len(objects) >= doubts.LOST_OF_MIN for objects in self._since.values())
-        is_any = kinds >= doubts.LOST_OF_MIN and any(counts.values())
-        return is_any or counts.get(resource, 0) >= doubts.LOST_OF_MIN
+        is_any = kinds >= doubts.LOST_OF_MIN and any(
+            self._several_after(kind)[0] < limit for kind, objects in self._since.items() if objects
+        )
+        several = self._several_after(resource)
+        return is_any or (len(several) == doubts.LOST_OF_MIN and several[-1] < limit)
+
+    def _several_after(self, kind: str) -> list[Revision]:
+        """The first revisions after which lines of a kind are lost: as many as show a loss."""
+        if kind not in self._first:
+            afters = self._since.get(kind, {}).values()
+            self._first[kind] = nsmallest(doubts.LOST_OF_MIN, afters)
+        return self._first[kind]
