@@ -77,6 +77,11 @@ class LostLines:
         self._first.pop(key.resource, None)
 
     @property
+    def follows_any(self) -> bool:
+        """Whether any event was imported, so that lines may be missing at all."""
+        return bool(self._seconds)
+
+    @property
     def is_lossy(self) -> bool:
         """Whether several objects have lost lines, of whatever kinds."""
         count = sum(map(len, self._since.values()))

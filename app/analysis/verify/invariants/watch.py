@@ -415,8 +415,12 @@ class InvariantWatch:
 
     @property
     def lacks_rules(self) -> bool:
-        """Whether an eviction shows that there were rules, of which none was recorded."""
-        return self._is_without_rules and self._cluster.has_odd_eviction
+        """Whether an eviction shows that there were rules, of which none was recorded.
+
+        What redra wrote itself is all there.
+        """
+        is_odd = self._is_without_rules and self._cluster.has_odd_eviction
+        return is_odd and self._lost.follows_any
 
     @property
     def _is_without_rules(self) -> bool:

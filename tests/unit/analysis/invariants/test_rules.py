@@ -2087,3 +2087,15 @@ def test_every_rule_is_documented():
     assert [name for name, text in RULES.items() if f"| `{name}` | {text} |" not in page] == []
     assert [kind for kind in ViolationKind if f"| `{kind.value}` |" not in page] == []
     assert f"within {LATE_AFTER // SECOND} seconds" in page
+
+
+@pytest.mark.parametrize("is_imported", [True, False])
+def test_eviction_shows_rules_that_were_not_recorded_only_where_lines_may_be_missing(is_imported):
+    story = Story()
+    if is_imported:
+        story.gap(key_of("resourceslices", "other"), "metadata_only")
+    evicted_where_no_rule_was_recorded(story)
+    watch = InvariantWatch()
+    for event in story.events:
+        watch.note(event)
+    assert watch.lacks_rules is is_imported
