@@ -27,6 +27,9 @@ NEEDED = (
 RESTED_ON = frozenset((*NEEDED, api_resources.RESOURCE_SLICE_PATCHES))
 """Kinds of which an unseen write may change an allocation."""
 
+_PUBLISHED = frozenset((api_resources.RESOURCE_SLICES, api_resources.DEVICE_TAINT_RULES))
+"""Kinds of which an allocation is asked whether they are shown later."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
@@ -61,10 +64,9 @@ class AllocationIndex:
     """What has to be known ahead: where pods ended up, which allocations come later, and which
     writes were not recorded.
 
-    `shown` are the last writes of objects on which allocations rest, by key and uid; `slices` the
-    first ones of slices. `lacks_rules`
-    tells that there were DeviceTaintRules, and that none was recorded; `lacks_ends` that deletions
-    were left out.
+    `shown` are the last writes of slices and rules, by key and uid; `slices` the first ones of
+    slices. `lacks_rules` tells that there were DeviceTaintRules, and that none was recorded;
+    `lacks_ends` that deletions were left out.
     """
 
     def __init__(self, *, lacks_ends: bool = False) -> None:
@@ -108,7 +110,7 @@ class AllocationIndex:
             self._latest[key[:2]] = event.revision
             if key[:2] == api_resources.RESOURCE_SLICES:
                 self.slices.setdefault(key, event.revision)
-            if _is_recorded(event):
+            if key[:2] in _PUBLISHED and _is_recorded(event):
                 self.shown[key, event.uid] = event.revision
         if key[:2] in RESTED_ON:
             self._seen[key] = event.revision
