@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from app.analysis.verify.invariants import amounts, nodes
-from app.analysis.verify.invariants.claims import is_owned
+from app.analysis.verify.invariants import amounts, nodes, strangers
 from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER, Cell, Cluster
 from app.analysis.verify.invariants.known import SOUND, Fit, KnownClaim, KnownPod
 from app.analysis.verify.invariants.nodes import Selector
@@ -155,7 +154,7 @@ def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broke
             reads_times=is_open is not False,
         )
         yield ("reservation-names-pod", key, name, uid), finding
-    elif claim not in pod.claims and not is_owned(claim, uid):
+    elif claim not in pod.claims and not strangers.is_owned(claim, uid):
         message = f"the claim is reserved for pod {name} ({uid}), which does not name it"
         yield ("reserved-pod-names-claim", key, name, uid), _sure(objects, message)
 

@@ -4,7 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Raw
 
-from app.analysis.verify.invariants import admin, ordinary, placements, reading, reported
+from app.analysis.verify.invariants import (
+    admin,
+    ordinary,
+    placements,
+    reading,
+    reported,
+    strangers,
+)
 from app.analysis.verify.invariants.cluster import (
     CLAIM_FINALIZER,
     LISTED,
@@ -16,7 +23,6 @@ from app.analysis.verify.invariants.known import (
     NOT_SHOWN,
     SOUND,
     KnownClaim,
-    KnownPod,
     Shown,
     joined,
     parted,
@@ -26,7 +32,7 @@ from app.analysis.verify.invariants.reading import Allocation, Consumer, Result
 from app.analysis.verify.invariants.specs import claim_spec
 from app.analysis.verify.invariants.unseen import is_partial, is_shown
 from app.analysis.verify.invariants.violations import Cause, Finding, Place, ViolationKind
-from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log import Event, EventType
 from app.domain.log.raw_parts import RawClaim
 from app.domain.log.records import IMPORTER_USER, Loss
 
@@ -241,11 +247,11 @@ def _take_change(
         cluster.dirty.add(known)
     if reserved is not known.reserved:
         if known.strangers:
-            _forget_strangers(known)
+            strangers.forget(known)
         if _reserve(cluster, known, reserved, known.reserved):
             is_odd = True
             if is_certain and not is_collapsed:
-                _note_strangers(cluster, event, known, reserved)
+                strangers.note(cluster, event, known, reserved)
     if is_odd:
         cluster.dirty.add(known)
     if is_certain:
@@ -257,7 +263,7 @@ def _take_change(
             _note_unprotected(cluster, event)
         if known.is_terminating and (was_terminating or not is_collapsed):
             is_taken = held is None and now is not None
-            if is_taken or _added(reserved, known.reserved):
+            if is_taken or strangers.added(reserved, known.reserved):
                 _note_late(cluster, event, is_guess="no_rv" in losses)
 
 
@@ -388,66 +394,6 @@ def _at(event: Event, faults: Iterable[tuple[Place, Finding]]) -> Mapping[Place,
     return {(rule, event.key, event.revision, *place): each for (rule, *place), each in faults}
 
 
-def _added(before: Sequence[Consumer], after: Sequence[Consumer]) -> Sequence[Consumer]:
-    """The consumers of `after` that are not among those before."""
-    if not after or before is after:
-        return ()
-    if not before:
-        return after
-    if after[: len(before)] == before:
-        return [each for each in after[len(before) :] if each not in before]
-    known = set(before)
-    return [each for each in after if each not in known]
-
-
-def _note_strangers(
-    cluster: Cluster, event: Event, known: KnownClaim, before: Sequence[Consumer]
-) -> None:
-    """Records the pods of reservations that were long gone, or never existed."""
-    key, now = event.key, event.stamp.time
-    for consumer in _added(before, known.reserved):
-        if consumer.resource != "pods" or consumer.api_group:
-            continue
-        pod_key = ObjectKey("", "pods", key.namespace, consumer.name)
-        pod = cluster.pods.get(pod_key)
-        if pod is not None and pod.is_there and pod.uid == consumer.uid:
-            continue
-        if cluster.has_lost_unnamed(pod_key, now):
-            continue
-        claims = cluster.claims_of_gone(pod_key, consumer.uid, now)
-        if claims is None or (key not in claims and not is_owned(known, consumer.uid)):
-            is_open = not cluster.went_before(pod_key, consumer.uid, known.made)
-            known.strangers = {**known.strangers, (consumer.name, consumer.uid): is_open}
-
-
-def _forget_strangers(known: KnownClaim) -> None:
-    """Drops the strangers for which the claim is reserved no more."""
-    left = {(each.name, each.uid) for each in known.reserved}
-    strangers = known.strangers.items()
-    known.strangers = {entry: is_open for entry, is_open in strangers if entry in left}
-
-
-def settle_strangers(known: KnownPod, uid: str) -> None:
-    """Drops the strangers that a pod was which came without its uid.
-
-    `uid` is that uid, learned later; empty when the pod ended and nobody told it.
-    """
-    name = known.key.name
-    for claim in known.reservers:
-        if claim.strangers:
-            claim.strangers = {
-                entry: is_open
-                for entry, is_open in claim.strangers.items()
-                if entry[0] != name or uid not in ("", entry[1])
-            }
-
-
-def is_owned(known: KnownClaim, uid: str) -> bool:
-    """Whether the claim was created for the pod with that uid."""
-    owners = reading.objects(reading.value(known.raw_owners))
-    return any(reading.text(each, "uid") == uid for each in owners)
-
-
 def _is_odd(known: KnownClaim) -> bool:
     """Whether a rule about the claim, apart from its consumers, may be broken."""
     if known.allocation is None:
@@ -479,7 +425,7 @@ def _reserve(
 
     True when an added consumer is not an existing pod that names the claim.
     """
-    removed, added = _added(after, before), _added(before, after)
+    removed, added = strangers.added(after, before), strangers.added(before, after)
     namespace, is_odd = known.key.namespace, False
     for consumer in removed:
         if consumer.resource == "pods" and not consumer.api_group:
@@ -494,15 +440,8 @@ def _reserve(
             pod = cluster.pod(namespace, consumer.name)
             pod.reservers = joined(pod.reservers, known)
             if not (pod.is_there and pod.uid == consumer.uid and known in pod.claims):
-                is_odd = is_odd or _is_stray(known, pod, consumer.uid)
+                is_odd = is_odd or strangers.is_stray(known, pod, consumer.uid)
     for pod in known.users:
         if pod.node and any(each.uid == pod.uid for each in (*removed, *added)):
             cluster.dirty.add(pod)
     return is_odd
-
-
-def _is_stray(known: KnownClaim, pod: KnownPod, uid: str) -> bool:
-    """Whether the pod does not exist, is a different one, or is unrelated to the claim."""
-    if not pod.is_there or pod.uid != uid:
-        return True
-    return known not in pod.claims and not is_owned(known, uid)

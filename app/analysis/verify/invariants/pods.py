@@ -2,12 +2,8 @@
 
 from collections.abc import Collection
 
-from app.analysis.verify.invariants import cells, evictions, reading
-from app.analysis.verify.invariants.claims import (
-    change_between,
-    note_changed,
-    settle_strangers,
-)
+from app.analysis.verify.invariants import cells, evictions, reading, strangers
+from app.analysis.verify.invariants.claims import change_between, note_changed
 from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, losses_of
 from app.analysis.verify.invariants.known import (
     NOT_SHOWN,
@@ -61,7 +57,7 @@ def _take_end(cluster: Cluster, event: Event, known: KnownPod) -> None:
     cluster.note_gone(known, event)
     cluster.forget_faults(known.key)
     if not known.uid:
-        settle_strangers(known, "")
+        strangers.settle(known, "")
     for claim in known.claims:
         claim.users = parted(claim.users, known)
         if not (claim.is_there or claim.users):
@@ -81,7 +77,7 @@ def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) ->
     if known.is_there:
         cluster.forget_faults(known.key)
         if not known.uid:
-            settle_strangers(known, "")
+            strangers.settle(known, "")
         if known.uid != event.uid:
             cluster.note_gone(known, event)
     spec, status = pod.spec, pod.status
@@ -144,7 +140,7 @@ def _take_change(
             _note_names(cluster, known, before)
             is_other = True
     if not known.uid and uid:
-        settle_strangers(known, uid)
+        strangers.settle(known, uid)
     if known.reservers and (known.claims is not before or uid != known.uid):
         cluster.dirty.update(known.reservers)
     known.uid, known.node, known.node_name = uid, node, node_name

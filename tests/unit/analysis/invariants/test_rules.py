@@ -1123,9 +1123,7 @@ def watched(events, lacking):
         ("yz", "qx", False, "broken"),
     ],
 )
-def test_write_that_shows_a_claim_as_it_was_proves_that_none_is_lost(
-    lost, written, goes_on, kind
-):
+def test_write_that_shows_a_claim_as_it_was_proves_that_none_is_lost(lost, written, goes_on, kind):
     """Lines of claims are lost here and there; the pod is bound, its claim is not allocated."""
     story = Story()
     for name in "xyz":

@@ -1,0 +1,74 @@
+"""Strangers: consumers of claims that are no pods which exist, or none that use the claim."""
+
+from collections.abc import Sequence
+
+from app.analysis.verify.invariants import reading
+from app.analysis.verify.invariants.cluster import Cluster
+from app.analysis.verify.invariants.known import KnownClaim, KnownPod
+from app.analysis.verify.invariants.reading import Consumer
+from app.domain.log import Event, ObjectKey
+
+
+def added(before: Sequence[Consumer], after: Sequence[Consumer]) -> Sequence[Consumer]:
+    """The consumers of `after` that are not among those before."""
+    if not after or before is after:
+        return ()
+    if not before:
+        return after
+    if after[: len(before)] == before:
+        return [each for each in after[len(before) :] if each not in before]
+    known = set(before)
+    return [each for each in after if each not in known]
+
+
+def note(cluster: Cluster, event: Event, known: KnownClaim, before: Sequence[Consumer]) -> None:
+    """Records the pods of reservations that were long gone, or never existed."""
+    key, now = event.key, event.stamp.time
+    for consumer in added(before, known.reserved):
+        if consumer.resource != "pods" or consumer.api_group:
+            continue
+        pod_key = ObjectKey("", "pods", key.namespace, consumer.name)
+        pod = cluster.pods.get(pod_key)
+        if pod is not None and pod.is_there and pod.uid == consumer.uid:
+            continue
+        if cluster.has_lost_unnamed(pod_key, now):
+            continue
+        claims = cluster.claims_of_gone(pod_key, consumer.uid, now)
+        if claims is None or (key not in claims and not is_owned(known, consumer.uid)):
+            is_open = not cluster.went_before(pod_key, consumer.uid, known.made)
+            known.strangers = {**known.strangers, (consumer.name, consumer.uid): is_open}
+
+
+def forget(known: KnownClaim) -> None:
+    """Drops the strangers for which the claim is reserved no more."""
+    left = {(each.name, each.uid) for each in known.reserved}
+    strangers = known.strangers.items()
+    known.strangers = {entry: is_open for entry, is_open in strangers if entry in left}
+
+
+def settle(known: KnownPod, uid: str) -> None:
+    """Drops the strangers that a pod was which came without its uid.
+
+    `uid` is that uid, learned later; empty when the pod ended and nobody told it.
+    """
+    name = known.key.name
+    for claim in known.reservers:
+        if claim.strangers:
+            claim.strangers = {
+                entry: is_open
+                for entry, is_open in claim.strangers.items()
+                if entry[0] != name or uid not in ("", entry[1])
+            }
+
+
+def is_owned(known: KnownClaim, uid: str) -> bool:
+    """Whether the claim was created for the pod with that uid."""
+    owners = reading.objects(reading.value(known.raw_owners))
+    return any(reading.text(each, "uid") == uid for each in owners)
+
+
+def is_stray(known: KnownClaim, pod: KnownPod, uid: str) -> bool:
+    """Whether the pod does not exist, is a different one, or is unrelated to the claim."""
+    if not pod.is_there or pod.uid != uid:
+        return True
+    return known not in pod.claims and not is_owned(known, uid)
