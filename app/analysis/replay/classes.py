@@ -15,8 +15,12 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.differences import Aspect, DifferenceKey, Sides, contradictions
 from app.analysis.replay.facts import Fact
 from app.analysis.replay.traces import Trace
+from app.analysis.replay.writers import short_name
+from app.domain.controllers import registry
 from app.domain.values import api_groups
 from app.domain.values.timestamps import Instant
+
+_EVICTION = short_name(registry.actor_of("eviction").user)
 
 
 class DifferenceClass(StrEnum):
@@ -74,8 +78,14 @@ class End:
     later: Trace
     is_of_recording: bool = False
 
-    def since(self, aspect: Aspect) -> Instant:
-        """The instant after which a write may have been under way at the end."""
+    def since(self, aspect: Aspect, writer: str) -> Instant:
+        """The instant after which a write may have been under way at the end.
+
+        An eviction that the recording does not show is made `unseen_try` after it was due, so one
+        that is made near the end was not under way then.
+        """
+        if writer == _EVICTION:
+            return self.at
         if aspect is Aspect.SAID:
             # An Event is written after the act that it tells, which may be the last one recorded.
             return Instant(self.at - tolerances.TABLE.same_attempt)
@@ -188,7 +198,7 @@ def contradicts(recorded: Trace, again: Trace, end: End, known: Set[DifferenceKe
 
 def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool:
     """Whether nothing is missing here, and all that is more was done or is recorded later."""
-    late = {*_facts_of(end.later, sides), *_facts_of(again, sides, after=end.since(sides.aspect))}
+    late = {*_facts_of(end.later, sides), *_facts_of(again, sides, end)}
     if sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
         if sides.aspect is Aspect.DEVICES and len(sides.recorded) == len(sides.again):
             return False  # the recorded ones were written by the end, with other content
@@ -203,13 +213,13 @@ def _counted(trace: Trace, uid: str) -> Counter[tuple[Fact, ...]]:
     return Counter(step.facts for step in trace.writes.get(uid, ()))
 
 
-def _facts_of(trace: Trace, sides: Sides, after: Instant | None = None) -> Iterator[Fact]:
-    """All facts about an object, or about a pod and its claims, or those after an instant."""
+def _facts_of(trace: Trace, sides: Sides, end: End | None = None) -> Iterator[Fact]:
+    """All facts about an object, or about a pod and its claims, or those late for an end."""
     uid = sides.uid
     steps = (
         *(trace.writes.get(uid, ()), trace.of_pod.get(uid, ()), trace.said.get(uid, ())),
         trace.conditions.get((uid, sides.name), ()),
     )
     for step in chain.from_iterable(steps):
-        if after is None or step.time > after:
+        if end is None or step.time > end.since(sides.aspect, step.writer):
             yield from step.facts

@@ -289,12 +289,12 @@ class InvariantWatch:
             for place, each in places.items():
                 if not each.is_known:
                     ended = self._violation(place, each, None)
-                    if ended is not None and (is_end or not self._is_vain(ended.violation)):
+                    if ended is not None and (is_end or not self._is_unsettled(ended)):
                         each.is_known = True
                         new.append(ended)
         if not is_end:
-            self._news = [each for each in new if self._is_vain(each.violation)]
-            new = [each for each in new if not self._is_vain(each.violation)]
+            self._news = [each for each in new if self._is_unsettled(each)]
+            new = [each for each in new if not self._is_unsettled(each)]
         return sorted(
             map(self._judged, new),
             key=lambda each: (each.begin.revision, each.rule, each.objects, each.message),
@@ -433,6 +433,12 @@ class InvariantWatch:
         """Whether the violation misses a pod although the recording may contain no pods at all."""
         is_about_pods = violation.rule == NEEDS_PODS and violation.kind.is_failure
         return is_about_pods and "pods" not in self._cluster.latest
+
+    def _is_unsettled(self, ended: _Ended) -> bool:
+        """Whether lines that follow may show that a rule is broken which is in doubt now."""
+        violation = ended.violation
+        is_doubted = violation.kind.is_failure and self._may_be_absent(ended)
+        return is_doubted or self._is_vain(violation)
 
     def _violation(self, place: Place, each: _Open, end: Moment | None) -> _Ended | None:
         """The violation; None if a controller restored the state in time."""
