@@ -31,6 +31,10 @@ FEW: list[Row] = [
     ("e-taints", "eviction_missing", "decide"),
     ("a-quickstart", "ends_after_35_percent", "decide"),
     ("j-api-versions", "ends_after_35_percent", "decide"),
+    ("e-taints", "ends_after_55_percent", "decide"),
+    ("a-quickstart", "pods_at_level_request", "verify"),
+    ("b-mig-partitions", "loses_kubelets", "verify"),
+    ("e-taints", "loses_devicetaintrules", "verify"),
     ("b-mig-partitions", "ends_after_25_percent", "decide"),
     ("b-mig-partitions", "ends_after_45_percent", "verify"),
     ("a-quickstart", "other_device_in_the_last_line", "verify"),
@@ -41,9 +45,9 @@ FEW: list[Row] = [
 """Some rows of each family that together take a few seconds."""
 
 FEW_OPEN: list[Row] = [
-    ("a-quickstart", "pods_at_level_request", "verify"),
-    ("a-quickstart", "loses_kubelets", "verify"),
-    ("e-taints", "loses_devicetaintrules", "verify"),
+    ("a-quickstart", "device_never_published_a_third_lost", "verify"),
+    ("b-mig-partitions", "hole_60_95", "verify"),
+    ("e-taints", "eviction_without_taint", "verify"),
 ]
 """Some of the rows that are answered wrong."""
 

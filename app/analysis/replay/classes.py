@@ -14,7 +14,7 @@ from itertools import chain
 from app.analysis.replay import tolerances
 from app.analysis.replay.differences import Aspect, DifferenceKey, Sides, contradictions
 from app.analysis.replay.facts import Fact
-from app.analysis.replay.traces import Trace
+from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.writers import short_name
 from app.domain.controllers import registry
 from app.domain.values import api_groups
@@ -78,14 +78,8 @@ class End:
     later: Trace
     is_of_recording: bool = False
 
-    def since(self, aspect: Aspect, writer: str) -> Instant:
-        """The instant after which a write may have been under way at the end.
-
-        An eviction that the recording does not show is made `unseen_try` after it was due, so one
-        that is made near the end was not under way then.
-        """
-        if writer == _EVICTION:
-            return self.at
+    def since(self, aspect: Aspect) -> Instant:
+        """The instant after which a write may have been under way at the end."""
         if aspect is Aspect.SAID:
             # An Event is written after the act that it tells, which may be the last one recorded.
             return Instant(self.at - tolerances.TABLE.same_attempt)
@@ -198,7 +192,9 @@ def contradicts(recorded: Trace, again: Trace, end: End, known: Set[DifferenceKe
 
 def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool:
     """Whether nothing is missing here, and all that is more was done or is recorded later."""
-    late = {*_facts_of(end.later, sides), *_facts_of(again, sides, end)}
+    steps = _steps_of(recorded, sides.uid, sides.name)
+    evicts = any(step.writer == _EVICTION for step in steps)
+    late = {*_facts_of(end.later, sides), *_late_facts(again, sides, end, evicts=evicts)}
     if sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
         if sides.aspect is Aspect.DEVICES and len(sides.recorded) == len(sides.again):
             return False  # the recorded ones were written by the end, with other content
@@ -213,13 +209,27 @@ def _counted(trace: Trace, uid: str) -> Counter[tuple[Fact, ...]]:
     return Counter(step.facts for step in trace.writes.get(uid, ()))
 
 
-def _facts_of(trace: Trace, sides: Sides, end: End | None = None) -> Iterator[Fact]:
-    """All facts about an object, or about a pod and its claims, or those late for an end."""
-    uid = sides.uid
+def _facts_of(trace: Trace, sides: Sides) -> Iterator[Fact]:
+    """All facts about an object, or about a pod and its claims."""
+    for step in _steps_of(trace, sides.uid, sides.name):
+        yield from step.facts
+
+
+def _late_facts(again: Trace, sides: Sides, end: End, *, evicts: bool) -> Iterator[Fact]:
+    """The facts of writes that may have been under way at the end, or came later.
+
+    An eviction that the recording does not show is made `unseen_try` after it was due, so one that
+    is made near the end was not under way then. `evicts` tells that the recording shows it begun.
+    """
+    for step in _steps_of(again, sides.uid, sides.name):
+        is_overdue = step.writer == _EVICTION and not evicts
+        if step.time > (end.at if is_overdue else end.since(sides.aspect)):
+            yield from step.facts
+
+
+def _steps_of(trace: Trace, uid: str, name: str) -> Iterator[Step]:
     steps = (
         *(trace.writes.get(uid, ()), trace.of_pod.get(uid, ()), trace.said.get(uid, ())),
-        trace.conditions.get((uid, sides.name), ()),
+        trace.conditions.get((uid, name), ()),
     )
-    for step in chain.from_iterable(steps):
-        if end is None or step.time > end.since(sides.aspect, step.writer):
-            yield from step.facts
+    return chain.from_iterable(steps)
