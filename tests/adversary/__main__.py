@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 from tests.adversary import all_alterations
 from tests.adversary.catalogue import ALL, Alteration
@@ -56,7 +57,7 @@ def main() -> int:
     return int(wrong > 0)
 
 
-def _row(name: str, one: Alteration, mode: str, folder: Path, results: object) -> bool:
+def _row(name: str, one: Alteration, mode: str, folder: Path, results: TextIO) -> bool:
     expected = getattr(one, mode)
     start = time.process_time()
     try:
@@ -81,7 +82,7 @@ def _row(name: str, one: Alteration, mode: str, folder: Path, results: object) -
         "right": right,
         "said": said,
     }
-    results.write(json.dumps(row) + "\n")  # type: ignore[attr-defined]
+    results.write(json.dumps(row) + "\n")
     return right
 
 

@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 from tests.adversary.catalogue import (
     ALL,
@@ -22,6 +23,7 @@ from tests.adversary.catalogue import (
     TAINTS,
     TPU,
     VERSIONS,
+    Change,
     alteration,
 )
 from tests.adversary.log import Json, Log, NotFound, later, uid_of
@@ -32,12 +34,12 @@ _UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 _SOME = (QUICKSTART, MIG, TAINTS, TPU)
 
 
-def harmless(recordings: tuple[str, ...] = SMALL) -> "Callable[[Callable[[Log], object]], object]":
+def harmless(recordings: tuple[str, ...] = SMALL) -> Callable[[Change], Change]:
     """Registers an alteration after which everything is said as before."""
-    return alteration("harmless", recordings, verify=SAME, decide=SAME)  # type: ignore[return-value]
+    return alteration("harmless", recordings, verify=SAME, decide=SAME)
 
 
-def _turned(node: object, *, key: Callable[[str], object] | None) -> object:
+def _turned(node: Any, *, key: Callable[[str], object] | None) -> Any:
     if isinstance(node, dict):
         names = sorted(node) if key else list(node)[::-1]
         return {name: _turned(node[name], key=key) for name in names}
@@ -49,7 +51,7 @@ def _turned(node: object, *, key: Callable[[str], object] | None) -> object:
 @harmless(ALL)
 def keys_in_reverse_order(log: Log) -> None:
     """The fields of every object come in the reverse order: JSON objects have none."""
-    log.lines = [_turned(line, key=None) for line in log.lines]  # type: ignore[misc]
+    log.lines = [_turned(line, key=None) for line in log.lines]
 
 
 @harmless()

@@ -6,6 +6,7 @@ the comparison has to say that it is one in part.
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 from tests.adversary.catalogue import (
     MIG,
@@ -46,6 +47,18 @@ def at_random(share: float, seed: int) -> Callable[[Log], None]:
     return change
 
 
+def _is_of_kind(kind: str, line: Json) -> bool:
+    return bool(line["objectRef"]["resource"] == kind)
+
+
+def _has_verb(verb: str, line: Json) -> bool:
+    return bool(line["verb"] == verb)
+
+
+def _is_by(user: str, line: Json) -> bool:
+    return user in line["user"]["username"]
+
+
 def without(gone: Callable[[Json], bool]) -> Callable[[Log], None]:
     """Loses the lines that match."""
 
@@ -79,7 +92,7 @@ for _kind, _decided in {
     _register(
         f"loses_{_kind}",
         f"The policy does not record {_kind}.",
-        without(lambda line, kind=_kind: line["objectRef"]["resource"] == kind),  # type: ignore[misc]
+        without(partial(_is_of_kind, _kind)),
         decide=_decided,
         recordings=SMALL,
     )
@@ -88,7 +101,7 @@ for _verb in ("create", "update", "patch", "delete", "deletecollection"):
     _register(
         f"loses_verb_{_verb}",
         f"A filter of the collector drops every {_verb}.",
-        without(lambda line, verb=_verb: line["verb"] == verb),  # type: ignore[misc]
+        without(partial(_has_verb, _verb)),
     )
 
 for _user, _title in {
@@ -105,7 +118,7 @@ for _user, _title in {
     _register(
         f"loses_{_title}",
         f"A rule of the policy leaves out the user {_user}.",
-        without(lambda line, user=_user: user in line["user"]["username"]),  # type: ignore[misc]
+        without(partial(_is_by, _user)),
     )
 
 
