@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from app.analysis.views import LiveViews, compiler_of, features_of
 from app.bootstrap import garbage_collection
 from app.bootstrap.histories import views_of
-from app.domain.controllers import making, registry
+from app.domain.controllers import reconcilers, registry
 from app.domain.controllers.plan import Reconciler
 from app.domain.log import Event, ObjectKey
 from app.domain.log.projection import Projection
@@ -48,7 +48,7 @@ class Consumers:
         self.controllers: Sequence[Reconciler] = ()
         self.projections: Sequence[Projection] = ()
         if "controllers" in parts:
-            self.controllers = making.controllers(
+            self.controllers = reconcilers.controllers(
                 profile, features_of(profile), compiler_of(profile), registry.options_from({})
             )
         if "projections" in parts:

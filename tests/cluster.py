@@ -11,7 +11,7 @@ from app.analysis.verify.compare import ComparisonCounts
 from app.analysis.verify.redecide import DecisionChecker
 from app.analysis.views import LiveViews, features_of
 from app.bootstrap.rules import rules_for
-from app.domain.controllers import making
+from app.domain.controllers import reconcilers
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.devices.cel_selectors import CelCompiler
@@ -72,7 +72,7 @@ class Cluster:
     def fresh_controllers(self) -> tuple[Reconciler, ...]:
         """All controllers, before they fold any event."""
         features = features_of(self.profile)
-        return making.controllers(self.profile, features, CelCompiler(), self._options)
+        return reconcilers.controllers(self.profile, features, CelCompiler(), self._options)
 
     def restart(self) -> None:
         """Replaces the controllers by new ones that fold the log from its start."""

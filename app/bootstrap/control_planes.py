@@ -15,7 +15,7 @@ from app.bootstrap import history_settings
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.rules import rules_of
 from app.domain.allocation.quirks import Quirks
-from app.domain.controllers import making, registry
+from app.domain.controllers import reconcilers, registry
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.quirks import ControllerQuirks
@@ -77,7 +77,7 @@ class ControlPlanes:
         """New reconcilers of the controllers that decide again."""
         profile = self.rules(switches).profile
         options = registry.options_from(self._with(switches).settings)
-        return making.controllers(
+        return reconcilers.controllers(
             profile,
             features_of(profile),
             compiler_of(profile),

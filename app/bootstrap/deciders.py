@@ -3,7 +3,7 @@
 from app.analysis.verify.parts import Deciders
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap.rules import rules_of
-from app.domain.controllers import making, registry
+from app.domain.controllers import reconcilers, registry
 from app.domain.log import HistoryInfo
 
 
@@ -14,7 +14,7 @@ def deciders_of(info: HistoryInfo) -> Deciders:
     options = registry.options_from(info.settings)
     return Deciders(
         rules=rules,
-        controllers=making.controllers(
+        controllers=reconcilers.controllers(
             rules.profile, features_of(rules.profile), compiler, options
         ),
         compiler=compiler,

@@ -9,7 +9,7 @@ from app.analysis.replay.variants import Switches
 from app.analysis.replay.writers import DECIDED
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap.rules import rules_of
-from app.domain.controllers import making, registry
+from app.domain.controllers import reconcilers, registry
 from app.domain.controllers.plan import Reconciler
 from app.domain.log import HistoryInfo
 from app.domain.objects import profile as profiles
@@ -53,7 +53,7 @@ class Engines:
     def controllers(self, info: HistoryInfo) -> Sequence[Reconciler]:
         """New reconcilers of the controllers that are on."""
         profile = profiles.from_settings(info.settings)
-        return making.controllers(
+        return reconcilers.controllers(
             profile,
             features_of(profile),
             compiler_of(profile),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import anyio
 
 from app.domain.allocation.reasons.summary import SummaryBounds
-from app.domain.controllers import making, registry
+from app.domain.controllers import reconcilers, registry
 from app.domain.controllers.plan import Reconciler
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError
@@ -62,7 +62,7 @@ def loops_of(runtime: HistoryRuntime, setting: WorkerSetting) -> list[Controller
 
     def maker(name: str) -> Callable[[], Reconciler]:
         def make() -> Reconciler:
-            return making.controller(
+            return reconcilers.controller(
                 name, profile, runtime.views.features, setting.compiler, options
             )
 

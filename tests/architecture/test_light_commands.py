@@ -101,7 +101,7 @@ print(*sorted(sys.modules))
 
 OF_WRITES = (
     "app.adapters.webhooks", "app.analysis.blast.compare", "app.analysis.blast.world", "app.api",
-    "app.domain.controllers.garbage", "app.domain.controllers.making",
+    "app.domain.controllers.garbage", "app.domain.controllers.reconcilers",
     "app.domain.controllers.workloads", "app.domain.objects.validation", "httptools", "pydantic",
 )  # fmt: skip
 """What checks writes, runs controllers, or computes what a change would do."""

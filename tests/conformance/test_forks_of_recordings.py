@@ -12,7 +12,7 @@ from app.adapters.uids import DerivedUids
 from app.analysis.edits import DeleteEdit, Edit
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap.rules import rules_of
-from app.domain.controllers import making, registry
+from app.domain.controllers import reconcilers, registry
 from app.domain.controllers.resources import left_over
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.domain.log.chain import check_chain, genesis_of
@@ -62,7 +62,7 @@ class Recording:
         for event in events[: at + 1]:
             line.append(event)
         # As each controller's loop begins with a fork.
-        line.controllers = making.controllers(
+        line.controllers = reconcilers.controllers(
             profile,
             features_of(profile),
             compiler_of(profile),

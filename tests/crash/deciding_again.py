@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from app.analysis.verify.redecide import DecisionChecker
 from app.analysis.views import LiveViews, features_of
 from app.bootstrap.rules import rules_for
-from app.domain.controllers import making
+from app.domain.controllers import reconcilers
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event
@@ -19,7 +19,7 @@ from app.domain.objects.profile import Profile
 def check_decisions(events: Sequence[Event], profile: Profile, options: ControllerOptions) -> None:
     """Checks that every decision made again equals the recorded one, including its effects."""
     views = LiveViews(profile)
-    controllers = making.controllers(profile, features_of(profile), CelCompiler(), options)
+    controllers = reconcilers.controllers(profile, features_of(profile), CelCompiler(), options)
     checker = DecisionChecker(controllers, views, rules_for(profile))
     observers: dict[int, list[Event]] = {}
     for event in events:

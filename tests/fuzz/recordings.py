@@ -23,7 +23,7 @@ from app.bootstrap import histories as opening
 from app.bootstrap import recordings as importing
 from app.bootstrap import replays, stores
 from app.bootstrap.histories import views_of
-from app.domain.controllers import making
+from app.domain.controllers import reconcilers
 from app.domain.controllers import registry as controllers
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import ChainBroken, InputError
@@ -301,7 +301,7 @@ async def _folded_by_controllers(store):
     info = await stores.find_history(store, NAME)
     profile = profiles.from_settings(info.settings)
     views = LiveViews(profile)
-    working = making.controllers(
+    working = reconcilers.controllers(
         profile, features_of(profile), CelCompiler(), controllers.options_from(info.settings)
     )
     meter = HistoryMeter(Telemetry(), NAME, profile)

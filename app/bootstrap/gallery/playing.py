@@ -6,7 +6,7 @@ from app.analysis.incidents.facts import FactCheck, Played
 from app.analysis.incidents.incident import Incident, IncidentVariant
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap.rules import rules_for
-from app.domain.controllers import making, registry
+from app.domain.controllers import reconcilers, registry
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
 from app.service.replays import incidents
@@ -32,7 +32,7 @@ def _timeline(incident: Incident, variant: IncidentVariant) -> ReplayTimeline:
     return ReplayTimeline(
         rules=rules_for(profile),
         uids=DerivedUids(SEED),
-        controllers=making.controllers(
+        controllers=reconcilers.controllers(
             profile,
             features_of(profile),
             compiler_of(profile),

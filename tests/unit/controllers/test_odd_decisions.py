@@ -3,7 +3,7 @@
 import pytest
 
 from app.analysis.views import LiveViews, features_of
-from app.domain.controllers import making, registry
+from app.domain.controllers import reconcilers, registry
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling import repeated_attempts
 from app.domain.devices.cel_selectors import CelCompiler
@@ -30,7 +30,9 @@ def fold_all(bodies):
     """All controllers fold decisions with these bodies, one after the other."""
     profile = Profile(gates=GATES)
     views = LiveViews(profile)
-    working = making.controllers(profile, features_of(profile), CelCompiler(), ControllerOptions())
+    working = reconcilers.controllers(
+        profile, features_of(profile), CelCompiler(), ControllerOptions()
+    )
     key = DECISION._replace(namespace="default", name="p")
     stamp = Stamp(time=T0, actor=Actor(user="x"), verb="decide")
     for revision, body in enumerate(bodies, start=1):

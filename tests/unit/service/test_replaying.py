@@ -13,7 +13,7 @@ from app.analysis.verify.compare import ComparisonResult, first_difference
 from app.analysis.verify.parts import Deciders
 from app.analysis.views import features_of
 from app.bootstrap.rules import rules_for
-from app.domain.controllers import making
+from app.domain.controllers import reconcilers
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Actor, Draft, Event, EventType, Head, HistoryInfo, ObjectKey, Revision
 from app.domain.log.chain import seal
@@ -101,7 +101,7 @@ async def verify(
         until=head if until is None else Revision(until),
         deciders=Deciders(
             rules=rules_for(profile),
-            controllers=making.controllers(profile, features_of(profile), compiler),
+            controllers=reconcilers.controllers(profile, features_of(profile), compiler),
             compiler=compiler,
         ),
         bounds=BOUNDS,

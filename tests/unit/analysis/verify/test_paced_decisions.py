@@ -7,7 +7,7 @@ from app.analysis.verify.compare import ComparisonCounts
 from app.analysis.verify.redecide import PACED, DecisionChecker
 from app.analysis.views import LiveViews
 from app.domain.allocation import Features
-from app.domain.controllers import making, registry
+from app.domain.controllers import reconcilers, registry
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.devices.cel_selectors import CelCompiler
@@ -110,7 +110,7 @@ def test_controllers_with_a_pace_are_those_that_take_one() -> None:
     holders = {
         name
         for name in registry.NAMES
-        if holds(making.controller(name, profile, Features(), CelCompiler(), options), pace)
+        if holds(reconcilers.controller(name, profile, Features(), CelCompiler(), options), pace)
     }
     assert holders == registry.PACED
 
