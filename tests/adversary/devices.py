@@ -374,32 +374,28 @@ def _shares(log: Log) -> list[int]:
     ]
 
 
-@alteration("wrong", SOAK, verify=FAILS, decide=FAILS)
-def share_consumes_more_than_there_is(log: Log) -> None:
-    """One share consumes more than the capacity of the device (8.2)."""
-    number = _shares(log)[0]
-    claim = log.lines[number]["objectRef"]["name"]
+def _consume(log: Log, amount: str) -> None:
+    """The first share consumes another amount of each capacity."""
+    claim = log.lines[_shares(log)[0]]["objectRef"]["name"]
 
     def change(body: Json) -> None:
         consumed = results_of(body)[0]["consumedCapacity"]
         for name in consumed:
-            consumed[name] = "900Gi"
+            consumed[name] = amount
 
     given(log, claim, change)
+
+
+@alteration("wrong", SOAK, verify=FAILS, decide=FAILS)
+def share_consumes_more_than_there_is(log: Log) -> None:
+    """One share consumes more than the capacity of the device (8.2)."""
+    _consume(log, "900Gi")
 
 
 @alteration("wrong", SOAK, verify=FAILS, decide=FAILS)
 def share_consumes_less_than_asked(log: Log) -> None:
     """A share records less than the request consumes of the device (8.3)."""
-    number = _shares(log)[0]
-    claim = log.lines[number]["objectRef"]["name"]
-
-    def change(body: Json) -> None:
-        consumed = results_of(body)[0]["consumedCapacity"]
-        for name in consumed:
-            consumed[name] = "1Gi"
-
-    given(log, claim, change)
+    _consume(log, "1Gi")
 
 
 @alteration("wrong", QUICKSTART, verify=FAILS, decide=FAILS)

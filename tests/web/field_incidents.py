@@ -9,6 +9,7 @@ from tests.web.invented import (
     cel,
     claim,
     class_of,
+    driver_pod,
     node,
     pod,
     slice_of,
@@ -34,11 +35,6 @@ def driver_died_and_its_slice_stayed(new):
     kubernetes/kubernetes 141912, kubernetes-sigs/dra-driver-nvidia-gpu 814.
     """
     driver, plugin, here = f"{new('d')}.test", new("plugin"), new("node")
-    driver_pod = {
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": plugin, "namespace": "drivers"},
-        "spec": {"nodeName": here, "containers": [{"name": "main", "image": "example.com/d:1"}]},
-    }  # fmt: skip
     said = "Failed to prepare dynamic resources: prepare dynamic resources: "
     said += f"DRA driver {driver} is not registered"
     return Invented(
@@ -48,7 +44,8 @@ def driver_died_and_its_slice_stayed(new):
         off=("kubelet",),
         steps=(
             {"apply": [space("lab"), space("drivers"), class_of("c", driver), node(here),
-                       slice_of("s", driver, here, [{"name": "x"}], nodeName=here), driver_pod]},
+                       slice_of("s", driver, here, [{"name": "x"}], nodeName=here),
+                       driver_pod(plugin, here)]},
             {"wait": 60},
             {"delete": f"pod/drivers/{plugin}", "now": True},
             {"wait": 60},

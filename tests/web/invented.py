@@ -59,6 +59,14 @@ def node(name, labels=None, **spec):
     }  # fmt: skip
 
 
+def driver_pod(name, on):
+    """The pod of a driver, in namespace `drivers`, on its node."""
+    return {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "drivers"},
+        "spec": {"nodeName": on, "containers": [{"name": "main", "image": "example.com/d:1"}]},
+    }  # fmt: skip
+
+
 def slice_of(name, driver, pool, devices, *, generation=1, of=1, **where):
     return {
         "apiVersion": DRA, "kind": "ResourceSlice", "metadata": {"name": name},

@@ -6,6 +6,7 @@ from tests.web.invented import (
     cel,
     claim,
     class_of,
+    driver_pod,
     node,
     pod,
     rule,
@@ -17,18 +18,14 @@ from tests.web.invented import (
 def driver_went_with_its_slices(new):
     """The pod of a driver was evicted from a node, and what it had published was taken away."""
     driver, name, plugin, here = f"{new('d')}.test", new("slice"), new("plugin"), new("node")
-    driver_pod = {
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": plugin, "namespace": "drivers"},
-        "spec": {"nodeName": here, "containers": [{"name": "main", "image": "example.com/d:1"}]},
-    }  # fmt: skip
     return Invented(
         about="job",
         told=(rf"slice {name}\b.{{0,80}}{here}.{{0,80}}was deleted, by redra",
               rf"pod drivers/{plugin}\b.{{0,120}}was deleted, by redra"),
         steps=(
             {"apply": [space("lab"), space("drivers"), class_of("c", driver), node(here),
-                       slice_of(name, driver, here, [{"name": "x"}], nodeName=here), driver_pod]},
+                       slice_of(name, driver, here, [{"name": "x"}], nodeName=here),
+                       driver_pod(plugin, here)]},
             {"wait": 60},
             {"delete": f"pod/drivers/{plugin}", "now": True},
             {"wait": 30},

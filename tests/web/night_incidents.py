@@ -7,6 +7,7 @@ from tests.web.invented import (
     cel,
     claim,
     class_of,
+    driver_pod,
     node,
     pod,
     rule,
@@ -44,11 +45,6 @@ def with_priority(tree, name, cpu):
 def driver_crash_loops(new):
     """The driver's pod on a node restarts again and again, and its slice has been taken away."""
     driver, plugin, here, name = f"{new('d')}.test", new("plugin"), new("node"), new("slice")
-    driver_pod = {
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": plugin, "namespace": "drivers"},
-        "spec": {"nodeName": here, "containers": [{"name": "main", "image": "example.com/d:1"}]},
-    }  # fmt: skip
     return Invented(
         about="job",
         told=(rf"slice {name}\b.{{0,80}}was deleted, by redra",
@@ -56,7 +52,7 @@ def driver_crash_loops(new):
         off=("kubelet",),
         steps=(
             {"apply": [*lab(driver, one(driver, name, on=here), on=here), space("drivers"),
-                       driver_pod]},
+                       driver_pod(plugin, here)]},
             {"wait": 60},
             {"status": container_waits("CrashLoopBackOff", restarts=9),
              "of": f"pod/drivers/{plugin}"},
