@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
-from app.domain.allocation.reasons.causes import NOT_SELECTED, CauseKind
+from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.explanation import Alike, DeviceReason
 from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
@@ -18,7 +18,16 @@ _ALLOCATED_TO = "allocated to "
 _CHOSEN = "chosen"
 
 _NEAR = frozenset(
-    (_CHOSEN, "suitable", "note", CauseKind.CONSTRAINT, CauseKind.CAPACITY, CauseKind.COUNTERS)
+    (
+        _CHOSEN,
+        "suitable",
+        "note",
+        CauseKind.CONSTRAINT,
+        CauseKind.CAPACITY,
+        CauseKind.CAPACITY_POLICY,
+        CauseKind.CAPACITY_MISSING,
+        CauseKind.COUNTERS,
+    )
 )
 """The kinds of devices that passed every check which does not depend on other devices."""
 
@@ -93,16 +102,9 @@ class CauseTally:
         return f"{texts[0]} ({len(texts) - 1} others alike)"
 
     def _allocated_to(self) -> str:
-        """Each holder once, and how many devices would not be selected if they were free."""
-        holders = [
-            text.removeprefix(_ALLOCATED_TO).removesuffix(f" {NOT_SELECTED}") for text in self.texts
-        ]
-        names = list(dict.fromkeys(holders))
-        excluded = sum(count for text, count in self.texts.items() if text.endswith(NOT_SELECTED))
-        more = f" ({excluded} of them are not selected, either)" if excluded else ""
-        if excluded == self.devices:
-            more = f" {NOT_SELECTED}"
-        return _ALLOCATED_TO + listed(names, len(names), "claims") + more
+        """Each holder once."""
+        names = list(dict.fromkeys(text.removeprefix(_ALLOCATED_TO) for text in self.texts))
+        return _ALLOCATED_TO + listed(names, len(names), "claims")
 
 
 def devices_text(count: int) -> str:

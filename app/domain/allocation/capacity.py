@@ -166,6 +166,22 @@ def policy_note(requested: Requested | None, capacity: Capacity) -> str:
     return f"{requested.amount} is requested and rounded up by the request policy"
 
 
+def most_allowed(left: int, policy: CapacityPolicy | None) -> int:
+    """The largest amount, in nanos, of what is left that a policy allows; 0 if there is none."""
+    if policy is None:
+        return max(0, left)
+    if policy.valid_values and not policy.ranged:
+        return max((valid.nanos for valid in policy.valid_values if valid.nanos <= left), default=0)
+    if policy.maximum is not None:
+        left = min(left, policy.maximum.nanos)
+    minimum = 0 if policy.minimum is None else policy.minimum.nanos
+    if left < minimum:
+        return 0
+    if policy.step is not None and policy.step.nanos > 0:
+        left -= (left - minimum) % policy.step.nanos
+    return max(0, left)
+
+
 def _allowed(policy: CapacityPolicy) -> str:
     """The amounts that a policy allows, for people."""
     if policy.valid_values and not policy.ranged:

@@ -79,6 +79,33 @@ def test_less_capacity_is_asked_for() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("policy", "asked", "helps_with"),
+    [
+        ({"validRange": {"min": "1", "max": "8"}}, "9", "8"),
+        ({"validRange": {"min": "2", "step": "3"}}, "10", "8"),
+        ({"validValues": ["1", "6", "20"]}, "7", "6"),
+    ],
+)
+def test_the_most_that_a_policy_allows_is_asked_for(
+    policy: dict, asked: str, helps_with: str
+) -> None:
+    bw = {"value": "10", "requestPolicy": {"default": "6", **policy}}
+    shared = device("d0", allowMultipleAllocations=True, capacity={"bw": bw})
+    given = claim(request("r0", 1, capacity={"requests": {"bw": asked}}))
+    assert f"ask for {helps_with} of bw in request r0 of claim ns/claim" in helps(
+        [resource_slice("s", shared)], [given]
+    )
+
+
+def test_capacity_that_no_device_has_is_not_asked_for() -> None:
+    shared = device("d0", allowMultipleAllocations=True, capacity={"bw": {"value": "10"}})
+    given = claim(request("r0", 1, capacity={"requests": {"bw": "1", "iops": "5"}}))
+    assert helps([resource_slice("s", shared)], [given]) == [
+        "ask for no iops in request r0 of claim ns/claim"
+    ]
+
+
 def test_two_changes_are_found_when_one_does_not_help() -> None:
     both = device("d0", taints=[taint()])
     given = [claim(request("r0", 1, "false"))]

@@ -240,29 +240,54 @@ def test_summary_tells_nodes_on_which_only_the_combination_fails() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("mode", "cause", "text"),
-    [
-        ("ExactCount", "allocated", "allocated to other/held (and not selected)"),
-        ("All", "selector", f"false: selector #0 of the request: {INDEX} == 5"),
-    ],
-)
-def test_device_in_use_that_is_not_selected(mode: str, cause: str, text: str) -> None:
-    """The search asks first which devices are in use, but lists all of them by selectors."""
+@pytest.mark.parametrize("mode", ["ExactCount", "All"])
+def test_device_in_use_that_is_not_selected(mode: str) -> None:
+    """Who holds it does not matter: it would not be taken if it were free."""
     slices = [resource_slice("s", device("held", index=1), device("taken", index=5))]
     wanted = request("r0", 1 if mode == "ExactCount" else 0, f"{INDEX} == 5")
     asked = allocator(*slices, held=[holding(result("held"), result("taken"))])
     answer = asked.allocate(node(), [claim(wanted)])
     first, second = explanation.explain(answer).claims[0].requests[0].devices
     assert first.cause is not None
-    assert (first.cause.kind, first.cause.text) == (cause, text)
+    text = f"false: selector #0 of the request: {INDEX} == 5"
+    assert (first.cause.kind, first.cause.text) == ("selector", text)
     assert second.cause is not None
     assert second.cause.text == "allocated to other/held"
     assert answer.case is not None
     counted = summary.causes_of(answer.case.problem).counted
-    assert sum(one.devices for one in counted if one.kind == "allocated") == (
-        2 if mode == "ExactCount" else 1
-    )
+    assert sum(one.devices for one in counted if one.kind == "allocated") == 1
+
+
+def test_selector_that_fails_on_a_device_in_use_is_not_the_cause() -> None:
+    """The search asks first which devices are in use, and never sees the error."""
+    slices = [resource_slice("s", device("held"))]
+    asked = allocator(*slices, held=[holding(result("held"))])
+    answer = asked.allocate(node(), [claim(request("r0", 1, f"{INDEX} == 5"))])
+    assert texts(explanation.explain(answer)) == {"held": "allocated to other/held"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "about"),
+    [
+        ({"bw": "9"}, "capacity-policy", "capacity bw: 9, allowed: at least 1, at most 8"),
+        ({"bw": "8"}, "capacity", "capacity bw"),
+        ({"iops": "1"}, "capacity-missing", "capacity iops"),
+    ],
+)
+def test_capacity_that_no_holder_has_to_do_with(asked: dict, kind: str, about: str) -> None:
+    policy = {"default": "1", "validRange": {"min": "1", "max": "8"}}
+    bw = {"value": "10", "requestPolicy": policy}
+    slices = [resource_slice("s", device("d0", allowMultipleAllocations=True, capacity={"bw": bw}))]
+    held = result("d0", shareID="s", consumedCapacity={"bw": "4"})
+    given = claim(request("r0", 1, capacity={"requests": asked}))
+    answer = allocator(*slices, held=[holding(held)]).allocate(node(), [given])
+    (one,) = explanation.explain(answer).claims[0].requests[0].devices
+    assert one.cause is not None
+    assert (one.cause.kind, one.cause.about) == (kind, about)
+    assert ("held by" in one.cause.text) is (kind == "capacity")
+    assert answer.case is not None
+    (counted,) = summary.causes_of(answer.case.problem).counted
+    assert (counted.kind, counted.about) == (kind, about)
 
 
 def test_device_for_other_nodes_says_so() -> None:

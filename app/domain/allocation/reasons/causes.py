@@ -1,7 +1,8 @@
 """The first cause why a device cannot be taken now, with the numbers and names for a reader.
 
 Causes are checked in the order of the search (allocator.md 5), with the same functions; the checks
-change nothing.
+change nothing. One thing differs: a device that a selector excludes is not selected, whoever holds
+it, because it would not be taken if it were free.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,19 +23,18 @@ from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
 from app.domain.values.json_tree import JsonObject
 
-NOT_SELECTED = "(and not selected)"
-"""The addition for a device in use that a selector or its node selection also excludes."""
-
 
 class CauseKind(StrEnum):
     """The kinds of causes, in the order in which they are checked."""
 
-    ALLOCATED = "allocated"
-    TAKEN = "taken-by-this-pod"
+    OTHER_NODE = "other-node"
     BINDING = "binding-conditions-off"
     SELECTOR = "selector"
+    ALLOCATED = "allocated"
+    TAKEN = "taken-by-this-pod"
     SELECTOR_ERROR = "selector-error"
-    OTHER_NODE = "other-node"
+    CAPACITY_MISSING = "capacity-missing"
+    CAPACITY_POLICY = "capacity-policy"
     CAPACITY = "capacity"
     COUNTERS_OFF = "counters-off"
     COUNTERS = "counters"
@@ -46,12 +46,14 @@ SUITABLE = "suitable"
 """The kind for devices that fit when each request is considered alone."""
 
 WORDS: Mapping[str, str] = {
-    CauseKind.ALLOCATED: "allocated",
-    CauseKind.TAKEN: "taken already for this pod",
+    CauseKind.OTHER_NODE: "for other nodes",
     CauseKind.BINDING: "with binding conditions, which the release ignores",
     CauseKind.SELECTOR: "not selected",
+    CauseKind.ALLOCATED: "allocated",
+    CauseKind.TAKEN: "taken already for this pod",
     CauseKind.SELECTOR_ERROR: "failing a selector",
-    CauseKind.OTHER_NODE: "for other nodes",
+    CauseKind.CAPACITY_MISSING: "without a capacity that is requested",
+    CauseKind.CAPACITY_POLICY: "whose request policy does not allow the amount",
     CauseKind.CAPACITY: "with too little capacity left",
     CauseKind.COUNTERS_OFF: "consuming counters, which the release ignores",
     CauseKind.COUNTERS: "short of a counter",
@@ -95,7 +97,7 @@ def asking(problem: Problem, usage: Usage, row: RequestRow) -> Callable[[int], C
     """A version of `of` for all devices of a row, which looks up shared values once.
 
     On a large node selectors refuse most devices, or they are for other nodes; for these the
-    refusal alone gives the cause, unless the device is in use.
+    refusal alone gives the cause.
     """
     known: Known = {}
     if row.takes_all:
@@ -108,9 +110,6 @@ def asking(problem: Problem, usage: Usage, row: RequestRow) -> Callable[[int], C
             if device in row.faults:
                 return of(problem, usage, row, device, known)
             return _of_selectable(problem, usage, row, device, is_free=not in_use >> device & 1)
-        is_for_others = not refusal.expression and not refusal.binding
-        if not is_for_others and (in_use >> device & 1 or device in row.faults):
-            return of(problem, usage, row, device, known)
         cause = known.get(id(refusal))
         if cause is None:
             cause = known[id(refusal)] = of_refusal(refusal, row)
@@ -127,7 +126,8 @@ def of(
     A caller that checks all devices of a row passes one `known`, empty at first.
 
     Parity: allocator.md 3.1 and 4. In mode All the devices are listed by selectors and capacity
-    before the search checks which are in use; otherwise that check comes first.
+    before the search checks which are in use. Otherwise the search checks that first, so a selector
+    that fails on a device in use is not the cause; one that excludes it is.
     """
     if row.takes_all:
         return (
@@ -139,7 +139,7 @@ def of(
             or _constrained(problem, usage, row, device)
         )
     return (
-        _for_others(row, device)
+        _refused(row, device, known)
         or _in_use(problem, usage, row, device)
         or _not_selectable(problem, row, device, known)
         or _short_of_capacity(problem, usage, row, device)
@@ -167,12 +167,17 @@ def _of_selectable(
     )
 
 
-def _for_others(row: RequestRow, device: int) -> Cause | None:
-    """The cause for a device of other nodes, even when it is in use; else None."""
+def _refused(row: RequestRow, device: int, known: Known | None) -> Cause | None:
+    """The cause for a device that a selector or rule excluded, even if it is in use; else None."""
     refusal = row.refused.get(device)
-    if refusal is None or refusal.expression or refusal.binding:
+    if refusal is None:
         return None
-    return of_refusal(refusal, row)
+    if known is None:
+        return of_refusal(refusal, row)
+    cause = known.get(id(refusal))
+    if cause is None:
+        cause = known[id(refusal)] = of_refusal(refusal, row)
+    return cause
 
 
 def _in_use(problem: Problem, usage: Usage, row: RequestRow, device: int) -> Cause | None:
@@ -188,9 +193,7 @@ def _in_use(problem: Problem, usage: Usage, row: RequestRow, device: int) -> Cau
     if problem.dedicated & bit:
         holders = problem.state.holders(problem.view.devices[device].id)
         names = ", ".join(holders) or "an allocated claim"
-        # The device would not be taken even if it were free.
-        also = f" {NOT_SELECTED}" if device in row.refused else ""
-        return Cause(kind=CauseKind.ALLOCATED, about="", text=f"allocated to {names}{also}")
+        return Cause(kind=CauseKind.ALLOCATED, about="", text=f"allocated to {names}")
     if usage.blocked(row) & bit:
         for take in (take for claim in usage.results for take in claim):
             if take.device == device:
@@ -212,15 +215,7 @@ def _not_selectable(
     if fault is not None:
         text = fault.text(row.request.class_name, problem.plans[row.claim].key)
         return Cause(kind=CauseKind.SELECTOR_ERROR, about=fault.detail, text=text)
-    refusal = row.refused.get(device)
-    if refusal is None:
-        return None
-    if known is None:
-        return of_refusal(refusal, row)
-    cause = known.get(id(refusal))
-    if cause is None:
-        cause = known[id(refusal)] = of_refusal(refusal, row)
-    return cause
+    return _refused(row, device, known)
 
 
 def of_refusal(refusal: Exclusion, row: RequestRow) -> Cause:
@@ -270,12 +265,21 @@ def _short_of_capacity(
     if text is None:
         return None
     about = text.partition(":")[0]
-    holders = _listed(problem.state.holders(problem.view.devices[device].id))
-    if holders:
-        text += f", held by {holders}"
     name = about.removeprefix("capacity ")
     own = view_device.capacity.get(name)
-    note = "" if own is None else capacity.policy_note(row.requested.get(name), own)
+    if own is None:
+        # No holder has anything to do with it.
+        name = capacity.asks_for_unknown(row.requested, view_device.capacity) or name
+        return Cause(kind=CauseKind.CAPACITY_MISSING, about=f"capacity {name}", text=text)
+    wanted = row.requested.get(name)
+    note = capacity.policy_note(wanted, own)
+    if capacity.violates(amount := capacity.amount_of(wanted, own).value, own.policy):
+        about = f"{about}: {amount}" + (f", {note}" if note else "")
+        text += f" ({note})" if note else ""
+        return Cause(kind=CauseKind.CAPACITY_POLICY, about=about, text=text)
+    holders = _listed(problem.state.holders(view_device.id))
+    if holders:
+        text += f", held by {holders}"
     text += f" ({note})" if note else ""
     return Cause(kind=CauseKind.CAPACITY, about=about, text=text)
 

@@ -111,7 +111,10 @@ class EditRequest:
             elif self.field == "capacity":
                 assert isinstance(self.value, tuple)
                 name, amount = self.value
-                wish["capacity"]["requests"][name] = amount
+                if amount is None:
+                    del wish["capacity"]["requests"][name]
+                else:
+                    wish["capacity"]["requests"][name] = amount
             else:
                 wish[self.field] = self.value
 

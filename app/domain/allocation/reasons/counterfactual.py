@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from app.domain.allocation import capacity
 from app.domain.allocation.allocator import Allocation, Allocator, Answer
 from app.domain.allocation.eligibility import Exclusion, Fault
 from app.domain.allocation.problem import Problem, RequestRow
@@ -316,6 +317,9 @@ def _against(
                 yield ReleaseClaim(claim=holder)
             yield from _capacity_changes(problem, row, view_device.id)
             yield from patches.removals(view_device)
+        case CauseKind.CAPACITY_POLICY | CauseKind.CAPACITY_MISSING:
+            yield from _capacity_changes(problem, row, view_device.id)
+            yield from patches.removals(view_device)
         case CauseKind.CONSTRAINT:
             names = [one.attribute for one in problem.plans[row.claim].constraints]
             yield from patches.removals(view_device)
@@ -358,16 +362,17 @@ def _users(problem: Problem, pool: Pool, place: tuple[str, str]) -> list[str]:
 
 
 def _capacity_changes(problem: Problem, row: RequestRow, device: DeviceId) -> Iterator[Change]:
-    """The changes that request only the remaining capacity of the device."""
+    """The changes that request the most that the device has left and that its policy allows."""
     view_device = next(one for one in problem.view.devices if one.id == device)
     held = problem.state.aggregated(device) or {}
     for name, amount in row.request.capacity.items():
-        if name not in view_device.capacity:
+        own = view_device.capacity.get(name)
+        if own is None:
+            yield _edit(problem, row, f"ask for no {name}", "capacity", (name, None))
             continue
-        value = view_device.capacity[name].value
-        left = value.nanos - held.get(name, 0)
-        if 0 < left < amount.nanos:
-            text = str(quantity.from_nanos(left, value.format))
+        most = capacity.most_allowed(own.value.nanos - held.get(name, 0), own.policy)
+        if 0 < most < amount.nanos:
+            text = str(quantity.from_nanos(most, own.value.format))
             yield _edit(problem, row, f"ask for {text} of {name}", "capacity", (name, text))
 
 

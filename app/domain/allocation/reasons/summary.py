@@ -199,6 +199,9 @@ def _count(problem: Problem, row: RequestRow) -> _Masks:
     """The devices by first cause, in the order of `causes.of`."""
     masks: _Masks = {}
     left = (1 << len(problem.view.devices)) - 1
+    for key, mask in _refused(problem, row):
+        _add(masks, key, mask)
+        left &= ~mask
     if not (row.admin or row.takes_all) and (held := problem.dedicated & left):
         masks[CauseKind.ALLOCATED.value, ""] = held
         left &= ~held
@@ -206,10 +209,6 @@ def _count(problem: Problem, row: RequestRow) -> _Masks:
         if left >> device & 1:
             _add(masks, (CauseKind.SELECTOR_ERROR.value, fault.detail), 1 << device)
             left &= ~(1 << device)
-    for key, mask in _refused(problem, row):
-        if mask & left:
-            _add(masks, key, mask & left)
-            left &= ~mask
     # Candidates have passed all checks except those of counters, taints and constraints.
     plain = row.candidates & left & ~(problem.consuming | row.tainted | row.tight)
     if row.grows or row.takes_all or not problem.features.partitionable_devices:
