@@ -17,7 +17,7 @@ def totals(
 ) -> dict[str, int]:
     """Counts of devices that become unavailable or available through nodes, and through classes.
 
-    `devices_kept_out_free` counts the devices kept out by nodes that no claim held.
+    `devices_kept_out_free` counts the devices kept out by nodes that were free before.
     """
     old, new = _allocatable(before), _allocatable(after)
     both = {name: old[name] for name in old.keys() & new.keys()}
@@ -25,7 +25,9 @@ def totals(
     lost, won, other = _selected(before, after, frozenset(classes), both)
     return {
         "devices_kept_out": len(kept_out),
-        "devices_kept_out_free": sum(devices.is_free(old[name], allocated) for name in kept_out),
+        "devices_kept_out_free": sum(
+            devices.is_free(old[name], allocated) for name in kept_out - before.short
+        ),
         "devices_let_in": len(let_in),
         "devices_unselected": lost,
         "devices_selected": won,

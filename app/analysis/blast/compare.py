@@ -123,16 +123,20 @@ def blast(
         key for key, _ in effects if (key.group, key.resource) == api_resources.DEVICE_TAINT_RULES
     ]
     effects_told = [_told(world, key, effect) for key, effect in effects]
-    is_preview = _pretend(world, rules)
+    previewed = _pretend(world, rules)
     after = world.consequences()
-    comparison = _compare(frozen, world, before, after, effects_told, bounds, is_preview=is_preview)
+    comparison = _compare(
+        frozen, world, before, after, effects_told, bounds, is_preview=bool(previewed)
+    )
     deletions = protection.settle(world, bounds.listed_max)
     if limiting := [key for key, _ in effects if key[:2] == api_resources.RESOURCE_QUOTAS]:
         comparison = quotas.with_quotas(
             comparison, World(frozen), world, limiting, bounds.listed_max
         )
     then = blasting_waiting.waiting(world, bounds.waiting_max)
-    tries = _Tries(before=waiting, after=then, ended=_ended(world, before, after, then, bounds))
+    tries = _Tries(
+        before=waiting, after=then, ended=_ended(world, previewed, before, after, then, bounds)
+    )
     comparison = protection.with_deletions(comparison, deletions, bounds.listed_max)
     return _with_waiting(world, comparison, tries, bounds)
 
@@ -149,18 +153,19 @@ def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()
             name=name,
         )
     effect = _told(world, key, Effect(action="present", kind="DeviceTaintRule", name=name))
-    is_preview = _pretend(world, [key])
+    previewed = _pretend(world, [key])
     after = world.consequences()
     waiting = blasting_waiting.waiting(world, bounds.waiting_max)
     world.remove(key)
     before = world.consequences()
-    comparison = _compare(frozen, world, before, after, [effect], bounds, is_preview=is_preview)
+    comparison = _compare(
+        frozen, world, before, after, [effect], bounds, is_preview=bool(previewed)
+    )
     without = blasting_waiting.waiting(world, bounds.waiting_max)
     ended = waiting
     if _evicted(before, after, waiting):
         again = World(frozen)
-        _pretend(again, [key])
-        ended = _ended(again, before, after, waiting, bounds)
+        ended = _ended(again, _pretend(again, [key]), before, after, waiting, bounds)
     tries = _Tries(before=without, after=waiting, ended=ended)
     return _with_waiting(world, comparison, tries, bounds)
 
@@ -348,14 +353,14 @@ def _told(world: World, key: ObjectKey, effect: Effect) -> Effect:
     )
 
 
-def _pretend(world: World, rules: Iterable[ObjectKey]) -> bool:
-    """Treats rules with effect None as if they evicted; returns whether there was one."""
-    previewed = False
+def _pretend(world: World, rules: Iterable[ObjectKey]) -> list[ObjectKey]:
+    """Treats rules with effect None as if they evicted; returns these rules."""
+    previewed = []
     for key in rules:
         rule = world.taints.rules.get(key.name)
         if rule is not None and rule.effect == "None":
             world.pretend(key)
-            previewed = True
+            previewed.append(key)
     return previewed
 
 
@@ -437,13 +442,23 @@ class _Tries:
 
 
 def _ended(
-    world: World, before: Consequences, after: Consequences, waiting: Waiting, bounds: BlastBounds
+    world: World,
+    previewed: Sequence[ObjectKey],
+    before: Consequences,
+    after: Consequences,
+    waiting: Waiting,
+    bounds: BlastBounds,
 ) -> Waiting:
-    """Tries the waiting pods without those that the change evicts; consumes the world."""
+    """Tries the waiting pods without those that the change evicts; consumes the world.
+
+    A previewed rule evicts as NoExecute, and as such it keeps its devices from the waiting pods.
+    """
     ending = sorted({*_evicted(before, after, waiting), *world.touched.pods})
     if not ending:
         return waiting
     world.end(ending)
+    for key in previewed:
+        world.pretend_taint(key)
     return blasting_waiting.waiting(world, bounds.waiting_max)
 
 

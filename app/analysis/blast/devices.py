@@ -5,7 +5,7 @@ cluster, because "2 of 40" is more informative than "2". The inventory decides w
 usable, and the allocator's own taint rule which ones are blocked.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -94,27 +94,26 @@ def pool_fates(
     allocated: AllocatedState,
 ) -> list[PoolFate]:
     """The pools that differ afterwards."""
-    reach = (before.reach, after.reach)
-    fates = [pool_fate(pool, *pair, allocated, reach) for pool, pair in sides.items()]
+    fates = [pool_fate(pool, pair, (before, after), allocated) for pool, pair in sides.items()]
     return [fate for fate in fates if is_changed(fate)]
 
 
 def pool_fate(
     pool: PoolId,
-    before: PoolSide,
-    after: PoolSide,
+    sides: tuple[PoolSide, PoolSide],
+    states: tuple[Consequences, Consequences],
     allocated: AllocatedState,
-    reach: tuple[Reach, Reach] = (None, None),
 ) -> PoolFate:
-    """The pool's numbers on both sides; `reach` are the devices that new pods can reach on each."""
+    """The pool's numbers on both sides."""
+    before, after = sides
     return PoolFate(
         driver=pool[0],
         pool=pool[1],
         state_before=before.state,
         state_after=after.state,
         problem=after.problem,
-        before=_counts(before.devices.values(), allocated, reach[0]),
-        after=_counts(after.devices.values(), allocated, reach[1]),
+        before=_counts(before.devices.values(), allocated, states[0].reach, states[0].short),
+        after=_counts(after.devices.values(), allocated, states[1].reach, states[1].short),
         capacity=_amounts(_capacity(before), _capacity(after)),
         counters=_amounts(_counters(before), _counters(after)),
     )
@@ -144,8 +143,9 @@ def class_fates(
     for name in sorted(before.classes.keys() | after.classes.keys()):
         if name not in named_classes and not touched and before.reach == after.reach:
             continue
-        old, _ = class_counts(before.classes.get(name), left, allocated, before.reach)
-        new, problem = class_counts(after.classes.get(name), right, allocated, after.reach)
+        sides = (before.classes.get(name), after.classes.get(name))
+        old, _ = class_counts(sides[0], left, allocated, before.reach, before.short)
+        new, problem = class_counts(sides[1], right, allocated, after.reach, after.short)
         if old != new or name in named_classes:
             fates.append(ClassFate(name=name, before=old, after=new, problem=problem))
     return fates
@@ -177,12 +177,16 @@ def class_counts(
     devices: Sequence[Device],
     allocated: AllocatedState,
     reach: Reach = None,
+    short: Collection[DeviceId] = (),
 ) -> tuple[Counts, str]:
-    """The number of devices that a class selects, and the first error of a selector."""
+    """The number of devices that a class selects, and the first error of a selector.
+
+    Devices `short` of counters are not free.
+    """
     if chosen is None:
         return Counts(), ""
     left, problem = selected(chosen, devices)
-    return _counts(left, allocated, reach), problem
+    return _counts(left, allocated, reach, short), problem
 
 
 def selected(chosen: ClassFilter, devices: Sequence[Device]) -> tuple[list[Device], str]:
@@ -228,14 +232,19 @@ def _change(
     return "" if same else "changed"
 
 
-def _counts(devices: Iterable[Device], allocated: AllocatedState, reach: Reach = None) -> Counts:
+def _counts(
+    devices: Iterable[Device],
+    allocated: AllocatedState,
+    reach: Reach,
+    short: Collection[DeviceId],
+) -> Counts:
     total = allocatable = free = 0
     for device in devices:
         total += 1
         if is_allocatable(device):
             allocatable += 1
             is_near = reach is None or device.id in reach
-            free += is_near and is_free(device, allocated)
+            free += is_near and device.id not in short and is_free(device, allocated)
     return Counts(devices=total, allocatable=allocatable, free=free)
 
 

@@ -1,7 +1,10 @@
-"""The devices that some node sees, and the nodes that take pods."""
+"""The devices that some node sees, those short of counters, and the nodes that take pods."""
 
+from collections import Counter
 from collections.abc import Iterable
 
+from app.domain.allocation import AllocatedState
+from app.domain.allocation.counters import available_of
 from app.domain.devices import nodes
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError
@@ -37,6 +40,25 @@ def reachable(inventory: Inventory, trees: Iterable[JsonObject]) -> frozenset[De
                 if is_near or (item.per_device and _is_for_one(device.node, takers))
             )
     return frozenset(seen)
+
+
+def short_of_counters(inventory: Inventory, allocated: AllocatedState) -> frozenset[DeviceId]:
+    """The devices of usable pools that no claim holds and whose counters do not suffice."""
+    short = []
+    for pool_id in inventory.pool_ids():
+        pool = inventory.pool(pool_id)
+        if pool is None or pool.state is not PoolState.USABLE or not pool.counters:
+            continue
+        left = available_of(pool, allocated)
+        for _, device in pool.devices():
+            drawn = Counter[tuple[str, str]]()
+            for name, used in device.consumes:
+                for counter, amount in used:
+                    drawn[name, counter] += amount
+            is_short = any(left.get(place, amount) < amount for place, amount in drawn.items())
+            if is_short and not allocated.is_allocated(device.id):
+                short.append(device.id)
+    return frozenset(short)
 
 
 def _is_for_one(choice: NodeChoice, takers: dict[str, Node]) -> bool:

@@ -99,11 +99,13 @@ class Frozen:
 class Consequences:
     """The consequences of one state: evictions of pods and claims, the taints on claims' devices.
 
-    `reach` are the devices that new pods can reach; None when the history has no nodes.
+    `reach` are the devices that new pods can reach; None when the history has no nodes. `short` are
+    those that no claim holds and whose counters do not suffice.
     """
 
     inventory: Inventory
     reach: frozenset[DeviceId] | None
+    short: frozenset[DeviceId]
     classes: Mapping[str, ClassFilter]
     pods: Mapping[Place, Eviction]
     claims: Mapping[Place, Eviction]
@@ -303,12 +305,19 @@ class World:
 
     def pretend(self, key: ObjectKey) -> None:
         """Makes eviction treat a rule as if its effect were NoExecute, like upstream's preview."""
+        self.taints.fold(self._as_no_execute(key))
+
+    def pretend_taint(self, key: ObjectKey) -> None:
+        """Makes the devices have the taint of a rule as if its effect were NoExecute."""
+        self._fold_devices(self._as_no_execute(key), is_gone=False)
+
+    def _as_no_execute(self, key: ObjectKey) -> Event:
         event = self.objects.event(key)
         assert event is not None, f"{key} exists"
         tree = event.object
         taint = {**tree["spec"]["taint"], "effect": NO_EXECUTE}
         seen = {**tree, "spec": {**tree["spec"], "taint": taint}}
-        self.taints.fold(msgspec.structs.replace(event, tree=seen))
+        return msgspec.structs.replace(event, tree=seen)
 
     def fold(self, event: Event) -> None:
         """Applies the event to all parts."""
@@ -331,6 +340,7 @@ class World:
         return Consequences(
             inventory=self.inventory.copy(),
             reach=self._reach(),
+            short=reach.short_of_counters(self.inventory, self.allocated),
             classes=self.classes(),
             pods={
                 place: eviction

@@ -17,12 +17,13 @@ class NodeCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeviceCause(msgspec.Struct, frozen=True, kw_only=True):
-    """The first cause that excludes devices on refusing nodes, for one request.
+    """The first cause that excludes devices on refusing nodes, for one request of a claim.
 
     `cause` is a kind of cause such as `allocated`, `counters` or `taint`, or `suitable` for devices
     that no cause excludes by itself. `about` is the subject of the cause, such as the taint.
     """
 
+    claim: str = ""
     request: str
     cause: str
     devices: int

@@ -6,14 +6,12 @@ lost to places, constraints, other resources, or earlier choices.
 
 from collections.abc import Iterator
 
-from app.analysis.blast import devices
+from app.analysis.blast import devices, reach
 from app.analysis.blast.world import World
 from app.domain.allocation import AllocatedState
-from app.domain.allocation.counters import available_of
 from app.domain.devices import taints
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device
-from app.domain.devices.pools import PoolState
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
@@ -48,20 +46,11 @@ def claimable(inventory: Inventory, allocated: AllocatedState) -> Iterator[Devic
     """Devices of usable pools that no claim holds, or that are shared, and whose counters suffice
     for each alone.
     """
-    for pool_id in inventory.pool_ids():
-        pool = inventory.pool(pool_id)
-        if pool is None or pool.state is not PoolState.USABLE:
-            continue
-        left = available_of(pool, allocated) if pool.counters else {}
-        for _, device in pool.devices():
-            drawn: dict[tuple[str, str], int] = {}
-            for name, counters in device.consumes:
-                for counter, amount in counters:
-                    drawn[name, counter] = drawn.get((name, counter), 0) + amount
-            if any(left.get(place, amount) < amount for place, amount in drawn.items()):
-                continue
-            if device.allow_multiple or not allocated.is_allocated(device.id):
-                yield device
+    short = reach.short_of_counters(inventory, allocated)
+    for device in devices.usable(inventory):
+        is_open = device.allow_multiple or not allocated.is_allocated(device.id)
+        if is_open and device.id not in short:
+            yield device
 
 
 def _of_request(

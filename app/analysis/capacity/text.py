@@ -82,13 +82,20 @@ def limit_lines(one: Fit) -> Iterator[str]:
             yield f"the API refuses the next one: {limit.text}"
             return
     yield f"the next one: {limit.text}"
-    near_first = sorted(limit.causes, key=lambda cause: cause.cause in _FAR)
+    causes_there = _of_short_requests(limit.causes)
+    near_first = sorted(causes_there, key=lambda cause: cause.cause in _FAR)
     for cause in near_first[:CAUSES_SHOWN_MAX]:
         yield f"  {cause_text(cause)}"
-    if (more := len(limit.causes) - CAUSES_SHOWN_MAX) and more > 0:
+    if (more := len(causes_there) - CAUSES_SHOWN_MAX) > 0:
         yield f"  … {more} more causes; -o json has them"
     if limit.victims:
         yield f"  the scheduler would evict {', '.join(limit.victims)} for it"
+
+
+def _of_short_requests(counted: Sequence[DeviceCause]) -> Sequence[DeviceCause]:
+    """The causes of the requests without a suitable device; of all if each request has some."""
+    served = {(each.claim, each.request) for each in counted if each.cause == causes.SUITABLE}
+    return [each for each in counted if (each.claim, each.request) not in served] or counted
 
 
 def cause_text(cause: DeviceCause) -> str:

@@ -349,3 +349,37 @@ def test_shared_claim_takes_all_its_pods():
     found = check(cluster, rule())
     assert fates(found) == {"a": "now", "b": "now"}
     assert found.claims[0].pods == ("a", "b")
+
+
+def test_partition_without_counters_left_is_not_free():
+    """One partition takes the whole card: the others can be taken by nobody."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    sets = [{"name": "card", "counters": {"memory": {"value": "2"}}}]
+    devices = [
+        {
+            "name": name,
+            "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": size}}}],
+        }
+        for name, size in (("whole", "2"), ("half-0", "1"), ("half-1", "1"))
+    ]
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    cluster.create(
+        "resource.k8s.io/v1",
+        "ResourceSlice",
+        "devices",
+        spec={"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": devices},
+    )
+    cluster.create(
+        "resource.k8s.io/v1",
+        "ResourceSlice",
+        "counters",
+        spec={"driver": DRIVER, "nodeName": "n1", "pool": pool, "sharedCounters": sets},
+    )
+    cluster.claim()
+    cluster.pod(claim="claim")
+    cluster.settle()
+    found = check(cluster, compare.ProposedCordon(node="n1"))
+    assert found.classes == (), "nothing was free before, and nothing is afterwards"
+    assert (found.totals["devices_kept_out"], found.totals["devices_kept_out_free"]) == (3, 0)

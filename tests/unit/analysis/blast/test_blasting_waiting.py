@@ -266,3 +266,14 @@ def test_extended_resources_count_as_devices():
     cluster.settle()
     found = ask(cluster, put("ResourceSlice", "n1-slice", slice_spec([{"name": "gpu-0"}])))
     assert told(found) == {"pod": ("fits", "n1")}
+
+
+def test_preview_gives_no_device_that_its_rule_would_taint():
+    """With effect None nobody is evicted, and with NoExecute the waiting pod would not fit."""
+    cluster = paired()
+    for effect in ("None", "NoExecute"):
+        found = ask(cluster, rule("bad", effect, pool="n1"))
+        assert (told(found), found.totals["pods_evicted"]) == ({}, 1)
+    # A rule for one of the two devices frees the other one, in the preview, too.
+    found = ask(cluster, rule("bad", "None", pool="n1", device="gpu-0"))
+    assert told(found) == {"waits": ("freed", "n1")}

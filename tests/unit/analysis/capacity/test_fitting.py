@@ -7,11 +7,12 @@ import pytest
 
 from app.analysis.blast import world as hypothetical
 from app.analysis.capacity import fitting, subjects
+from app.analysis.capacity import text as capacity_text
 from app.analysis.capacity.answers import Fit
 from app.analysis.capacity.fitting import FitBounds
 from app.domain.errors import InputError, Invalid
 from app.domain.log import HistoryInfo
-from tests.cluster import Cluster, claim_spec
+from tests.cluster import DRIVER, Cluster, claim_spec
 
 INFO = HistoryInfo(id=1, name="default")
 
@@ -188,6 +189,33 @@ def test_cordoned_and_tainted_devices_give_nothing():
     assert [(one.node, one.count) for one in answer.nodes] == [("n0", 2)]
     assert answer.limit.nodes["node(s) were unschedulable"] == 1
     assert {cause.cause for cause in answer.limit.causes} == {"allocated", "taint"}
+
+
+def test_only_requests_that_are_short_are_told():
+    """A GPU is left for the next copy, but no NIC; the GPUs that are held are not NICs."""
+    cluster = Cluster()
+    for name in ("gpu", "nic"):
+        cluster.device_class(name, selector=f'device.attributes["{DRIVER}"].kind == "{name}"')
+    cluster.node("n0")
+    kinds = {"g0": "gpu", "g1": "gpu", "n0": "nic"}
+    cluster.slice(
+        "n0",
+        devices=[
+            {"name": name, "attributes": {"kind": {"string": kind}}} for name, kind in kinds.items()
+        ],
+    )
+    cluster.settle()
+    both = claim()
+    both["spec"]["devices"]["requests"] = [
+        {"name": name, "exactly": {"deviceClassName": name}} for name in ("gpu", "nic")
+    ]
+    answer = ask(cluster, both)
+    assert answer.count == 1
+    assert list(capacity_text.limit_lines(answer))[1:] == [
+        "  request nic: 1 device allocated to others, as 1 node says",
+        f"  request nic: 2 devices not selected (selector #0 of class nic: "
+        f'device.attributes["{DRIVER}"].kind == "nic"), as 1 node says',
+    ]
 
 
 def test_victims_of_a_copy_are_named_and_stay():
