@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 from app.analysis import scope
-from app.analysis.explain import node_answers, quota_use
+from app.analysis.explain import node_answers, quota_use, waits
 from app.analysis.explain.nearby import names
 from app.analysis.explain.reasons import Reason, listed
 from app.domain.controllers import pods
@@ -21,6 +21,7 @@ from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, counts, well_known
 from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
 
 FAILED_CLAIM = "FailedResourceClaimCreation"
 
@@ -58,11 +59,12 @@ def _left_to(views: Views, name: str) -> str:
 
 
 def shared_causes(
-    views: Views, rules: SchedulerRules, *, reads_events: bool
+    views: Views, rules: SchedulerRules, now: Instant, *, reads_events: bool
 ) -> Callable[[JsonObject], str]:
     """The cause of a pod without the names that differ between pods with the same cause.
 
-    If a claim cannot be created, an Event about the pod has the reason of the refusal.
+    Pods that have their claims and wait for their binding have a cause, too. If a claim cannot be
+    created, an Event about the pod has the reason of the refusal.
     """
     refusals = cache(lambda: _refusals(views) if reads_events else {})
     left_to = cache(partial(_left_to, views))
@@ -71,6 +73,8 @@ def shared_causes(
         if _is_left(tree):
             return left_to(core.scheduler_name(tree))
         text = cause(views, tree, rules)
+        if not text:
+            return waits.shared_cause(views, tree, now, rules.binding_timeout)
         if not text.startswith(_OF_POD):
             return text
         text = text.partition(": ")[2]

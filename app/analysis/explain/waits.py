@@ -20,7 +20,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims impo
     ClaimsNotReady,
     PodClaim,
 )
-from app.domain.values import json_tree, timestamps
+from app.domain.values import counts, json_tree, timestamps
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.fields.meta import Condition
 from app.domain.values.identifiers import Uid
@@ -44,6 +44,30 @@ def cause(
     if lacking:
         return f"its devices are being made ready for {node}", lacking
     return f"its claims are written, its binding to {node} is under way", ()
+
+
+def shared_cause(views: Views, tree: JsonObject, now: Instant, timeout: int) -> str:
+    """The cause without names that differ between pods that wait for the same; else empty."""
+    text, lacking = cause(views, tree, now, timeout)
+    if not lacking:
+        return text and "the claims are written, the binding is under way"
+    kinds = sorted(
+        {
+            (result.driver, kind)
+            for claim in _claims(views, tree)
+            if claim.allocation is not None
+            for result in dra.results_of(claim.allocation)
+            for kind in result.binding_conditions
+            if not _is_true(binding_conditions.conditions_of(claim.tree, result).get(kind))
+        }
+    )
+    missing = [f"{kind} of a device of driver {driver}" for driver, kind in kinds]
+    noun = counts.plural(len(missing), "binding condition")
+    return f"not true yet: {noun} {listed(missing, len(missing))}" if missing else text
+
+
+def _is_true(condition: Condition | None) -> bool:
+    return condition is not None and condition.status == "True"
 
 
 def failures(views: Views, tree: JsonObject, now: Instant, timeout: int) -> Iterator[Reason]:

@@ -17,7 +17,7 @@ from app.domain.values.timestamps import Instant
 POD_CREATED = "PodCreated"
 """The kind of the entry of the timeline about a new pod."""
 
-UNTOLD = "no scheduler has said anything about them"
+UNTOLD = "no scheduler has said why"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -374,18 +374,19 @@ class Answers:
         sees_all = inquiry.reader().sees_all
         reads_events = sees_all(api_resources.EVENTS)
         workloads = (api_resources.DEPLOYMENTS, api_resources.REPLICA_SETS)
+        now = await self.time(inquiry, views)
         answer = findings.of(
             runtime.info.name,
             views,
             chronicle,
             doubts,
             PodCauses(
-                unasked=untried.shared_causes(views, rules, reads_events=reads_events),
+                unasked=untried.shared_causes(views, rules, now, reads_events=reads_events),
                 reads_events=reads_events,
                 workloads=[*filter(sees_all, workloads)],
             ),
             quirks=rules.quirks,
-            now=await self.time(inquiry, views),
+            now=now,
             items_max=self._limits.findings_max,
             namespace=inquiry.request.parameter("namespace"),
         )

@@ -4,7 +4,7 @@ It is folded from all events of a history up to the moment. Most events are skip
 of their bytes for the device's name.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.explain import sources
@@ -30,9 +30,13 @@ CHANGES_MAX = 10
 
 @dataclass(slots=True, kw_only=True)
 class DeviceSpan:
-    """A state that began with one event and, if it has ended, ended with another."""
+    """A state that began with one event and, if it has ended, ended with another.
+
+    `kind` says how a claim holds the device: `whole`, `share` or `admin`.
+    """
 
     text: str
+    kind: str = ""
     begin: Event
     end: Event | None = None
     pods: list[str] = field(default_factory=list)
@@ -44,6 +48,18 @@ class DeviceChange:
 
     text: str
     event: Event
+
+
+_KINDS = {"whole": "", "share": " as a share", "admin": " with administrative access"}
+"""How a claim holds a device, with the words after the claim's name."""
+
+
+def _kind(holds: Sequence[dra.DeviceResult]) -> str:
+    """The most that the results of one claim take of the device."""
+    kinds = {
+        "admin" if each.admin_access else "share" if each.share_id else "whole" for each in holds
+    }
+    return next(kind for kind in _KINDS if kind in kinds)
 
 
 class Biography:
@@ -117,7 +133,10 @@ class Biography:
         spans = [_span(span, now) for span in self.holders[-HOLDERS_MAX:]]
         if count > HOLDERS_MAX:
             spans.insert(0, Reason(text=f"{count - HOLDERS_MAX} earlier ones"))
-        issue = "one device in two claims at a time: " if len(held) > 1 else ""
+        # Administrative access takes nothing, and shares go together, but not with a whole device.
+        takers = [span.kind for span in held if span.kind != "admin"]
+        is_twice = len(takers) > 1 and "whole" in takers
+        issue = "one device in two claims at a time: " if is_twice else ""
         yield Reason(text=issue + text, children=tuple(spans), count=count)
 
     def _taint_reasons(self, now: Instant) -> Iterator[Reason]:
@@ -134,10 +153,9 @@ class Biography:
                 del self._holding[event.uid]
             return
         if known is None:
-            how = " with administrative access" if holds[0].admin_access else ""
-            how = " as a share" if holds[0].share_id else how
-            text = f"claim {event.key.namespace}/{event.key.name}{how}"
-            known = self._holding[event.uid] = DeviceSpan(text=text, begin=event)
+            kind = _kind(holds)
+            text = f"claim {event.key.namespace}/{event.key.name}{_KINDS[kind]}"
+            known = self._holding[event.uid] = DeviceSpan(text=text, kind=kind, begin=event)
             self.holders.append(known)
         for consumer in dra.consumers(tree):
             if consumer.name not in known.pods:
@@ -230,7 +248,8 @@ def _span(span: DeviceSpan, now: Instant) -> Reason:
     begin = span.begin.stamp.time
     text = f"{span.text} from {sources.when(begin)}"
     if span.end is None:
-        text += f" until now ({sources.lasted(begin, now)})"
+        # The moment of the answer can be that of the last event, long before the question.
+        text += f", still at {sources.when(now)} ({sources.lasted(begin, now)})"
     else:
         end = span.end.stamp.time
         text += f" to {sources.when(end)} ({sources.lasted(begin, end)}), ended by revision "

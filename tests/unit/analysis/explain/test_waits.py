@@ -2,12 +2,15 @@
 
 import pytest
 
+from app.analysis.explain import waits
 from app.domain.controllers.registry import ControllerOptions
+from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
+from app.domain.values import timestamps
 from tests.cluster import DRIVER, Cluster
-from tests.unit.service.test_explaining import asking
+from tests.unit.service.test_explaining import asking, views_up_to
 
 PLACE = f"{DRIVER}/n1/d"
 
@@ -58,6 +61,16 @@ async def test_pod_whose_devices_are_made_ready_tells_what_they_lack(said, told)
     assert text == "its devices are being made ready for n1"
     assert told in found
     assert "claim default/claim, looked at every 5 s until 2026-01-02T03:10:00Z" in found
+
+
+async def test_pods_that_wait_for_the_same_condition_have_one_cause():
+    """Names of devices, claims and nodes are left out: they differ from pod to pod."""
+    cluster = waiting_cluster()
+    views = views_up_to(cluster.line.events, len(cluster.line.events))
+    pod = views.objects.get(pod_key("default", "pod"))
+    now = timestamps.parse("2026-01-02T03:04:05Z")
+    said = waits.shared_cause(views, pod, now, 600 * timestamps.SECOND)
+    assert said == f"not true yet: binding condition ready of a device of driver {DRIVER}"
 
 
 async def test_pod_whose_device_failed_tells_so_until_the_claim_is_given_back():

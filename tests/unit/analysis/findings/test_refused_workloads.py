@@ -6,6 +6,7 @@ from app.analysis.explain import untried
 from app.analysis.findings import workloads
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.values import api_resources
+from app.domain.values.timestamps import Instant
 from tests.cluster import Cluster
 from tests.unit.service.test_explaining import views_up_to
 
@@ -48,7 +49,7 @@ def test_pods_of_one_unknown_scheduler_are_read_once(monkeypatch):
         cluster.pod(f"p{number}", schedulerName="defualt-scheduler")
     views, asked = views_of(cluster), []
     monkeypatch.setattr(untried.scope, "nearest", lambda name, _: asked.append(name) or "")
-    shared = untried.shared_causes(views, SchedulerRules, reads_events=True)
+    shared = untried.shared_causes(views, SchedulerRules, Instant(0), reads_events=True)
     said = {shared(views.objects.get(key)) for key in views.objects.keys(*api_resources.PODS)}
     assert said == {"it is left to the scheduler defualt-scheduler, which does not run here"}
     assert asked == ["defualt-scheduler"]
