@@ -23,6 +23,9 @@ from tests.adversary.log import Json, Log
 _BY_THE_SLICES = ("constraint_violated", "class_does_not_match", "selector_does_not_match")
 """Wrongs that only the content of a slice shows."""
 
+_BY_WHAT_IS_PUBLISHED = (*_BY_THE_SLICES, "device_never_published", "counters_overdrawn")
+"""Those, and wrongs that a slice of which all lines are lost would make right."""
+
 _NEEDED = ("resourceslices", "deviceclasses")
 _WRONGS = (devices, evictions, writes)
 """The modules whose alterations are taken: they have to be registered first."""
@@ -67,11 +70,12 @@ def _compose(wrong: str, recording: str, loss: str, kept: Sequence[str]) -> None
         f"{' '.join((change_wrong.__doc__ or '').split())} Besides, {text}; what is about "
         f"{', '.join(kept)}, classes and slices is whole."
     )
-    depends = loss == "a_third_lost" and wrong in _BY_THE_SLICES
+    depends = loss == "a_third_lost" and wrong in _BY_WHAT_IS_PUBLISHED
     if depends:
         change.__doc__ += (
-            " Corrected: a lost line may have been another state of the slices, which nobody can"
-            " see, so the comparison is one in part."
+            " Corrected: a lost line may have been another state of the slices, or another slice"
+            " with the device or with more counters, which nobody can see, so the comparison is"
+            " one in part."
         )
     expected = PART if depends else FAILS
     alteration("both", recording, verify=expected, decide="")(change)

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable
 
-from tests.adversary.catalogue import AGREES, FAILS, TAINTS, alteration
+from tests.adversary.catalogue import AGREES, FAILS, PART, TAINTS, alteration
 from tests.adversary.log import Json, Log, NotFound, later, uid_of
 
 Change = Callable[[Json], None]
@@ -293,9 +293,8 @@ def rule_never_reported(log: Log) -> None:
             (line.get("responseObject") or {}).pop("status", None)
 
 
-@alteration("wrong", TAINTS, verify=FAILS, decide=FAILS)
-def condition_without_cause(log: Log) -> None:
-    """The controller tells a pod that tolerates the taint for ever that it is deleted (1.5)."""
+def _mark_without_cause(log: Log) -> tuple[str, int, Json]:
+    """Marks a pod that tolerates the taint for ever: its uid, the new line, and the condition."""
     log.widen()
     number = eviction(log, "plain-1")
     pod = log.first("patch", "pods/status", "tolerate-0", by="system:node", code=200)
@@ -311,7 +310,36 @@ def condition_without_cause(log: Log) -> None:
     state["status"]["conditions"].append(condition)
     state["metadata"]["resourceVersion"] = version
     new["responseObject"] = state
+    return uid, at, condition
+
+
+@alteration("wrong", TAINTS, verify=PART, decide=FAILS)
+def condition_without_cause(log: Log) -> None:
+    """The controller tells a pod that tolerates the taint for ever that it is deleted (1.5).
+
+    Corrected for `verify`: the log ends half a second later, before the first line about a rule.
+    A rule of before the log, with another taint, may have evicted the pod, and would look the same.
+    """
+    _, at, _ = _mark_without_cause(log)
     log.cut(at + 10)
+
+
+@alteration("wrong", TAINTS, verify=FAILS, decide=FAILS)
+def condition_without_cause_and_no_rule_follows(log: Log) -> None:
+    """A pod that tolerates the taint for ever is told that it is deleted (1.5); nothing follows.
+
+    A rule that was the cause has another status ten seconds later (1.6). The log records statuses
+    of rules and goes on for 87 seconds, and the first rule in it was made 19 seconds later.
+    """
+    uid, at, condition = _mark_without_cause(log)
+
+    def marked(body: Json) -> None:
+        body.setdefault("status", {}).setdefault("conditions", []).append(condition)
+
+    for line in log.lines[at + 1 :]:
+        body = line.get("responseObject") or {}
+        if body.get("metadata", {}).get("uid") == uid:
+            marked(body)
 
 
 @alteration("wrong", TAINTS, verify=AGREES, decide=FAILS)

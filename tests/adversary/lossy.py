@@ -219,3 +219,56 @@ _register(
     "The log of one of three API servers is missing: a third of the requests by auditID.",
     without(lambda line: int(line["auditID"][:8], 16) % 3 == 0),
 )
+
+
+def _is_rule(line: Json) -> bool:
+    return _is_of_kind("devicetaintrules", line)
+
+
+def _rules_from(name: str, log: Log) -> int:
+    return log.first("create", "devicetaintrules", name)
+
+
+def _rules_recorded_late(log: Log) -> None:
+    start = _rules_from("evict-worker-2", log)
+    log.lines[: start + 1] = [line for line in log.lines[: start + 1] if not _is_rule(line)]
+
+
+def _ends_before_the_rule_is_reported(log: Log) -> None:
+    start = _rules_from("evict-worker-2", log)
+    log.cut(log.first("patch", "devicetaintrules/status", "evict-worker-2", after=start + 10))
+    without(_is_rule)(log)
+
+
+def _first_statuses_lost(log: Log) -> None:
+    start = _rules_from("evict-worker-2", log)
+    del log.lines[start : start + 2]
+
+
+def _begins_after_the_rule(log: Log) -> None:
+    del log.lines[: _rules_from("evict-worker-2", log) + 2]
+
+
+for _change, _name, _why in (
+    (
+        _rules_recorded_late,
+        "rules_recorded_late",
+        "The policy records rules only since just after one was created, which then evicts.",
+    ),
+    (
+        _ends_before_the_rule_is_reported,
+        "ends_before_the_rule_is_reported",
+        "No rule is recorded, and the log ends before the status of the one that evicted is due.",
+    ),
+    (
+        _first_statuses_lost,
+        "first_lines_of_a_rule_lost",
+        "The creation of a rule that evicts and its first status are in a lost line each.",
+    ),
+    (
+        _begins_after_the_rule,
+        "begins_after_a_rule_was_made",
+        "The log begins between the creation of a rule and the evictions that it causes.",
+    ),
+):
+    _register(_name, _why, _change, recordings=(TAINTS,))

@@ -107,6 +107,7 @@ class AllocationIndex:
         if event.type is EventType.GAP_OBSERVED:
             self._note_gap(event)
         elif key[:2] in RESTED_ON:
+            self._note_first(event)
             self._latest[key[:2]] = event.revision
             if key[:2] == api_resources.RESOURCE_SLICES:
                 self.slices.setdefault(key, event.revision)
@@ -166,6 +167,16 @@ class AllocationIndex:
         else:
             return
         self.unrecorded.append(Unrecorded(key, after, event.revision))
+
+    def _note_first(self, event: Event) -> None:
+        """Remember that a kind may have been recorded only since its first line.
+
+        That is so if the line shows an object whose creation, since the log began, is not recorded.
+        """
+        key, begin = event.key, Revision(0)
+        if key[:2] not in self._latest and self.lost.has_lost(key):
+            kind = ObjectKey(key.group, key.resource, "", "")
+            self.unrecorded.append(Unrecorded(kind, begin, event.revision))
 
     def _note_node(self, uid: str, node: str) -> None:
         if uid and node:

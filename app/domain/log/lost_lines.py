@@ -76,6 +76,10 @@ class LostLines:
         objects[key] = min(after, objects.get(key, after))
         self._first.pop(key.resource, None)
 
+    def has_lost(self, key: ObjectKey) -> bool:
+        """Whether a line about an object is lost."""
+        return key in self._since.get(key.resource, {})
+
     @property
     def follows_any(self) -> bool:
         """Whether any event was imported, so that lines may be missing at all."""

@@ -11,9 +11,10 @@ from app.analysis.verify.invariants.known import KnownClaim, KnownNamespace, Kno
 from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.pools import Pool
 from app.analysis.verify.invariants.reading import Result
+from app.analysis.verify.invariants.rule_statuses import RuleStatuses
 from app.analysis.verify.invariants.stock import Stock
 from app.analysis.verify.invariants.unseen import GROUP, Unseen, is_shown
-from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Place
+from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Moment, Place
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.values.timestamps import Instant
 
@@ -48,7 +49,6 @@ class Cluster:
     `published` has the last write of each slice, rule, patch and namespace, `latest` that of each
     kind which may decide about others, `lives` the first and last line about each of them, by key
     and uid.
-    `has_odd_eviction` tells that a pod was evicted for a taint that no recorded object shows.
     `shown` has what is immutable of a slice or template, as of its last state that was recorded
     itself, where a later one was not (None when there is no such state).
     """
@@ -65,7 +65,7 @@ class Cluster:
         self.published: dict[ObjectKey, Revision] = {}
         self.latest: dict[str, Revision] = {}
         self.lives: dict[ObjectKey, dict[str, tuple[Revision, Revision]]] = {}
-        self.has_odd_eviction = False
+        self.rule_statuses = RuleStatuses()
         self.shown: dict[ObjectKey, Any] = {}
         self.namers: set[str] = set()
         self.caused: list[KnownClaim] = []
@@ -233,6 +233,24 @@ class Cluster:
         """
         lives = self.lives.get(key, {})
         return any(begin <= revision < last for begin, last in lives.values())
+
+    @property
+    def lacks_rules(self) -> bool:
+        """Whether an eviction shows that there were rules, if any may have existed unrecorded."""
+        is_odd = self.rule_statuses.has_odd_eviction and not self.stock.has_seen_rules
+        return is_odd and self.switches.may_have_rules
+
+    def excludes_rules(self, begin: Moment, now: Instant, *, is_lossy: bool) -> bool | None:
+        """Whether no rule without a line can have evicted at a moment.
+
+        None if later lines may decide that. `is_lossy` when lines about rules may be lost.
+        """
+        statuses = self.rule_statuses
+        if not self.switches.may_have_rules or statuses.knew_rules(begin):
+            return True
+        if not self.lacking.isdisjoint((doubts.ENDS, doubts.TIMES)):
+            return False
+        return None if is_lossy else statuses.exclude(begin, now)
 
     def has_left_rule(self, revision: Revision) -> bool:
         """Whether a rule that existed at a revision is in no line after it."""

@@ -71,10 +71,9 @@ def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None
         and "collapsed" not in losses_of(event)
         and cluster.lacking.isdisjoint(_NEEDED)
         and cluster.stock.has_seen_slices
-        and (cluster.stock.has_seen_rules or not cluster.switches.rules)
         and not (unseen.has_gap("devicetaintrules") or unseen.lossy_of("devicetaintrules"))
     )
-    cluster.has_odd_eviction = True
+    cluster.rule_statuses.note_eviction(event)
     finding = Finding(
         kind=ViolationKind.BROKEN if is_sure else ViolationKind.UNSURE,
         objects=(event.key, *(claim.key for claim in claims)),

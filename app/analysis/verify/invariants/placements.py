@@ -52,6 +52,11 @@ class Switches:
     distinct_by_last: bool = False
     rules_unseen: bool = False
 
+    @property
+    def may_have_rules(self) -> bool:
+        """Whether the cluster may have DeviceTaintRules."""
+        return self.rules or self.rules_open
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:

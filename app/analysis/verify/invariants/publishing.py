@@ -51,6 +51,7 @@ def _note_changed_slice(
 def take_rule(cluster: Cluster, event: Event, _: None) -> None:
     """Applies a write or deletion of a DeviceTaintRule."""
     cluster.note_published(event)
+    cluster.rule_statuses.note_rule(event)
     if event.type is _DELETED:
         cluster.stock.remove_rule(event.key, event.stamp.time)
     else:

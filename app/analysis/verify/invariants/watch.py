@@ -199,6 +199,7 @@ class InvariantWatch:
             return
         self._end_listing()
         kinds = unseen.note_gap(key, event.revision)
+        self._cluster.rule_statuses.note_gap(kinds, event.stamp.time)
         if not key.name:
             if doubts.is_late(event):
                 for kind in kinds:
@@ -402,7 +403,8 @@ class InvariantWatch:
             return not all(cluster.is_told_after(each, begin) for each in spaces)
         loses_rules = may_lack("devicetaintrules", begin)
         if rule == "eviction-has-taint":
-            return self._is_without_rules or (loses_rules and cluster.has_left_rule(begin))
+            is_left = loses_rules and cluster.has_left_rule(begin)
+            return is_left or self._excludes_rules(ended.violation.begin) is not True
         may_end = loses_rules or doubts.ENDS in cluster.lacking
         return (
             rule == "placement-respects-taints"
@@ -419,15 +421,12 @@ class InvariantWatch:
 
         What redra wrote itself is all there.
         """
-        is_odd = self._is_without_rules and self._cluster.has_odd_eviction
-        return is_odd and self._lost.follows_any
+        return self._cluster.lacks_rules and self._lost.follows_any
 
-    @property
-    def _is_without_rules(self) -> bool:
-        """Whether no rule was recorded, although there may have been some."""
-        cluster = self._cluster
-        may_be = cluster.switches.rules or cluster.switches.rules_open
-        return may_be and not cluster.stock.has_seen_rules
+    def _excludes_rules(self, begin: Moment) -> bool | None:
+        """Whether no rule without a line can have evicted; None if later lines may decide that."""
+        is_lossy = self._lost.may_lack("devicetaintrules")
+        return self._cluster.excludes_rules(begin, self._time, is_lossy=is_lossy)
 
     def _is_vain(self, violation: Violation) -> bool:
         """Whether the violation misses a pod although the recording may contain no pods at all."""
@@ -437,8 +436,9 @@ class InvariantWatch:
     def _is_unsettled(self, ended: _Ended) -> bool:
         """Whether lines that follow may show that a rule is broken which is in doubt now."""
         violation = ended.violation
-        is_doubted = violation.kind.is_failure and self._may_be_absent(ended)
-        return is_doubted or self._is_vain(violation)
+        is_eviction, is_failure = violation.rule == "eviction-has-taint", violation.kind.is_failure
+        is_open = is_eviction and self._excludes_rules(violation.begin) is None
+        return (is_failure and (is_open or self._may_be_absent(ended))) or self._is_vain(violation)
 
     def _violation(self, place: Place, each: _Open, end: Moment | None) -> _Ended | None:
         """The violation; None if a controller restored the state in time."""

@@ -31,6 +31,7 @@ READ |= {"pods", "nodes", "namespaces", "resourceclaimtemplates"}
 LOSSES |= {"undecodable", "encrypted", "redacted", "contradicted"}
 UNPROVEN = LOSSES | {"no_uid", "no_rv", "version_guess", "printed"}
 ADMIN = "resource.kubernetes.io/admin-access"
+RULES = GROUP, "devicetaintrules"
 UNPLACED = {"no_rv", "version_guess", "late"}
 MARK = "DeletionByDeviceTaintManager"
 MANAGERS = {"system:kube-controller-manager"}
@@ -225,6 +226,8 @@ def is_doubted_by_lost(each, states, events, judge):
         spaces = [key for key in each.objects if key.resource == "namespaces"]
         is_seen = all(is_told(key, since, events) for key in spaces)
         return not is_seen and may_lack("namespaces", lost, since)
+    if rule == "eviction-has-taint" and not knows_rules(each, events, lost, judge):
+        return True
     pools = [pool for pool in each.pools if not stays(pool, since, states[-1], events)]
     if rule in BY_DEVICES and pools and may_lack("resourceslices", lost, since):
         return True
@@ -236,6 +239,42 @@ def is_doubted_by_lost(each, states, events, judge):
         rules = [key for key in existed if begun(key, events, states[-1]) <= since]
     left = [key for key in rules if not is_told(key, since, events)]
     return bool(left) and may_lack("devicetaintrules", lost, since)
+
+
+def knows_rules(each, events, lost, judge):
+    """Whether a rule that evicted would be in some line: before, or by its status afterwards."""
+    about = [one for one in events if one.is_about_object and one.key[:2] == RULES]
+    may_be = judge.switches.rules or judge.switches.rules_open
+    if any(one.revision <= each.first.revision for one in about) or not may_be:
+        return True
+    if may_lack("devicetaintrules", lost, len(events) + 1) or judge.lacking & {"ends", "times"}:
+        return False
+    marked, end = each.first.time, each.first.time + 10 * SECOND + LATE_AFTER
+    author = next(one.stamp.actor.user for one in events if one.revision == each.first.revision)
+    writers = {one.stamp.actor.user for one in about if one.type is EventType.OBJECT_UPDATED}
+    if author not in writers - {"redra:import"} or events[-1].stamp.time <= end:
+        return False
+    for one in events:
+        is_rules = one.key.resource in ("devicetaintrules", "imports", "")
+        is_soon = marked <= one.stamp.time <= end
+        if one.type is EventType.GAP_OBSERVED and is_rules and is_soon:
+            return False
+    firsts = {}
+    for one in about:
+        firsts.setdefault((one.key, one.uid), one)
+    return not any(
+        one.stamp.time <= end and existed(one, marked + SECOND) for one in firsts.values()
+    )
+
+
+def existed(first, moment):
+    """Whether the object of this first line existed at a moment."""
+    made = instant(text(msgspec.json.decode(first.body), "metadata", "creationTimestamp"))
+    losses = first.stamp.origin.losses if first.stamp.origin else ()
+    is_made = first.type is EventType.OBJECT_CREATED and first.stamp.verb != "baseline"
+    if made is None and is_made and "synthetic_create" not in losses:
+        made = first.stamp.time
+    return made is None or made <= moment
 
 
 def lost_lines(events):
@@ -1142,7 +1181,6 @@ class Judge:
             and "collapsed" not in losses
             and not self.lacking & {"resourceclaims", "resourceslices", "devicetaintrules"}
             and "resourceslices" in seen
-            and ("devicetaintrules" in seen or not self.switches.rules)
             and "devicetaintrules"
             not in {key.resource for key in self.states[index].lossy}
             | {resource for resource, _ in self.states[index].gaps}

@@ -9,12 +9,20 @@ import msgspec
 import pytest
 
 from app.analysis.verify.invariants import InvariantWatch, Switches
-from app.domain.log import EventType, Origin
+from app.domain.log import EventType, Origin, Revision, doubts
+from app.domain.values import json_tree
 from tests import draws
 from tests.unit.analysis.invariants import model
 from tests.unit.analysis.invariants.test_against_model import watched
-from tests.unit.analysis.invariants.test_rules import Story
-from tests.unit.analysis.invariants.worlds import RandomWorld, device, key_of, result, user
+from tests.unit.analysis.invariants.test_rules import MARKED, OTHER_RULE, Story
+from tests.unit.analysis.invariants.worlds import (
+    UNNAMED,
+    RandomWorld,
+    device,
+    key_of,
+    result,
+    user,
+)
 
 SCHEDULER, NODE = "system:kube-scheduler", "system:node:n"
 SEEDS = draws.seeds(24)
@@ -228,3 +236,171 @@ def test_claim_reserved_right_after_a_pod_of_unknown_uid_went_accuses_nobody():
     events = [each if each.key.resource != "pods" else _replace(each, uid="") for each in events]
     assert kinds(events) == set()
     assert kinds(story.events) == set()
+
+
+MAKER = "system:serviceaccount:kube-system:device-taint-eviction-controller"
+
+
+def odd_eviction(story, *, by=MAKER):
+    """A pod is marked for a taint that nothing shows so far."""
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    write_pod(story)
+    tree, _ = story.change(key_of("pods", "q"))
+    tree["status"]["conditions"] = [MARKED]
+    story.put(key_of("pods", "q"), tree, after=30, by=by)
+
+
+def reported_rule(story, name="t", *, after, made="", by=MAKER, is_listed=True):
+    """A rule that elsewhere taints shows for the first time, and its status is written."""
+    tree = json_tree.copy(OTHER_RULE)
+    if made:
+        tree["metadata"] = {"creationTimestamp": made}
+    key = key_of("devicetaintrules", name)
+    story.put(key, tree, after=after, losses=() if made or not is_listed else ("synthetic_create",))
+    story.put(key, {**tree, "status": {"conditions": []}}, after=0.01, by=by)
+
+
+def only_rules_of_later(story):
+    odd_eviction(story)
+    reported_rule(story, after=20, is_listed=False)
+    story.other(after=51)
+    return "broken"
+
+
+def only_rules_of_later_by_their_own_time(story):
+    odd_eviction(story)
+    reported_rule(story, after=20, made="2026-01-02T00:00:00Z")
+    story.other(after=51)
+    return "broken"
+
+
+def a_rule_of_before_shows_within_ten_seconds(story):
+    odd_eviction(story)
+    reported_rule(story, "s", after=10, made="2025-12-31T00:00:00Z")
+    reported_rule(story, after=20, is_listed=False)
+    story.other(after=51)
+    return "unsure"
+
+
+def a_rule_of_no_known_time_shows_within_ten_seconds(story):
+    odd_eviction(story)
+    reported_rule(story, after=10)
+    story.other(after=61)
+    return "unsure"
+
+
+def a_rule_of_before_shows_much_later(story):
+    """Its status would have been written before if it had evicted."""
+    odd_eviction(story)
+    reported_rule(story, "s", after=71, made="2025-12-31T00:00:00Z")
+    return "broken"
+
+
+def the_log_ends_before_a_status_is_due(story):
+    odd_eviction(story)
+    reported_rule(story, after=20, is_listed=False)
+    story.other(after=49)
+    return "unsure"
+
+
+def statuses_of_rules_are_not_recorded(story):
+    odd_eviction(story)
+    reported_rule(story, after=20, by="kubernetes-admin", is_listed=False)
+    story.other(after=51)
+    return "unsure"
+
+
+def nobody_is_named(story):
+    odd_eviction(story, by=UNNAMED)
+    reported_rule(story, after=20, by=UNNAMED, is_listed=False)
+    story.other(after=51)
+    return "unsure"
+
+
+def a_stretch_is_missing_in_which_the_status_may_be(story):
+    odd_eviction(story)
+    reported_rule(story, after=20, is_listed=False)
+    story.gap(key_of("devicetaintrules", ""))
+    story.other(after=51)
+    return "unsure"
+
+
+def a_stretch_is_missing_after_the_status_was_due(story):
+    odd_eviction(story)
+    reported_rule(story, after=20, is_listed=False)
+    story.other(after=51)
+    story.gap(key_of("devicetaintrules", ""))
+    return "broken"
+
+
+def two_rules_were_written_unseen(story):
+    """Their lines are lost, and so may be those of a third one."""
+    odd_eviction(story)
+    for name in ("t", "u"):
+        reported_rule(story, name, after=80, is_listed=False)
+        story.gap(key_of("devicetaintrules", name), "gap")
+    return "unsure"
+
+
+EVICTIONS = (
+    only_rules_of_later,
+    only_rules_of_later_by_their_own_time,
+    a_rule_of_before_shows_within_ten_seconds,
+    a_rule_of_no_known_time_shows_within_ten_seconds,
+    a_rule_of_before_shows_much_later,
+    the_log_ends_before_a_status_is_due,
+    statuses_of_rules_are_not_recorded,
+    nobody_is_named,
+    a_stretch_is_missing_in_which_the_status_may_be,
+    a_stretch_is_missing_after_the_status_was_due,
+    two_rules_were_written_unseen,
+)
+
+
+@pytest.mark.parametrize("tell", EVICTIONS, ids=lambda tell: tell.__name__)
+def test_eviction_before_the_first_line_about_a_rule(tell):
+    """The status of a rule that evicted would be written ten seconds later."""
+    story = Story()
+    kind = tell(story)
+    assert ("eviction-has-taint", kind) in kinds(story.events)
+    assert watched(story.events) == model.expected(story.events, Switches())
+
+
+@pytest.mark.parametrize("lacking", [doubts.ENDS, doubts.TIMES])
+def test_eviction_is_in_doubt_where_ends_or_times_of_rules_are_not_known(lacking):
+    story = Story()
+    only_rules_of_later(story)
+    watch = InvariantWatch(lacking=frozenset((lacking,)))
+    watch.follow(story.events)
+    assert {each.kind.value for each in watch.violations()} == {"unsure"}
+
+
+def test_nothing_is_told_of_an_eviction_before_it_is_known_whether_a_rule_evicted():
+    story = Story()
+    only_rules_of_later(story)
+    watch, news = InvariantWatch(), []
+    for event in story.events:
+        watch.note(event)
+        news.append([each.kind.value for each in watch.news()])
+    assert news == [[]] * (len(news) - 1) + [["broken"]]
+
+
+@pytest.mark.parametrize("seed", draws.seeds(6))
+def test_evictions_before_late_rules_are_judged_as_by_brute_force(seed):
+    draw = random.Random(seed)
+    events = RandomWorld(seed, 100).events
+    since, lines = draw.randrange(len(events)), []
+    for event in events:
+        if event.key.resource != "devicetaintrules" or event.revision >= since:
+            actor = _replace(event.stamp.actor, user=draw.choice((MAKER, MAKER, "someone")))
+            stamp = _replace(event.stamp, actor=actor)
+            lines.append(_replace(event, stamp=stamp, revision=Revision(len(lines) + 1)))
+    switches = Switches(rules=seed % 3 != 0, rules_open=seed % 2 == 0)
+    assert of_evictions(watched(lines, switches)) == of_evictions(model.expected(lines, switches))
+
+
+def of_evictions(found):
+    return [each for each in found if each[0] == "eviction-has-taint"]
