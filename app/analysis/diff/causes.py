@@ -49,9 +49,9 @@ class Proof:
     """The settings that runs have shown to be the cause of a difference, as text.
 
     With all of these as on the first side, the pod has the outcome of that side. `is_minimal`: not
-    with one of them left out. `is_smallest`: no single setting is sufficient where there are
-    several. Without settings the cause is unknown: even with all of them as on the first side, the
-    outcome differs.
+    with one of them left out. `is_smallest`: where there are several, each setting was tried alone
+    and was not sufficient. Without settings the cause is unknown: even with all of them as on the
+    first side, the outcome differs.
     """
 
     settings: tuple[str, ...]

@@ -9,7 +9,7 @@ findings.
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from app.domain.objects.profile import RELEASE_RULES
@@ -29,8 +29,9 @@ class Attribution:
     """The settings that cause a finding.
 
     With all of them as in the first world it does not show. `is_minimal`: with any of them left
-    out, it does. `is_smallest`: where there are several, no single setting is sufficient. Without
-    settings, the cause is unknown: it shows even with all settings as in the first world.
+    out, it does. `is_smallest`: where there are several, each setting was tried alone and was not
+    sufficient. Without settings, the cause is unknown: it shows even with all settings as in the
+    first world.
     """
 
     settings: tuple[Setting, ...]
@@ -97,6 +98,22 @@ class SettingsSearch:
             yield from self._find_active(theirs)
         for finding in theirs:
             self.attributions[finding] = yield from self._cut_down(finding)
+        # Trials for later findings count for earlier ones.
+        self.attributions = {
+            finding: replace(cause, is_smallest=self._is_smallest(finding, cause))
+            for finding, cause in self.attributions.items()
+        }
+
+    def _is_smallest(self, finding: Finding, cause: Attribution) -> bool:
+        """Whether one setting is sufficient, or trials have shown that none is."""
+        if len(cause.settings) == 1 or not cause.is_minimal:
+            return cause.is_minimal
+        return all(self._shows_alone(finding, setting) for setting in self.settings)
+
+    def _shows_alone(self, finding: Finding, setting: Setting) -> bool:
+        """Whether a trial with this setting alone as in the first world showed the finding."""
+        alone = frozenset((setting,))
+        return finding in self._shown.get(alone, ()) and finding not in self.hidden.get(alone, ())
 
     def _find_active(
         self, theirs: Sequence[Finding]
@@ -174,12 +191,10 @@ class SettingsSearch:
         fewer = [frozenset(current) - {each} for each in current]
         if any(finding in self.hidden.get(back, ()) for back in fewer):
             return Attribution(settings=current, is_minimal=False, is_smallest=False)
-        try:
+        with suppress(_TooManyRunsError):
             for setting in self.settings:
                 if (yield from self._is_gone_alone(finding, setting)):
                     return Attribution(settings=(setting,))
-        except _TooManyRunsError:
-            return Attribution(settings=current, is_smallest=False)
         return Attribution(settings=current)
 
     def _known(self, finding: Finding) -> Attribution | None:
@@ -209,7 +224,8 @@ class SettingsSearch:
     ) -> Generator[frozenset[Setting], frozenset[Finding], bool]:
         """Whether a finding disappears with this setting alone as in the first world.
 
-        Where it shows with more settings switched back, it shows with this one alone.
+        Where it shows with more settings switched back, it probably shows with this one alone, so
+        that takes no trial; such a set is not called the smallest.
         """
         if any(setting in back and finding in shown for back, shown in self._shown.items()):
             return False
