@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from app.adapters.history.limits import ImportLimits
 from app.bootstrap.executors import DaskExecutor
 from app.bootstrap.minimising import searching, sharing
 from app.bootstrap.minimising.judging import Judge
-from app.domain.log import Event
+from app.domain.log import Event, EventType
 from tests import draws
 from tests.command_line import redra
 from tests.conformance.handwritten.recordings import (
@@ -146,15 +146,15 @@ def write_of_a_scheduler_that_sees_rules(path: Path) -> Path:
     return recorder.write(path)
 
 
-def test_recorded_eviction_comes_down_to_one_as_it_is_decided(tmp_path: Path) -> None:
-    """The older pod gets the device that a rule taints, if the whole is decided here."""
+def write_eviction(path: Path, devices_of: Mapping[str, str]) -> Path:
+    """Pods get devices in this order; then a rule taints that of the pod web, which is evicted."""
     recorder, driver = Recorder("an eviction by another order"), "gpu.example.com"
     recorder.node("node-0")
     recorder.device_class("gpu", f"device.driver == '{driver}'")
     devices = [{"name": "gpu-0"}, {"name": "gpu-1"}]
     recorder.slice("gpus", driver, pool("node-0"), devices, nodeName="node-0")
     recorder.wait(2)
-    for name, device in (("older", "gpu-1"), ("web", "gpu-0")):
+    for name, device in devices_of.items():
         recorder.claim(name, requests=[exactly("gpu", "gpu")])
         recorder.pod(name, resourceClaims=[{"name": "gpu", "resourceClaimName": name}])
         recorder.wait(0.1)
@@ -163,7 +163,7 @@ def test_recorded_eviction_comes_down_to_one_as_it_is_decided(tmp_path: Path) ->
         recorder.bind(name, "node-0")
         recorder.start(name)
     recorder.wait(2)
-    selector = {"driver": driver, "pool": "node-0", "device": "gpu-0"}
+    selector = {"driver": driver, "pool": "node-0", "device": devices_of["web"]}
     taint = {"key": "example.com/broken", "effect": "NoExecute"}
     recorder.create(
         ADMIN, "DeviceTaintRule", "broken", spec={"deviceSelector": selector, "taint": taint}
@@ -173,15 +173,62 @@ def test_recorded_eviction_comes_down_to_one_as_it_is_decided(tmp_path: Path) ->
     condition = {"type": "DisruptionTarget", "status": "True", "message": message}
     recorder.pod_status(EVICTION, "web", {**condition, "reason": "DeletionByDeviceTaintManager"})
     recorder.wait(5)
+    return recorder.write(path)
+
+
+@pytest.mark.parametrize(
+    ("devices_of", "needed"),
+    [
+        # The older pod gets the device that a rule taints, if the whole is decided here.
+        (
+            {"older": "gpu-1", "web": "gpu-0"},
+            {"devicetaintrules", "resourceslices", "resourceclaims"},
+        ),
+        # Alone, too, the pod gets the other device here, unless its placement is taken as it was.
+        ({"web": "gpu-1"}, {"devicetaintrules", "resourceclaims"}),
+    ],
+)
+def test_recorded_eviction_comes_down_to_one_as_it_is_decided(
+    devices_of: Mapping[str, str], needed: set[str], tmp_path: Path
+) -> None:
     small = tmp_path / "small.zip"
-    report = minimise(recorder.write(tmp_path / "audit.jsonl"), "evicted web", small)
-    assert (report["takenBefore"], report["taken"], report["minimal"]) == (
-        "recorded",
-        "decided",
-        True,
+    report = minimise(write_eviction(tmp_path / "audit.jsonl", devices_of), "evicted web", small)
+    check_is_decided(report)
+    events = [event for page in bundled(small) for event in page]
+    assert needed <= {event.key.resource for event in events}
+    evictions = [event for event in events if event.type is EventType.DECISION_RECORDED]
+    assert any(event.key.name == "web" for event in evictions)
+    _, out, _ = redra("replay", small, "--mode", "verify", "-o", "json")
+    assert json.loads(out)["invariants"]["violations"] == 0, out
+
+
+def check_is_decided(report: Mapping[str, object]) -> None:
+    wanted = ("recorded", "decided", True)
+    assert (report["takenBefore"], report["taken"], report["minimal"]) == wanted
+
+
+READY = {
+    "allocatable": {"cpu": "8", "pods": "110"},
+    "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+}
+
+
+def test_wait_that_a_controller_here_ends_at_once_is_decided_without_it(tmp_path: Path) -> None:
+    """The controller of nodes took the taint away after seconds; here it does so at once."""
+    recorder = Recorder("a node that is not ready yet")
+    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    recorder.create(ADMIN, "Node", "node-0", spec={"taints": [taint]}, status=READY)
+    recorder.pod("web")
+    recorder.fail(
+        "web",
+        "0/1 nodes are available: 1 node(s) had untolerated taint(s). "
+        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
     )
-    objects = {event.key.resource for page in bundled(small) for event in page}
-    assert {"devicetaintrules", "resourceslices", "resourceclaims"} <= objects
+    small = tmp_path / "small.zip"
+    recording = recorder.write(tmp_path / "audit.jsonl")
+    check_is_decided(minimise(recording, "unschedulable web", small))
+    nodes = [event.object for page in bundled(small) for event in page if event.key[1] == "nodes"]
+    assert [node["spec"]["taints"] for node in nodes] == [[taint]]
 
 
 def bundled(path: Path) -> Iterator[Sequence[Event]]:

@@ -118,9 +118,13 @@ def is_beginning(step: Input) -> bool:
 
 
 def _as_seen_first(step: Input, at: Instant) -> Input:
+    """The state that a write left, as it is seen at an instant: no request tells when it came."""
     event = step.event
+    origin = event.stamp.origin
+    if origin is not None:
+        origin = msgspec.structs.replace(origin, asked=0, answered=0)
     stamp = msgspec.structs.replace(
-        event.stamp, time=at, actor=Actor(user=IMPORTER_USER), verb=BASELINE_VERB
+        event.stamp, time=at, actor=Actor(user=IMPORTER_USER), verb=BASELINE_VERB, origin=origin
     )
     event = msgspec.structs.replace(event, type=EventType.OBJECT_CREATED, stamp=stamp)
     return replace(step, event=event, before=None, time=at, author=IMPORTER_USER)

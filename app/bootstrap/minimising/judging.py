@@ -21,6 +21,7 @@ from app.analysis.minimise.unlike import Unlike
 from app.analysis.replay.classes import Sought
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import DecideDifference, DecideReport
+from app.analysis.verify.invariants.watch import InvariantWatch
 from app.bootstrap import replays
 from app.bootstrap.engines import Engines
 from app.bootstrap.minimising import ran_histories
@@ -152,7 +153,19 @@ class Judge:
                 report = anyio.run(partial(_decide, ran, self.settings, predicate.sought))
                 return _of_differences(predicate.meant(report), report, ran)
             case predicate:
-                return predicate.sightings(ran)
+                return predicate.sightings(ran) if self._is_sound(ran) else ()
+
+    def _is_sound(self, ran: Ran) -> bool:
+        """Whether a history that is decided from a later beginning could have begun so.
+
+        Controllers take the objects of its beginning as they are: without a claim's finalizer they
+        would act as in no cluster.
+        """
+        if self.material.is_recorded or not any(map(beginnings.is_beginning, ran.inputs)):
+            return True
+        watch = InvariantWatch(ran.switches)
+        watch.follow(ran.events)
+        return not any(each.kind.is_failure for each in watch.violations())
 
 
 async def _decide(ran: Ran, settings: Settings, sought: Sought | None = None) -> DecideReport:

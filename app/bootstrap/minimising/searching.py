@@ -7,7 +7,7 @@ comes to a candidate that was not judged yet.
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from app.analysis.minimise import beginnings, predicates
 from app.analysis.minimise import material as materials
 from app.analysis.minimise.beginnings import LaterBeginning
 from app.analysis.minimise.material import Candidate, Material
-from app.analysis.minimise.predicates import Predicate
+from app.analysis.minimise.predicates import PodCondition, Predicate, Sighting
 from app.analysis.minimise.reduction import FAR, NEAR, Pass, Reduction, Tries
 from app.analysis.minimise.unlike import Unlike
 from app.bootstrap.minimising import sources
@@ -41,6 +41,16 @@ STORY_MAX = 30
 
 A shorter one is kept from its beginning, to show how its state came about.
 """
+
+
+PLACING = frozenset({"claims", "rule-status", "eviction", "scheduling"})
+"""The controllers by which a pod is placed, waits or is evicted; others may hide that it waits.
+
+Example: a pod waited for a node's taint, which the controller of nodes here removes at once.
+"""
+
+BEGUN_MAX = 3
+"""The number of sightings of a recording before which a history that is decided here may begin."""
 
 
 _TAKEN = {True: "recorded", False: "decided"}
@@ -292,40 +302,68 @@ class _Search:
         """Search little around what a recording shows, as the controllers here decide that.
 
         The whole may be decided otherwise than it was recorded, and the little may not: fewer pods
-        compete for the devices. What is left then also shows how it came about. None if nothing
-        tried shows the predicate.
+        compete for the devices. What is left then also shows how it came about. What a pod waits or
+        is evicted for may also need that no other controller acts, or the placements that were made
+        before it. None if nothing tried shows the predicate.
         """
         recorded, whole, running = self.judge, self.best, self._running
-        source = self._source
-        self._judge_by(Judge(source.decided, source.info, recorded.settings, recorded.predicate))
-        self.best, self._running = source.whole(source.decided), source.running
-        start = self.best
-        reduction = self._reduction()
         # Decided here, it may show it at another time than it was recorded.
         sightings = [replace(each, at=None) for each in first.sightings]
-        in_time = self._drive(reduction.jump(sightings, (*NEAR, *FAR[:-1])))
-        if self.best != start:
-            return self._drive(reduction.passes()) and reduction.is_minimal
+        for source, off in self._beginnings_to_decide(recorded, first.sightings):
+            if self._is_over:
+                break
+            self._decide(source, recorded)
+            start = self.best = replace(self.best, off=off)
+            reduction = self._reduction()
+            self._drive(reduction.jump(sightings, (*NEAR, *FAR[:-1])))
+            if self.best != start or self._judged([start])[0]:
+                return self._drive(reduction.passes()) and reduction.is_minimal
         self._judge_by(recorded)
         self.best, self._running = whole, running
-        return None if in_time else False
+        return False if self._is_over else None
+
+    def _beginnings_to_decide(
+        self, recorded: Judge, sightings: Sequence[Sighting]
+    ) -> Iterator[tuple[Source, frozenset[str]]]:
+        """The histories that may show it when they are decided here, and the controllers off.
+
+        A rule of the invariants is violated by what was decided elsewhere, and a command is asked
+        about the whole: only for pods is more tried than the recording from its beginning.
+        """
+        source = self._source
+        yield source, frozenset()
+        if not isinstance(recorded.predicate, PodCondition):
+            return
+        yield source, frozenset(source.running).difference(PLACING)
+        for beginning in beginnings.before(recorded.material, sightings[:BEGUN_MAX]):
+            material, whole = beginnings.begun(recorded.material, beginning)
+            later = self._decided_again(recorded.of(material), whole)
+            yield later, frozenset()
+            yield later, frozenset(later.running).difference(PLACING)
 
     def _search_decided(self) -> bool:
         """Search the rest of a recording as the controllers here decide it, if that shows it.
 
         Otherwise the rest would be smaller if it were minimised as a history of its own.
         """
-        recorded, settings = self.judge, self.judge.settings
-        ran = recorded.run(self.best)
-        source = anyio.run(sources.read_ran, settings, ran, self._source.name)
-        whole = source.whole(source.decided)
-        self._judge_by(Judge(source.decided, source.info, settings, recorded.predicate))
-        if not self._judged([whole])[0]:
+        recorded, best, running = self.judge, self.best, self._running
+        self._decide(self._decided_again(recorded, best), recorded)
+        if not self._judged([self.best])[0]:
             self._judge_by(recorded)
+            self.best, self._running = best, running
             return True
-        self.best, self._running = whole, source.running
         reduction = self._reduction()
         return self._drive(reduction.steps(())) and reduction.is_minimal
+
+    def _decided_again(self, recorded: Judge, candidate: Candidate) -> Source:
+        """The parts of a candidate, as of a recording of its own."""
+        ran = recorded.run(candidate)
+        return anyio.run(sources.read_ran, recorded.settings, ran, self._source.name)
+
+    def _decide(self, source: Source, recorded: Judge) -> None:
+        """Continue with the whole of a recording as the controllers here decide it."""
+        self._judge_by(Judge(source.decided, source.info, recorded.settings, recorded.predicate))
+        self.best, self._running = source.whole(source.decided), source.running
 
     def _judge_by(self, judge: Judge) -> None:
         self.judge, self._judges = judge, self._judges_of(judge)

@@ -79,7 +79,8 @@ def minimise(
     The command removes objects together with what depends on them, then single writes, controllers,
     times, fields, list items and devices. It removes only inputs from outside: controllers decide
     each candidate again, under virtual time. If a recording shows the fact only as it was recorded,
-    the recorded decisions are kept. Whatever --keep does not specify (the rule, the kind of cause,
+    the recorded decisions are kept; what is left then need not hold their cause, and the answer
+    says so. Whatever --keep does not specify (the rule, the kind of cause,
     the class) is taken from the whole history.
 
     The result does not depend on the number of workers. If you interrupt the command, nothing is
@@ -156,7 +157,8 @@ def _print(done: "Minimised", file: Path) -> None:
         console.say("kept as recorded: it is a difference from what was recorded")
     elif done.is_recorded:
         console.say(
-            "kept as recorded: when redra's controllers decide again, the history does not show it"
+            "kept as recorded: when redra's controllers decide again, the history does not show "
+            "it; what is left shows that it was written, and need not show why"
         )
     elif done.was_recorded:
         console.say(

@@ -24,6 +24,7 @@ from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler
 from app.domain.log import Draft, Event, EventType, HistoryInfo, ObjectKey, Revision, chain
 from app.domain.log.event import Head
+from app.domain.log.records import BASELINE_VERB
 from app.domain.objects import profile as profiles
 from app.domain.objects import registry as kinds
 from app.domain.objects.rules import Rules
@@ -162,6 +163,10 @@ class Runner:
         recording = Recording(Writers(()), LiveViews(rules.profile), {}, Lacks(()), rules.schemas)
         recording.inputs = list(inputs)
         recording.made = list(self.material.made)
+        begun = [each.time for each in inputs if each.event.stamp.verb == BASELINE_VERB]
+        if begun:
+            # What was there is there at once: a claim is not without the pods that use it.
+            recording.starts = dict.fromkeys(registry.NAMES, Instant(max(begun) + 1))
         run = Run(
             recording,
             Variant(is_paced=False),
@@ -179,7 +184,10 @@ class Runner:
 
 
 def _errors(rules: Rules, step: Input) -> frozenset[str]:
-    """The validation errors of an object after a write, and of the change."""
+    """The validation errors of an object after a write, and of the change.
+
+    An object that was there at the beginning has a status that somebody wrote.
+    """
     kind = kinds.find(step.event.key.group, step.event.key.resource)
     if kind is None:
         return frozenset()
@@ -188,6 +196,9 @@ def _errors(rules: Rules, step: Input) -> frozenset[str]:
     problems = rules.validate_create(kind, tree, context)
     if step.before is not None and step.event.type is EventType.OBJECT_UPDATED:
         problems += rules.validate_update(kind, tree, dict(step.before), "", context)
+    if step.event.stamp.verb == BASELINE_VERB and "status" in tree:
+        before = {name: part for name, part in tree.items() if name != "status"}
+        problems += rules.validate_update(kind, tree, before, "status", context)
     return frozenset(str(problem) for problem in problems)
 
 
