@@ -49,3 +49,15 @@ class CauseSettings:
     refusal_allocations_max: int = setting(
         4, ge=0, description="Allocations after which the nodes are tried again, one by one"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintSettings:
+    """The bounds of the attempts to place the claims that `redra lint` reads."""
+
+    lint_attempts_max: int = setting(
+        5_000, ge=0, description="Attempts of `redra lint` to allocate claims, each on one node"
+    )
+    lint_steps_max: int = setting(
+        20_000, ge=1, description="Steps of the search in one such attempt"
+    )

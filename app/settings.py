@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 from app import setting_texts
 from app.domain.errors import InputError
-from app.setting_groups import CauseSettings, setting
+from app.setting_groups import CauseSettings, LintSettings, setting
 
 PREFIX = "REDRA_"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(CauseSettings):
+class Settings(CauseSettings, LintSettings):
     """The settings of one process, from the environment; the command line overrides them."""
 
     given: frozenset[str] = frozenset()
@@ -473,7 +473,8 @@ def read(given: Mapping[str, object], *, environment: Mapping[str, str] = os.env
 def _settings() -> list[Field[Any]]:
     """The settings, those of groups last."""
     declared = [each for each in fields(Settings) if each.metadata]
-    return sorted(declared, key=lambda each: each.name in CauseSettings.__dataclass_fields__)
+    grouped = {*CauseSettings.__dataclass_fields__, *LintSettings.__dataclass_fields__}
+    return sorted(declared, key=lambda each: each.name in grouped)
 
 
 def _checked(one: Field[Any], value: object, variable: str) -> object:

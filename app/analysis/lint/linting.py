@@ -10,6 +10,7 @@ from app.analysis.lint import (
     nodes,
     objects,
     patches,
+    placing,
     pools,
     requests,
     revisions,
@@ -18,8 +19,10 @@ from app.analysis.lint import (
     taints,
 )
 from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
+from app.analysis.lint.placing import PlacingBounds
 from app.analysis.lint.selectors import Choices
 from app.analysis.lint.subjects import LintedObject, Subjects
+from app.domain.allocation.features import Features
 from app.domain.errors import InputError
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
@@ -32,7 +35,7 @@ FAMILIES = {
     "Devices": devices.RULES,
     "Nodes": nodes.RULES,
     "Selectors": selectors.RULES,
-    "Requests": requests.RULES,
+    "Requests": (*requests.RULES, *placing.RULES),
     "Taints": taints.RULES,
     "Patches": patches.RULES,
     "Sizes": sizes.RULES,
@@ -87,7 +90,12 @@ def admit(
 
 
 def lint(
-    subjects: Subjects, *, before: Iterable[LintFinding] = (), ignored: Collection[str] = ()
+    subjects: Subjects,
+    *,
+    features: Features,
+    before: Iterable[LintFinding] = (),
+    ignored: Collection[str] = (),
+    bounds: PlacingBounds = PlacingBounds(),
 ) -> LintReport:
     """Runs all rules on the subjects; `before` are findings made while they were read."""
     choices = Choices(subjects=subjects)
@@ -104,6 +112,8 @@ def lint(
         *patches.check(subjects),
         *sizes.check(subjects),
     ]
+    wrong = {each.place.object for each in findings if each.severity is not LintSeverity.NOTE}
+    findings += placing.check(subjects, choices, wrong, features, bounds)
     kept = [finding for finding in findings if finding.rule.id not in ignored]
     kept.sort(key=lambda each: each.severity.rank)
     return LintReport(findings=tuple(kept), objects=len(subjects.objects))

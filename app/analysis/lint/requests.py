@@ -6,8 +6,9 @@ from app.analysis.lint.devices import qualified
 from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
 from app.analysis.lint.selectors import Choices, of_ask
 from app.analysis.lint.subjects import LintedClaim, LintedRequest, Subjects
+from app.domain.allocation import capacity
 from app.domain.allocation.requests import DEVICES_MAX
-from app.domain.devices.model import Device
+from app.domain.devices.model import Capacity, Device
 from app.domain.values import counts, quantity
 from app.domain.values.quantity import QuantityError
 
@@ -32,8 +33,8 @@ CAPACITY = LintRule(
     id="capacity-never-enough",
     severity=LintSeverity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate, ResourceSlice",
-    means="A request asks for a capacity that no matching device has, or for more of it than any "
-    "has: the claim is never allocated.",
+    means="A request asks for a capacity that no matching device has, for more of it than any has, "
+    "or for an amount that no request policy allows: the claim is never allocated.",
     cure="Correct the name (with the domain that the slices publish) or the amount.",
     reference="docs/parity/allocator.md 8.2",
 )
@@ -64,6 +65,9 @@ def check(subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:
 def _sum(claim: LintedClaim) -> Iterator[LintFinding]:
     smallest: dict[str, int] = {}
     for ask in claim.asks():
+        if ask.is_alternative and ask.wanted > DEVICES_MAX:
+            text = f"it asks for {ask.wanted} devices, a claim gets {DEVICES_MAX} at most"
+            yield of_ask(ask, TOO_MANY).at(ask.owner.at(f"{ask.path}.count"), text)
         smallest[ask.main] = min(ask.wanted, smallest.get(ask.main, ask.wanted))
     total = sum(smallest.values())
     if total > DEVICES_MAX:
@@ -72,7 +76,8 @@ def _sum(claim: LintedClaim) -> Iterator[LintFinding]:
 
 
 def _count(ask: LintedRequest, devices: Sequence[Device]) -> Iterator[LintFinding]:
-    if ask.wanted <= len(devices) or any(device.allow_multiple for device in devices):
+    # A device that several claims share is taken once by a request, too.
+    if ask.wanted <= len(devices):
         return
     place = ask.owner.at(f"{ask.path}.count")
     wanted = counts.of(ask.wanted, "device")
@@ -85,17 +90,28 @@ def _capacity(ask: LintedRequest, devices: Sequence[Device]) -> Iterator[LintFin
             wanted = quantity.from_json(value).nanos
         except QuantityError:
             continue  # `object-invalid` says so
-        there = [device.capacity[name].value for device in devices if name in device.capacity]
+        there = [device.capacity[name] for device in devices if name in device.capacity]
         place = ask.owner.at(f"{ask.path}.capacity.requests[{name}]")
         if not there:
             yield of_ask(ask, CAPACITY).at(
                 place, f"none of the {len(devices)} matching devices has {name}"
             )
-        elif all(amount.nanos < wanted for amount in there):
-            most = max(there, key=lambda amount: amount.nanos)
+        elif all(own.value.nanos < wanted for own in there):
+            most = max((own.value for own in there), key=lambda amount: amount.nanos)
             yield of_ask(ask, CAPACITY).at(
                 place, f"the request asks for {value} of {name}, {most} is the most"
             )
+        elif not any(_gives(value, own) for own in there):
+            yield of_ask(ask, CAPACITY).at(
+                place, f"no request policy allows {value} of {name}, or a larger amount that fits"
+            )
+
+
+def _gives(value: object, own: Capacity) -> bool:
+    """Whether a device gives the amount, rounded up as its request policy says."""
+    requested = capacity.Requested(amount=quantity.from_json(value))
+    amount = capacity.amount_of(requested, own).value
+    return amount.nanos <= own.value.nanos and not capacity.violates(amount, own.policy)
 
 
 def _constraints(claim: LintedClaim, choices: Choices) -> Iterator[LintFinding]:

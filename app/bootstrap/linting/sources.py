@@ -12,8 +12,10 @@ from app.adapters.history.reading import ReadOptions
 from app.analysis.lint import linting
 from app.analysis.lint.findings import FindingPlace, LintFinding
 from app.analysis.lint.linting import LintReport
+from app.analysis.lint.placing import PlacingBounds
 from app.analysis.lint.revisions import PoolsOverTime
 from app.analysis.lint.subjects import TOLD, LintedObject, Subjects
+from app.analysis.views import features_of
 from app.bootstrap import manifests
 from app.bootstrap.history_settings import history_settings
 from app.bootstrap.linting import changes
@@ -42,6 +44,7 @@ class _Sources:
     rules: Rules
     now: Instant
     limits: ImportLimits
+    bounds: PlacingBounds
     written: list[LintedObject] = field(default_factory=list)
     subjects: list[LintedObject] = field(default_factory=list)
     findings: list[LintFinding] = field(default_factory=list)
@@ -89,7 +92,13 @@ class _Sources:
         names = linting.check_rules(ignored)
         admitted, refusals = linting.admit(self.written, self.rules, self.now)
         subjects = Subjects.of((*admitted, *self.subjects))
-        report = linting.lint(subjects, before=(*refusals, *self.findings), ignored=names)
+        report = linting.lint(
+            subjects,
+            features=features_of(self.rules.profile),
+            before=(*refusals, *self.findings),
+            ignored=names,
+            bounds=self.bounds,
+        )
         lines = _Lines(self.prefixes)
         findings = tuple(
             replace(
@@ -159,7 +168,12 @@ async def lint_history(
 def _sources(settings: Settings) -> _Sources:
     profile = profiles.from_settings(history_settings(settings))
     return _Sources(
-        rules=rules_for(profile), now=SystemClock().now(), limits=import_limits(settings)
+        rules=rules_for(profile),
+        now=SystemClock().now(),
+        limits=import_limits(settings),
+        bounds=PlacingBounds(
+            attempts_max=settings.lint_attempts_max, steps_max=settings.lint_steps_max
+        ),
     )
 
 

@@ -24,6 +24,7 @@ class Garden:
     rng: random.Random
     trees: list[JsonObject]
     planted: list[tuple[str, str]] = field(default_factory=list)
+    implied: list[tuple[str, str, str]] = field(default_factory=list)
 
     def of(self, kind: str, *, having: str = "") -> list[JsonObject]:
         """The objects of a kind whose spec has a part that is not empty."""
@@ -74,13 +75,17 @@ class Garden:
         index = self.rng.randrange(len(devices["requests"]))
         return tree, f"{path}.requests[{index}].exactly", devices["requests"][index]["exactly"]
 
-    def devices_of_class(self, name: str) -> list[JsonObject]:
-        """What a class of these profiles chooses is known by its driver and type only."""
-        driver = next(
+    def driver_of_class(self, name: str) -> str:
+        """The driver that the first selector of a class names."""
+        return next(
             tree["spec"]["selectors"][0]["cel"]["expression"].split('"')[1]
             for tree in self.of("DeviceClass")
             if tree["metadata"]["name"] == name
         )
+
+    def devices_of_class(self, name: str) -> list[JsonObject]:
+        """What a class of these profiles chooses is known by its driver and type only."""
+        driver = self.driver_of_class(name)
         return [
             device
             for tree in self.of("ResourceSlice")
@@ -614,6 +619,12 @@ def claim_with_thirty_requests(garden: Garden) -> None:
     tree = clean.claim("long", *(clean.exactly(name, f"r{number}") for number in range(30)))
     garden.trees.append(tree)
     garden.put(tree, "spec.devices.requests")
+    devices = garden.devices_of_class(name)
+    is_shared = any("allowMultipleAllocations" in device for device in devices)
+    if not is_shared:
+        if len(devices) >= 30:
+            raise NothingToPlant  # partitions: whether thirty of them go together is not obvious
+        garden.implied.append(("claim-never-fits", "ResourceClaim/default/long", "spec.devices"))
 
 
 @plants("text-near-limit")
@@ -630,3 +641,20 @@ def device_with_five_taints(garden: Garden) -> None:
         raise NothingToPlant
     device["taints"] = [{"key": f"example.com/t{number}", "effect": "None"} for number in range(5)]
     garden.put(tree, f"spec.devices[{index}].taints")
+
+
+@plants("claim-never-fits")
+def _contradiction(garden: Garden) -> None:
+    """Two devices have the same value of an attribute, and two different ones."""
+    tree, path, devices = garden.claim()
+    name = garden.rng.choice(devices["requests"])["exactly"]["deviceClassName"]
+    driver = garden.driver_of_class(name)
+    offered = garden.devices_of_class(name)
+    common = set.intersection(*(set(device.get("attributes", ())) for device in offered))
+    if len(offered) < 2 or not common:
+        raise NothingToPlant
+    attribute = garden.rng.choice(sorted(common))
+    attribute = attribute if "/" in attribute else f"{driver}/{attribute}"
+    devices["requests"] = [clean.exactly(name, "one"), clean.exactly(name, "other")]
+    devices["constraints"] = [{"matchAttribute": attribute}, {"distinctAttribute": attribute}]
+    garden.put(tree, path)
