@@ -6,6 +6,7 @@ allocation is chosen but not yet written are included; they are *in flight*.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from app.domain.devices import compiling
 from app.domain.values import json_tree
@@ -30,6 +31,18 @@ class Holding:
     consumed: Mapping[str, int] | None
 
 
+class InFlight(NamedTuple):
+    """An allocation that is chosen but not yet written, and what the claim has by its status."""
+
+    chosen: tuple[Holding, ...]
+    written: tuple[Holding, ...]
+
+    @property
+    def all(self) -> tuple[Holding, ...]:
+        """What counts. Another writer may have given the claim other devices: both are in use."""
+        return self.chosen if self.written == self.chosen else self.written + self.chosen
+
+
 class AllocatedState:
     """The devices in use, their holders and the consumed capacity.
 
@@ -42,7 +55,7 @@ class AllocatedState:
         self.consumable_capacity = consumable_capacity
         self.is_given = False
         self._holdings: dict[str, tuple[Holding, ...]] = {}
-        self._in_flight: set[str] = set()
+        self._in_flight: dict[str, InFlight] = {}
         self._dedicated: dict[DeviceId, int] = {}
         self._shares: dict[DeviceId, dict[str, int]] = {}
         self._aggregated: dict[DeviceId, dict[str, int]] = {}
@@ -79,7 +92,7 @@ class AllocatedState:
         """An independent copy of the state."""
         made = AllocatedState(consumable_capacity=self.consumable_capacity)
         made._holdings = dict(self._holdings)
-        made._in_flight = set(self._in_flight)
+        made._in_flight = dict(self._in_flight)
         made._dedicated = dict(self._dedicated)
         made._shares = {device: dict(shares) for device, shares in self._shares.items()}
         made._aggregated = {device: dict(amounts) for device, amounts in self._aggregated.items()}
@@ -93,34 +106,37 @@ class AllocatedState:
         key = claim_key(claim)
         allocation = json_tree.mapping(claim, "status", "allocation")
         if not allocation and key in self._in_flight:
+            self._in_flight[key] = self._in_flight[key]._replace(written=())
+            self._replace(key, self._in_flight[key].all)
             return
         self._replace(key, self._holdings_of(allocation))
-        self._in_flight.discard(key)
+        self._in_flight.pop(key, None)
 
     def remove_claim(self, claim: JsonView) -> None:
         """Releases the devices of the claim, in flight or written."""
         key = claim_key(claim)
         self._replace(key, ())
-        self._in_flight.discard(key)
+        self._in_flight.pop(key, None)
 
     def add_in_flight(self, claim: JsonView, allocation: JsonView) -> None:
         """Adds an allocation that is chosen but not yet in the claim's status."""
         key = claim_key(claim)
-        self._replace(key, self._holdings_of(allocation))
-        self._in_flight.add(key)
+        known = self._in_flight.get(key)
+        written = self._holdings.get(key, ()) if known is None else known.written
+        self._in_flight[key] = InFlight(self._holdings_of(allocation), written)
+        self._replace(key, self._in_flight[key].all)
 
     def remove_in_flight(self, claim: JsonView) -> None:
         """Removes an allocation in flight; a written allocation stays."""
         key = claim_key(claim)
         if key in self._in_flight:
-            self._in_flight.discard(key)
-            self._replace(key, ())
+            self._replace(key, self._in_flight.pop(key).written)
 
     def release(self, holder: str) -> None:
         """Releases the devices of the claims with this name, written as in `holders`."""
         for key in [key for key in self._holdings if _shown(key) == holder]:
             self._replace(key, ())
-            self._in_flight.discard(key)
+            self._in_flight.pop(key, None)
 
     def is_in_flight(self, claim: JsonView) -> bool:
         """Whether the claim's allocation is chosen but not yet written."""

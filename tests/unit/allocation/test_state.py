@@ -57,6 +57,35 @@ def test_claim_in_flight_holds_until_it_is_written_or_forgotten() -> None:
     assert state.is_dedicated(ONE)
 
 
+def test_claim_that_somebody_else_wrote_in_flight_keeps_what_is_written() -> None:
+    """Until the claim is known to be given back, both are in use; afterwards what is written."""
+    other = (DRIVER, "pool", "d1")
+    written, chosen = holding(result("d1")), holding(result("d0"))
+    state = AllocatedState.of_claims([written])
+    state.add_in_flight(chosen, chosen["status"]["allocation"])
+    assert (state.is_dedicated(ONE), state.is_dedicated(other)) == (True, True)
+    state.copy().remove_in_flight(chosen)
+    assert (state.is_dedicated(ONE), state.is_dedicated(other)) == (True, True)
+    state.remove_in_flight(chosen)
+    assert (state.is_dedicated(ONE), state.is_dedicated(other)) == (False, True)
+    state.add_in_flight(chosen, chosen["status"]["allocation"])
+    state.add_claim({"metadata": chosen["metadata"]})
+    assert (state.is_dedicated(ONE), state.is_dedicated(other)) == (True, False)
+    state.remove_in_flight(chosen)
+    assert (state.is_dedicated(ONE), state.is_dedicated(other)) == (False, False)
+
+
+def test_claim_written_as_it_was_chosen_counts_once() -> None:
+    claim = holding(share("a", "1Gi"))
+    state = AllocatedState.of_claims([claim])
+    stamp = state.stamp_of(POOL)
+    state.add_in_flight(claim, claim["status"]["allocation"])
+    assert state.aggregated(ONE) == {"memory": 2**30 * 10**9}
+    state.remove_in_flight(claim)
+    assert state.aggregated(ONE) == {"memory": 2**30 * 10**9}
+    assert state.stamp_of(POOL) == stamp, "nothing changed"
+
+
 def test_stamp_grows_with_changes_of_the_pool_only() -> None:
     state = AllocatedState()
     before = state.stamp_of(POOL)

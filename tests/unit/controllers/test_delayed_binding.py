@@ -94,6 +94,28 @@ def test_claims_in_flight_are_put_into_the_views_only_when_a_pod_is_tried():
     assert cluster.devices_of("claim") + cluster.devices_of("other") == ["node-0/d0", "node-0/d1"]
 
 
+def test_device_that_somebody_else_gave_a_claim_in_flight_stays_given():
+    """Another scheduler allocates the claim; pods that are tried meanwhile get neither device."""
+    cluster = delayed(devices=4)
+    cluster.claim()
+    cluster.pod("first", claim="claim")
+    cluster.settle()
+    claim = json_tree.copy(cluster.must("resourceclaims", "claim"))
+    given = {"request": "gpu", "driver": DRIVER, "pool": "node-0", "device": "d1"}
+    claim["metadata"]["finalizers"] = ["resource.kubernetes.io/delete-protection"]
+    cluster.update("resourceclaims", claim)
+    claim = json_tree.copy(cluster.must("resourceclaims", "claim"))
+    claim["status"] = {"allocation": {"devices": {"results": [given]}}}
+    cluster.update("resourceclaims", claim, "status")
+    for name in ("second", "third"):
+        cluster.claim(f"claim-{name}")
+        cluster.pod(name, claim=f"claim-{name}")
+        cluster.settle()
+    cluster.wait(1)
+    devices = [cluster.devices_of(name) for name in ("claim", "claim-second", "claim-third")]
+    assert devices == [["node-0/d1"], ["node-0/d2"], ["node-0/d3"]]
+
+
 @pytest.mark.parametrize("passed", [0, DELAY / 2, DELAY])
 def test_restart_between_the_writes_ends_as_without_it(passed):
     cluster = delayed()
