@@ -99,7 +99,7 @@ class Oversight:
         begin: Revision = Revision(0),
     ) -> None:
         self._invariants = InvariantWatch(invariants, lacking)
-        self._scan = Scan(scan)
+        self._scan = Scan(scan, lacking=lacking)
         self._index = AllocationIndex(lacks_ends=doubts.ENDS in lacking)
         part = VerifiedPart(
             after=begin,

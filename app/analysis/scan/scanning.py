@@ -37,12 +37,15 @@ class Scan:
         switches: Switches = Switches(),
         scheduler: RecordedScheduler | None = None,
         labelled: LabelledObjects | None = None,
+        *,
+        lacking: frozenset[str] = frozenset(),
     ) -> None:
+        """`lacking` is as in `uncertainty.lacking`."""
         self._labelled = labelled
         wants = None if labelled is None else labelled.has
         self._sightings = Sightings(wants=wants)
         self._attempts = None if scheduler is None else RemadeAttempts(self._sightings, scheduler)
-        self._invariants = InvariantWatch(switches)
+        self._invariants = InvariantWatch(switches, lacking)
         self._reports = Reports(self._sightings)
         self._traces = Traces(self._sightings)
         self._standing = Standing(self._sightings)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from anyio import lowlevel
 
 from app.analysis import scheduling_rules
+from app.analysis.recordings import uncertainty
 from app.analysis.scan.attempts import RecordedScheduler
 from app.analysis.scan.scanning import Scan
 from app.analysis.scan.sightings import ScanReport
@@ -16,6 +17,7 @@ from app.domain.log import HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values.selectors import SelectorError
 from app.ports import EventLog
+from app.service import recorded_doubts
 from app.service.replays.verifying import switches_of
 
 PAGE = 5_000
@@ -43,7 +45,8 @@ async def scan(
         profile=profile,
         attempts_max=attempts_max,
     )
-    scanning = Scan(switches, scheduler, labelled)
+    recorded = await recorded_doubts.doubts_of(log, info)
+    scanning = Scan(switches, scheduler, labelled, lacking=uncertainty.lacking(recorded))
     after = Revision(0)
     while after < until:
         events = await log.read(info.id, after=after, limit=PAGE, until=until)
