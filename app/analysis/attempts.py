@@ -52,7 +52,8 @@ class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt, or one verdict of a recording.
 
     `number` counts from 1; it is 0 in a recording. `plugins` rejected the pod, `verdicts` are those
-    of nodes, `causes` excluded devices. `again` is the instant until which the pod is held back.
+    of nodes, `causes` excluded devices. `again` is the end of the back-off: the pod is tried
+    earlier only when no other pod is to be tried.
     """
 
     revision: Revision
@@ -111,7 +112,8 @@ def verdicts_of(message: str) -> tuple[VerdictCount, ...]:
 
 
 def _cause(event: Event) -> int:
-    return event.stamp.cause or decision_body.read(event.object).cause
+    """The revision that woke the pod; the stamp has the one that began the step."""
+    return decision_body.read(event.object).cause or event.stamp.cause
 
 
 def _decided(event: Event, cause: Event | None) -> TriedPod:

@@ -31,7 +31,7 @@ def made_by_scheduler(decisions: Sequence[Event]) -> list[Event]:
 
 def causes_of(attempts: Sequence[Event]) -> list[int]:
     """The revisions of the events that woke the attempts shown."""
-    return [event.stamp.cause or _cause(event) for event in attempts[:SHOWN_MAX]]
+    return [_cause(event) for event in attempts[:SHOWN_MAX]]
 
 
 def reasons(
@@ -59,7 +59,7 @@ def _line(event: Event, causes: Mapping[int, Event], known: str) -> Reason:
     text = f"attempt {number} at {sources.when(event.stamp.time)}: {decision.outcome}"
     message = decision_body.summary_of(event.object).message
     text += f", {message}" if message and message != known else ""
-    cause = causes.get(event.stamp.cause or decision.cause)
+    cause = causes.get(_cause(event))
     woken = () if cause is None else (_woken(cause),)
     return Reason(text=text, children=woken, revision=event.revision)
 
@@ -86,10 +86,16 @@ def _next(last: Event, now: Instant) -> Iterator[Reason]:
         yield Reason(text=f"tried again at {sources.when(ready)}, whatever happens ({backoff})")
     elif decision.outcome == "Unschedulable":
         flush = waiting_pods.flush_end(at)
-        early = f"not before {sources.when(ready)} ({backoff})" if ready > now else "at once"
+        # Parity: controllers.md 4.1: an empty active queue takes pods whose back-off goes on.
+        early = (
+            f"before {sources.when(ready)} only if no other pod is to be tried ({backoff})"
+            if ready > now
+            else "at once"
+        )
         text = f"tried again when an event may help, {early}; at the latest after "
         yield Reason(text=f"{text}{sources.when(flush)}")
 
 
 def _cause(event: Event) -> int:
-    return decision_body.read(event.object).cause
+    """The revision that woke the pod; the stamp has the one that began the step."""
+    return decision_body.read(event.object).cause or event.stamp.cause

@@ -1,6 +1,6 @@
 """The evidence for an answer: log events and views of one history, read on demand."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -13,6 +13,9 @@ from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision
+from app.domain.values import api_resources
+from app.domain.values.fields import decision_body, meta
+from app.domain.values.identifiers import NO_UID
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
@@ -61,8 +64,16 @@ class ExplainedMoment:
         return await moments.time_of(self.log, self.info, self.views.revision)
 
     async def changes(self, key: ObjectKey) -> list[Event]:
-        """The states of an object, newest first, without requests that were only observed."""
-        return [event for event in await self.observed(key) if event.is_about_object]
+        """The states of an object, newest first, without requests that were only observed.
+
+        Of a pod or claim that exists, those of a deleted one with the same name are left out: they
+        say nothing about it. A node or slice made anew goes on with the same devices.
+        """
+        events = [event for event in await self.observed(key) if event.is_about_object]
+        if key[:2] in _OF_ONE_LIFE and self.views.objects.get(key) is not None:
+            since = _last_deletion(events)
+            return [event for event in events if event.revision > since]
+        return events
 
     async def observed(self, key: ObjectKey) -> list[Event]:
         """The states of an object and the observed requests about it, newest first."""
@@ -71,17 +82,31 @@ class ExplainedMoment:
         )
 
     async def decisions(self, key: ObjectKey, *, until: Revision | None = None) -> list[Event]:
-        """The decisions about an object, newest first."""
+        """The decisions about an object, newest first.
+
+        Those about an earlier object of the same name, which was deleted, are left out.
+        """
         place = DECISION._replace(namespace=key.namespace, name=key.name)
         last = self.views.revision if until is None else until
         events = await self.log.read_object(
             self.info.id, place, until=last, limit=self.bounds.cause_changes_max
         )
-        return [
+        decisions = [
             event
             for event in events
             if event.type is EventType.DECISION_RECORDED
             and event.object.get("resource") == key.resource
+        ]
+        present = self.views.objects.get(key)
+        if not decisions or present is None:
+            return decisions
+        uid = meta.uid(present)
+        since = _last_deletion(await self.observed(key))
+        return [
+            event
+            for event in decisions
+            if event.revision > since
+            and decision_body.read(event.object).inputs.uid in (NO_UID, uid)
         ]
 
     async def event(self, revision: int) -> Event | None:
@@ -143,6 +168,15 @@ class ExplainedMoment:
         # The history has advanced: start again on fixed views of the starting revision.
         self.views = await self.views_at(revision)
         return await drive(work(self.views))
+
+
+_OF_ONE_LIFE = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
+"""The kinds whose objects have nothing in common with an earlier one of the same name."""
+
+
+def _last_deletion(events: Iterable[Event]) -> int:
+    """The revision of the newest deletion among the events, newest first; 0 if there is none."""
+    return next((each.revision for each in events if each.type is EventType.OBJECT_DELETED), 0)
 
 
 async def drive(steps: Steps[ResultT]) -> ResultT:

@@ -18,7 +18,8 @@ def page(frame: Frame, answer: AttemptList, key: ObjectKey) -> bytes:
                 if text]  # fmt: skip
     length = max(1, max([*instants, frame.time], default=begin) - begin)
     rows = []
-    for one in answer.items:
+    followers = [*answer.items[1:], None]
+    for one, follower in zip(answer.items, followers, strict=True):
         start = (timestamps.parse(one.time) - begin) / length
         until = (timestamps.parse(one.again) - begin) / length if one.again else start
         rows.append(
@@ -30,6 +31,7 @@ def page(frame: Frame, answer: AttemptList, key: ObjectKey) -> bytes:
                 "held": seconds_text((until - start) * length / timestamps.SECOND)
                 if one.again
                 else "",
+                "is_early": bool(one.again) and follower is not None and follower.time < one.again,
                 "bar": bar(start, until, is_fine=one.outcome == SCHEDULED),
             }
         )

@@ -5,10 +5,12 @@ import random
 import pytest
 
 from app.analysis import attempts
+from app.analysis.explain import attempts as explained
 from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import incident_files, playing
 from app.domain.log import EventType
 from app.domain.values.timestamps import SECOND, parse
+from tests.cluster import Cluster
 
 REASONS = (
     "Insufficient cpu", "cannot allocate all claims", "node(s) had untolerated taint(s)",
@@ -66,3 +68,43 @@ def test_attempts_tell_what_decisions_of_the_scheduler_say():
             assert parse(one.again) == (end // SECOND + 1) * SECOND
         else:
             assert one.again == ""
+
+
+def test_each_pod_is_woken_by_its_own_event():
+    """Both pods are tried in one step, whose stamp names the first of them."""
+    cluster = Cluster()
+    cluster.device_class()
+    for name in ("p", "q"):
+        cluster.claim(f"of-{name}")
+        cluster.pod(name, claim=f"of-{name}")
+    cluster.settle()
+    events = cluster.line.events
+    by_revision = {event.revision: event for event in events}
+    first = {}
+    for event in events:
+        if event.type is EventType.DECISION_RECORDED and event.object["controller"] == "scheduling":
+            (cause,) = attempts.causes_of([event])
+            first.setdefault(event.object["name"], by_revision[cause].key.name)
+    assert first == {"p": "p", "q": "q"}
+
+
+def test_wait_is_no_promise_while_the_active_queue_is_empty():
+    """A pod in its back-off is tried as soon as no other one is to be (controllers.md 4.1)."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    cluster.claim()
+    cluster.pod(claim="claim")
+    cluster.wait(0.1)
+    cluster.slice()
+    cluster.wait(0.1)
+    decisions = [
+        event
+        for event in cluster.line.events
+        if event.type is EventType.DECISION_RECORDED and event.object["controller"] == "scheduling"
+    ]
+    refused, placed = attempts.of_decisions(decisions, {})
+    assert (refused.outcome, placed.outcome) == ("Unschedulable", "Scheduled")
+    assert placed.time < refused.again
+    (told,) = explained.reasons(decisions[:1], {}, decisions[0].stamp.time)
+    assert any("only if no other pod is to be tried" in line.text for line in told.children)

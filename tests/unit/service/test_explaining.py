@@ -677,3 +677,27 @@ async def test_claim_that_is_known_to_be_allocated_and_not_with_what_is_not_pend
     async with asking(cluster) as ask:
         answer = await ask("resourceclaim", "c")
     assert (answer.outcome, answer.text) == ("Allocated", "its allocation names no device")
+
+
+async def test_pod_made_again_has_no_attempts_of_the_earlier_one() -> None:
+    """Nothing was decided about the new objects: they have other uids."""
+    cluster = cluster_of()
+    cluster.claim()
+    cluster.pod(claim="claim")
+    cluster.settle()
+    cluster.delete("pods", "pod", grace_seconds=0)
+    cluster.settle()
+    cluster.delete("resourceclaims", "claim")
+    cluster.settle()
+    cluster.pod(claim="claim", schedulingGates=[{"name": "example.com/wait"}])
+    cluster.settle()
+    async with asking(cluster) as ask:
+        pod = await ask("pod", "pod")
+    assert (pod.outcome, pod.text) == ("Pending", "scheduling gate example.com/wait holds it back")
+    assert pod.decision is None
+    assert not [text for text in texts(pod.reason) if "attempt" in text or "decided" in text]
+    cluster.claim()
+    async with asking(cluster) as ask:
+        claim = await ask("resourceclaim", "claim")
+    assert claim.decision is None
+    assert not [text for text in texts(claim.reason) if "decided" in text]
