@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import anyio
 import pytest
 import yaml
 
-from app.analysis.sweep import measures
+from app.analysis.sweep import measures, plans
 from app.bootstrap.engines import Engines
 from app.bootstrap.executors import DaskExecutor, InlineExecutor, Task
 from app.bootstrap.minimising import sources
@@ -21,7 +22,7 @@ from app.bootstrap.sweeping import cells
 from app.service.replays.trials import Runner
 from app.settings import Settings
 from tests import draws
-from tests.command_line import redra
+from tests.command_line import EXAMPLES, redra
 from tests.redra_process import forked_dask_workers
 from tests.shared_data import shared_path
 from tests.simulation import planted_soak
@@ -81,6 +82,22 @@ MATRIX = {
     ],
     "seeds": 2,
 }
+
+
+def test_example_places_every_pod_in_each_of_its_two_hundred_runs(tmp_path: Path) -> None:
+    """The plan that shows what more workers are worth; its first run stands for the others."""
+    example = EXAMPLES.parent / "sweeps"
+    tree = yaml.safe_load((example / "placed.yaml").read_text())
+    assert len(list(plans.cells(plans.parse(tree, "placed.yaml")))) == 200
+    shutil.copy(example / "pods.yaml", tmp_path)
+    first = tree | {"profiles": tree["profiles"][:1], "quirks": [{}], "seeds": [1]}
+    (row,) = sweep(write_plan(tmp_path, **first), tmp_path / "out")["rows"]
+    pods = [
+        each
+        for each in yaml.safe_load_all((example / "pods.yaml").read_text())
+        if each["kind"] == "Pod"
+    ]
+    assert (row["placed"], row["waiting"], row["problem"]) == (len(pods), 0, "")
 
 
 def test_table_has_a_row_for_each_run_and_says_what_differs(folder: Path, tmp_path: Path) -> None:
