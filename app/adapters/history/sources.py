@@ -21,6 +21,7 @@ from app.adapters.history import (
     wrappings,
 )
 from app.adapters.history.archives import Unpacked
+from app.adapters.history.audit import tables
 from app.adapters.history.detection import Format
 from app.adapters.history.enclosed import emails, otlp, texts
 from app.adapters.history.formats import kshrk, scheduler_log
@@ -185,6 +186,8 @@ class Finder:
         if wrappings.utf16(content):
             content = mixtures.decoded(content).encode()
         content = runtime_lines.joined_content(content, source.limits.line_bytes_max)
+        if tables.has_row(source, lambda row: event_objects.of_row(row) is not None):
+            content = tables.as_lines(source)
         mixture = mixtures.take_apart(content, source.name, source.limits, schemas)
         buckets = self._buckets(mixture, source, schemas, is_named=is_named)
         has_attempts = scheduler_log.begins_in(content)

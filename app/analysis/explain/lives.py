@@ -24,6 +24,26 @@ _KUBELET = "kubelet"
 FAILED_PREPARE = "FailedPrepareDynamicResources"
 """The reason of the Event with which a kubelet reports that a driver did not prepare devices."""
 
+_REASONS_OF_KUBELETS = frozenset(
+    (
+        FAILED_PREPARE,
+        "ErrImageNeverPull",
+        "FailedCreatePodContainer",
+        "FailedCreatePodSandBox",
+        "FailedKillPod",
+        "FailedMapVolume",
+        "FailedMount",
+        "FailedPodSandBoxStatus",
+        "FailedSync",
+        "InspectFailed",
+        "NetworkNotReady",
+    )
+)
+"""Reasons that only kubelets give, and only for warnings about pods.
+
+The log of a component shows its Events without the component, end-to-end tests without the type.
+"""
+
 _ORDINARY_WAITS = frozenset(("", "ContainerCreating", "PodInitializing"))
 """Reasons of waiting containers that say no more than that the pod has not started."""
 
@@ -141,24 +161,28 @@ def is_initialising(tree: JsonView) -> bool:
     return runs and meta.phase(tree) == "Pending" and not [*waiting_containers(tree)]
 
 
-_WARNING = b'"Warning"'
-"""What the text of each warning has."""
+_NORMAL = b'"type":"Normal"'
+"""What the text of each Event has that is no warning; the type of some is not known."""
 
 
 def warnings(objects: ObjectsProjection, namespace: str = "") -> dict[str, KubeletWarning]:
     """The newest warning of a kubelet about each pod, by uid and by namespace and name.
 
-    An Event without a uid counts for the pod of its name.
+    An Event without a uid counts for the pod of its name. One that names no component is of a
+    kubelet if only kubelets give its reason.
     """
     newest: dict[str, KubeletWarning] = {}
     for event in objects.events(*api_resources.EVENTS, namespace or None):
         # Most Events are Normal, and a long history keeps many: those are not decoded.
-        if _WARNING not in event.body:
+        if _NORMAL in event.body:
             continue
         said = core.event_object(event.object)
         by = {said.source.component, said.reporting_component, said.reporting_controller}
         about = said.subject
-        if said.type != "Warning" or _KUBELET not in by or about.kind != "Pod":
+        is_known = said.reason in _REASONS_OF_KUBELETS
+        is_kubelets = _KUBELET in by or (is_known and not any(by))
+        is_warning = said.type == "Warning" or (is_known and not said.type)
+        if not is_kubelets or not is_warning or about.kind != "Pod":
             continue
         key = about.uid or f"{about.namespace}/{about.name}"
         if key not in newest or event.revision > newest[key].event.revision:

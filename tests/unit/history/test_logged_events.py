@@ -241,3 +241,45 @@ def test_log_over_the_turn_of_a_year_counts_each_line(tmp_path):
     records, _ = read(tmp_path, "".join(lines))
     [event] = [each.object for each in records]
     assert (event["count"], event["lastTimestamp"]) == (2, "2026-01-01T00:00:01Z")
+
+
+DUMPED = (
+    '  STEP: Collecting events from namespace "dra-1". @ 01/02/26 03:04:06.1\n'
+    "  STEP: Found 4 events. @ 01/02/26 03:04:06.2\n"
+    "  I0102 03:04:06.3 22 dump.go:53] At 0001-01-01 00:00:00 +0000 UTC - event for web-1: "
+    "{default-scheduler } FailedScheduling: 0/1 nodes are available: 1 node is full.\n"
+    "Jan  2 03:04:06.4: INFO: At 2026-01-02 03:04:05 +0530 IST - event for web-2: {kubelet n1} "
+    f"FailedPrepareDynamicResources: {SAID}\n"
+    "  I0102 03:04:06.5 22 dump.go:53] At 2026-01-02 03:04:05 +0000 UTC - event for n1: "
+    "{kubelet n1} Starting: Starting kubelet.\n"
+    "  I0102 03:04:06.6 22 dump.go:53] At 2026-01-02 03:04:05 +0000 UTC - event for rs-1: "
+    "{replicaset-controller } SuccessfulCreate: Created pod: rs-1-a\n"
+)
+"""Events as Kubernetes' end-to-end tests print them, without types and kinds."""
+
+
+def test_events_that_tests_print_are_read(tmp_path):
+    records, lost = read(tmp_path, DUMPED, name="build-log.txt", at=AT)
+    events = {each.object["involvedObject"]["name"]: each.object for each in records}
+    assert events["web-1"]["involvedObject"] == {
+        "apiVersion": "v1", "kind": "Pod", "namespace": "dra-1", "name": "web-1",
+    }  # fmt: skip
+    assert events["web-1"]["source"] == {"component": "default-scheduler"}
+    assert "lastTimestamp" not in events["web-1"]
+    assert events["web-2"]["message"] == SAID
+    assert events["web-2"]["lastTimestamp"] == "2026-01-01T21:34:05Z"
+    assert events["n1"]["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "n1"}
+    assert {each.object["type"] for each in records} == {""}
+    assert lost == [
+        "build-log.txt:6: the line of an event does not say what kind of object it is about"
+    ]
+
+
+def test_events_that_tests_print_without_their_namespace_are_lost(tmp_path):
+    text = "\n".join([*DUMPED.splitlines()[2:], klog(POD), ""])
+    records, lost = read(tmp_path, text, name="build-log.txt", at=AT)
+    assert len(records) == 1
+    assert lost == [
+        f"build-log.txt:{line}: no line before the event names its namespace"
+        for line in (1, 2, 3, 4)
+    ]

@@ -1,5 +1,7 @@
 """Further forms from reports: filters, verbose clients, journals, services, tools of kubectl."""
 
+import csv
+import io
 import json
 import tarfile
 
@@ -116,32 +118,64 @@ def test_events_that_a_cloud_keeps_as_entries_of_a_log(tmp_path):
     assert lost == []
 
 
+SEEN = {
+    "ClusterName": "prod",
+    "Computer": "",
+    "Count": "3",
+    "FirstSeen": "2026-01-02T03:04:05Z",
+    "LastSeen": "2026-01-02T03:06:05Z",
+    "KubeEventType": "Warning",
+    "Message": SAID,
+    "Name": "web-1",
+    "Namespace": "shop",
+    "ObjectKind": "Pod",
+    "Reason": "FailedPrepareDynamicResources",
+    "SourceComponent": "kubelet",
+    "TableName": "PrimaryResult",
+    "TimeGenerated": "2026-01-02T03:06:30Z",
+}
+"""A row of Azure's table KubeEvents: an Event as it was seen, without its name."""
+
+
+def _table(rows):
+    """The rows as the portal exports them: with the time zone in the title of a time."""
+    text = io.StringIO()
+    times = ("FirstSeen", "LastSeen", "TimeGenerated")
+    titles = [f"{name} [UTC]" if name in times else name for name in SEEN]
+    writer = csv.writer(text)
+    writer.writerow(titles)
+    for row in rows:
+        moved = {**row, "FirstSeen": "1/2/2026, 3:04:05.000 AM"}
+        writer.writerow([{**moved, "LastSeen": "1/2/2026, 3:06:05.000 AM"}[name] for name in SEEN])
+    return "\ufeff" + text.getvalue()
+
+
 @pytest.mark.parametrize("count", ["3", 3, 3.0, "3.0"])
-def test_events_in_rows_of_a_workspace(tmp_path, count):
-    """Azure's table KubeEvents has one row for each Event as it was seen, without its name."""
-    row = {
-        "ClusterName": "prod",
-        "Computer": "",
-        "Count": count,
-        "FirstSeen": "2026-01-02T03:04:05Z",
-        "LastSeen": "2026-01-02T03:06:05Z",
-        "KubeEventType": "Warning",
-        "Message": SAID,
-        "Name": "web-1",
-        "Namespace": "shop",
-        "ObjectKind": "Pod",
-        "Reason": "FailedPrepareDynamicResources",
-        "SourceComponent": "kubelet",
-        "TableName": "PrimaryResult",
-        "TimeGenerated": "2026-01-02T03:06:30Z",
-    }
-    records, lost = read(tmp_path, json.dumps([row], indent=2), name="events.json")
+@pytest.mark.parametrize("is_table", [False, True])
+def test_events_in_rows_of_a_workspace(tmp_path, count, is_table):
+    row = {**SEEN, "Count": count}
+    text = _table([row]) if is_table else json.dumps([row], indent=2)
+    records, lost = read(tmp_path, text, name="events.csv" if is_table else "events.json")
     [event] = objects(records, "Event")
     assert event["involvedObject"] == {"kind": "Pod", "namespace": "shop", "name": "web-1"}
     assert (event["count"], event["message"]) == (3, SAID)
-    assert event["lastTimestamp"] == "2026-01-02T03:06:05Z"
+    assert event["lastTimestamp"].removesuffix("Z").removesuffix(".000") == "2026-01-02T03:06:05"
     assert event["source"] == {"component": "kubelet"}
     assert Loss.PRINTED in records[0].losses
+    assert lost == []
+
+
+def test_rows_of_a_table_may_span_lines_and_lack_what_makes_an_event(tmp_path):
+    rows = [
+        {**SEEN, "Message": 'first\nsecond, "quoted"'},
+        {**SEEN, "Reason": "", "Name": "nothing"},
+        {**SEEN, "Name": "web-2"},
+    ]
+    records, lost = read(tmp_path, _table(rows), name="events.csv")
+    named = {each["involvedObject"]["name"]: each for each in objects(records, "Event")}
+    assert named.keys() == {"web-1", "web-2"}
+    assert named["web-1"]["message"] == rows[0]["Message"]
+    assert [record.position for record in records] == ["3", "5"]
     assert lost == []
 
 

@@ -1,4 +1,4 @@
-"""Audit events in CSV tables, as the consoles of cloud providers export them.
+"""CSV tables of audit events and of other documents, as consoles of cloud providers export them.
 
 A row is an envelope: its cells are the fields, decoded where they hold JSON. Azure's portal puts
 the time zone into the title of a column and writes times in the format of the United States; the
@@ -10,7 +10,7 @@ titles of Google's console are paths of fields.
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -31,12 +31,17 @@ _PATHS = ("protoPayload.", "resource.")
 
 def is_table(source: ByteSource) -> bool:
     """True for a table with an audit event in its first rows."""
+    return has_row(source, lambda tree: any(envelopes.events(tree)))
+
+
+def has_row(source: ByteSource, is_wanted: Callable[[JsonObject], bool]) -> bool:
+    """True for a table with a wanted row among its first rows."""
     first = next(source.lines(), None)
     if first is None or not _TITLE.fullmatch(_text(first[1]).strip()):
         return False
     try:
         rows = _rows(source)
-        return any(envelopes.events(tree) for _, (_, tree) in zip(range(10), rows, strict=False))
+        return any(is_wanted(tree) for _, (_, tree) in zip(range(10), rows, strict=False))
     except (InputError, csv.Error):
         return False
 
@@ -48,6 +53,18 @@ def rows(source: ByteSource) -> Iterator[tuple[str, bytes]]:
             yield str(number), msgspec.json.encode(tree)
     except csv.Error as problem:
         raise InputError(f"it is not a table: {problem}", place=source.name) from problem
+
+
+def as_lines(source: ByteSource) -> bytes:
+    """The rows as lines of JSON; each stands at the number of its last line.
+
+    Raises InputError for a bad table.
+    """
+    lines: list[bytes] = []
+    for position, row in rows(source):
+        lines += [b""] * (int(position) - len(lines) - 1)
+        lines.append(row)
+    return b"\n".join(lines)
 
 
 def _rows(source: ByteSource) -> Iterator[tuple[int, JsonObject]]:

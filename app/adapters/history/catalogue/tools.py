@@ -128,16 +128,23 @@ ENTRIES = (
         formats=(Format.SCHEDULER_LOG,),
         detected_by=(
             "`Event occurred` or `Event(v1.ObjectReference{…})` in lines of klog, as for "
-            "kube-scheduler; lines of managers with the logger `events`, in JSON or for people"
+            "kube-scheduler; lines of managers with the logger `events`, in JSON or for people; "
+            "`At TIME - event for NAME` in the output of Kubernetes' end-to-end tests"
         ),
         gives="Events, equal ones once with their count: parts of objects (`printed`)",
-        lacks="their names, who wrote them, the year unless `--at` names it; lines that are cut",
+        lacks=(
+            "their names, who wrote them, the year unless `--at` names it; lines that are cut; of "
+            "end-to-end tests the types, and Events of other components than kubelets and "
+            "kube-scheduler"
+        ),
         example="journalctl -u kubelet --no-pager > kubelet.log",
     ),
     CatalogueEntry(
         name="Events in a workspace of Azure",
         formats=(Format.PRINTED,),
-        detected_by="rows with `ObjectKind`, `KubeEventType` and `Reason` (KubeEvents), in JSON",
+        detected_by=(
+            "rows with `ObjectKind`, `KubeEventType` and `Reason` (KubeEvents), in JSON or CSV"
+        ),
         gives="Events, equal ones once: parts of objects (`printed`)",
         lacks="their names and uids, and those of their subjects",
         example="az monitor log-analytics query --analytics-query KubeEvents",

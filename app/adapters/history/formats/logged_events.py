@@ -28,6 +28,7 @@ _OLD = "Event(v1.ObjectReference{"
 _MENTIONED = re.compile(
     rb"Event occurred|Event\(v1\.ObjectReference\{"
     rb'|"logger": ?"[\w.-]*events"|DEBUG\s+[\w.-]*events\s'
+    rb"|At \d{4}-\d\d-\d\d [^\n]{13,40} - event for "
 )
 _REFERENCE = re.compile(
     r"Event\(v1\.ObjectReference\{(?P<fields>[^{}]*(?:\{[^}]*\}[^}]*)?)\}\): "

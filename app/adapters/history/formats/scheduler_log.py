@@ -26,6 +26,7 @@ import msgspec
 
 from app.adapters.history import documents, wrappings
 from app.adapters.history.formats import klog_values, logged_events
+from app.adapters.history.formats.e2e_events import DumpedEvents
 from app.adapters.history.formats.logged_events import LoggedEvent, Occurrences
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.reading import Notes, ReadOptions
@@ -39,7 +40,7 @@ from app.domain.values.timestamps import Instant, TimestampError
 _Attempt = tuple[str, str, str, str]
 """Verb, namespace, name and message."""
 
-CUT = "cut"
+CUT = "the line about an event is cut"
 """The entry of a line that logs an Event and does not go on to its end."""
 
 _Said: TypeAlias = _Attempt | LoggedEvent | str
@@ -121,7 +122,7 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
                 events.setdefault(said, Occurrences(position, index)).add(clock, moment)
             elif isinstance(said, str):
                 place = f"{source.name}:{position}"
-                notes.lose(InputError("the line about an event is cut", place=place))
+                notes.lose(InputError(said, place=place))
             else:
                 yield _record(said, moment, source.name, position, (number, index))
     for event, occurrences in events.items():
@@ -159,8 +160,12 @@ def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, li
     trees = _documents(source)
     if trees is None:
         texts = ((at, line.decode("utf-8", "replace")) for at, line in source.lines())
+        dumped = DumpedEvents()
         for line_number, text in klog_values.joined(texts):
-            yield str(line_number), list(_in_line(text, "", year, 0))
+            if (shown := dumped.read(wrappings.uncoloured(text).rstrip())) is not None:
+                yield str(line_number), [(shown[0], "", _stamped(shown[1]))]
+            else:
+                yield str(line_number), list(_in_line(text, "", year, 0))
         return
     for position, value in trees:
         if isinstance(value, list):

@@ -1,5 +1,7 @@
 """Warnings about pods are found among many Events; only those that may be some are read."""
 
+import pytest
+
 from app.analysis.explain import lives
 from app.domain.values import api_resources
 from projections.objects import ObjectsProjection
@@ -9,9 +11,29 @@ from tests.cluster import Cluster
 def told(cluster, name, about, **fields):
     """An Event that a kubelet writes about a pod."""
     cluster.create(
-        "v1", "Event", name, source={"component": "kubelet"},
-        involvedObject={"kind": "Pod", "namespace": "default", "name": about}, **fields,
+        "v1", "Event", name,
+        involvedObject={"kind": "Pod", "namespace": "default", "name": about},
+        **{"source": {"component": "kubelet"}, **fields},
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "said"),
+    [
+        ("FailedPrepareDynamicResources", "Warning", True),
+        ("FailedPrepareDynamicResources", "", True),
+        ("FailedPrepareDynamicResources", "Normal", False),
+        ("FailedScheduling", "Warning", False),
+        ("BackOff", "Warning", False),
+    ],
+)
+def test_event_without_a_component_is_a_kubelets_if_only_kubelets_say_so(reason, kind, said):
+    cluster = Cluster()
+    told(cluster, "web.x", "web", type=kind, reason=reason, message="no", source={})
+    objects = ObjectsProjection(tells_changes=False)
+    for event in cluster.line.events:
+        objects.fold(event)
+    assert bool(lives.warnings(objects)) is said
 
 
 def test_only_warnings_are_decoded():
