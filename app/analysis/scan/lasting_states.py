@@ -65,13 +65,17 @@ class Standing:
 
     def end(self, sightings: Sightings) -> None:
         """Adds the incidents that show only by lasting."""
-        for key, event in self._created.items():
-            age = self._now - event.stamp.time
-            if key not in self._named and age >= LASTED:
-                message = f"no pod has named it for {age // SECOND} s"
-                sightings.add(WAITING, event.revision, message, key)
+        for event in self._created.values():
+            self._unnamed(event, sightings)
         for key in self._pods:
             self._stayed(key, sightings)
+
+    def _unnamed(self, event: Event, sightings: Sightings) -> None:
+        """Finds a claim that no pod has named for long, when it ends or is asked about."""
+        age = self._now - event.stamp.time
+        if event.key not in self._named and age >= LASTED:
+            message = f"no pod has named it for {age // SECOND} s"
+            sightings.add(WAITING, event.revision, message, event.key)
 
     def _pod(self, event: Event) -> None:
         pod = event.object
@@ -86,7 +90,8 @@ class Standing:
         tree = event.object
         if is_deletion:
             self._claims.pop(event.key, None)
-            self._created.pop(event.key, None)
+            if (created := self._created.pop(event.key, None)) is not None:
+                self._unnamed(created, self._sightings)
             self._named.discard(event.key)
             return
         self._claims[event.key] = tree

@@ -72,31 +72,39 @@ class Traces:
 
     def end(self, sightings: Sightings) -> None:
         """Adds the incidents that show only by lasting."""
-        for key, event in self._unreserved.items():
-            if self._now - event.stamp.time >= UNRESERVED_AFTER:
-                message = "it is allocated and nobody has reserved it"
-                sightings.add(UNRESERVED, event.revision, message, key)
-        for key, event in self._pods.items():
-            if meta.is_deleting(event.object) or core.is_finished(event.object):
-                continue
-            names = [
-                name
-                for entry in core.resource_claims(event.object)
-                if (name := entry.get("resourceClaimName"))
-            ]
-            node = core.node_name(event.object)
-            if len(names) > len(set(names)) and not node:
-                message = f"claims {', '.join(map(str, names))}"
-                sightings.add(NAMED_TWICE, event.revision, message, key)
-            claims = [
-                ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, str(name))
-                for name in names
-            ]
-            for claim in claims if node else ():
-                tree = self._claims.get(claim)
-                if tree is not None and dra.allocation(tree) is None:
-                    message = f"it is on node {node} and its claim is not allocated"
-                    sightings.add(BYPASSED, event.revision, message, key, claim)
+        for event in self._unreserved.values():
+            self._kept(event, sightings)
+        for event in self._pods.values():
+            self._waited(event, sightings)
+
+    def _kept(self, event: Event, sightings: Sightings) -> None:
+        """Finds a claim that was long allocated for nobody, when that ends or is asked about."""
+        if self._now - event.stamp.time >= UNRESERVED_AFTER:
+            message = "it is allocated and nobody has reserved it"
+            sightings.add(UNRESERVED, event.revision, message, event.key)
+
+    def _waited(self, event: Event, sightings: Sightings) -> None:
+        """Finds a pod that waits in vain, by its last state before it ends or is asked about."""
+        key = event.key
+        if _is_ending(event):
+            return
+        names = [
+            name
+            for entry in core.resource_claims(event.object)
+            if (name := entry.get("resourceClaimName"))
+        ]
+        node = core.node_name(event.object)
+        if len(names) > len(set(names)) and not node:
+            message = f"claims {', '.join(map(str, names))}"
+            sightings.add(NAMED_TWICE, event.revision, message, key)
+        claims = [
+            ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, str(name)) for name in names
+        ]
+        for claim in claims if node else ():
+            tree = self._claims.get(claim)
+            if tree is not None and dra.allocation(tree) is None:
+                message = f"it is on node {node} and its claim is not allocated"
+                sightings.add(BYPASSED, event.revision, message, key, claim)
 
     def _rule(self, event: Event, *, is_deletion: bool) -> None:
         self._everything.pop(event.key, None)
@@ -115,21 +123,29 @@ class Traces:
         tree = event.object
         if is_deletion:
             self._claims.pop(event.key, None)
-            self._unreserved.pop(event.key, None)
+            self._used(event.key)
             return
         before = self._claims.get(event.key)
         self._claims[event.key] = tree
         is_held = dra.allocation(tree) is not None and not dra.reserved_for(tree)
         if not is_held or meta.is_deleting(tree):
-            self._unreserved.pop(event.key, None)
+            self._used(event.key)
         elif before is not None and dra.reserved_for(before):
             self._unreserved.setdefault(event.key, event)
 
+    def _used(self, claim: ObjectKey) -> None:
+        """A claim is reserved or given back: it may have been kept for nobody until now."""
+        since = self._unreserved.pop(claim, None)
+        if since is not None:
+            self._kept(since, self._sightings)
+
     def _pod(self, event: Event, *, is_deletion: bool) -> None:
+        before = self._pods.get(event.key)
+        if before is not None and (is_deletion or _is_ending(event)):
+            self._waited(before, self._sightings)
         if is_deletion:
             self._pods.pop(event.key, None)
             return
-        before = self._pods.get(event.key)
         self._pods[event.key] = event
         condition = meta.condition(event.object, condition_types.DISRUPTION_TARGET)
         uid = meta.uid(event.object)
@@ -205,6 +221,10 @@ class Traces:
             self._sightings.add(
                 DRIVER_LOST, event.revision, message, event.key, *held, certainty=Certainty.LIKELY
             )
+
+
+def _is_ending(event: Event) -> bool:
+    return meta.is_deleting(event.object) or core.is_finished(event.object)
 
 
 def _names_nothing(rule: TaintRule) -> bool:
