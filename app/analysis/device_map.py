@@ -17,6 +17,7 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, quantity, selectors
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.quantity import QuantityFormat
 from app.domain.values.selectors import LabelSelector, SelectorError
 
@@ -82,6 +83,16 @@ def _has(views: LiveViews, node: str, labels: LabelSelector) -> bool:
     """Whether a node exists and has the labels."""
     tree = views.objects.get(ObjectKey(*api_resources.NODES, "", node))
     return tree is not None and labels.matches(meta.labels(tree))
+
+
+def device_at(views: LiveViews, place: DeviceId) -> tuple[MappedPool, MappedDevice] | None:
+    """One device of the newest generation of its pool, and the pool; None for any other."""
+    pool = views.inventory.pool(place[:2])
+    if pool is None:
+        return None
+    mapped = _mapped(views, pool, "", len(_members(views, pool)))
+    device = next((one for one in mapped.devices if one.name == place[2]), None)
+    return None if device is None else (mapped, device)
 
 
 def _mapped(views: LiveViews, pool: Pool, node: str, devices_max: int) -> MappedPool:

@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 import msgspec
 
+from app.analysis import device_map
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import questions, tainted
 from app.analysis.explain.hardware import biography as biographies
 from app.analysis.explain.hardware import classes, devices, nodes, patches, pools, rules
 from app.analysis.explain.hardware.biography import Biography
 from app.analysis.explain.questions import ObjectExplanation
-from app.analysis.explain.reasons import NAMES_MAX, Reason
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
+from app.analysis.views import LiveViews
 from app.domain.errors import NotFound
 from app.domain.log import Event, ObjectKey
 from app.domain.values import identifiers
@@ -40,16 +42,39 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     views = evidence.views
     holders = views.allocated.holders(place)
     is_published = tainted.device_of(views, place) is not None
-    outcome = "Allocated" if holders else "Free"
+    outcome, text = ("Allocated", f"held by claim {', '.join(holders)}")
+    if not holders:
+        outcome, text = _unheld(views, place)
+        if admins := [span.text for span in life.holders if span.end is None]:
+            text += f"; {listed(admins, len(admins))}"
     reasons = (*devices.patched(views, place), *life.reasons(await evidence.now()))
     return _explained(
         evidence,
         subject=f"device {name}",
         outcome=outcome if is_published else "NotPublished",
-        text=f"held by claim {', '.join(holders)}" if holders else "no claim has it",
+        text=text,
         reasons=reasons,
         details={"holders": [_span(span) for span in life.holders]},
     )
+
+
+def _unheld(views: LiveViews, place: DeviceId) -> tuple[str, str]:
+    """The outcome and the words for a device that no claim holds: whether one could."""
+    mapped = device_map.device_at(views, place)
+    text = "no claim has it"
+    if mapped is None:
+        return "Free", text
+    pool, one = mapped
+    match one.state:
+        case "unusable":
+            return "Unusable", f"{text}, and its pool cannot be used: {pool.problem}"
+        case "blocked":
+            lacks = listed(one.lacks, len(one.lacks))
+            return "Blocked", f"{text}, and none can: too little is left of counter {lacks}"
+        case "tainted":
+            return "Free", f"{text}; only claims that tolerate its taints get it"
+        case _:
+            return "Free", text
 
 
 async def pool(evidence: ExplainedMoment, name: str) -> ObjectExplanation:

@@ -701,3 +701,31 @@ async def test_pod_made_again_has_no_attempts_of_the_earlier_one() -> None:
         claim = await ask("resourceclaim", "claim")
     assert claim.decision is None
     assert not [text for text in texts(claim.reason) if "decided" in text]
+
+
+async def test_partition_that_nobody_can_take_is_not_free() -> None:
+    """The first partition takes the counters of the whole card; so says the map, too."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool}
+    drawn = [{"counterSet": "card", "counters": {"mem": {"value": "1"}}}]
+    parts = {
+        "devices": [{"name": name, "consumesCounters": drawn} for name in ("a", "b")],
+        "sharedCounters": [{"name": "card", "counters": {"mem": {"value": "1"}}}],
+    }
+    for name, part in parts.items():
+        cluster.create(
+            "resource.k8s.io/v1", "ResourceSlice", name.lower(), spec={**spec, name: part}
+        )
+    async with asking(cluster) as ask:
+        free = await ask("device", f"{DRIVER}/n1/b")
+    cluster.claim()
+    cluster.pod(claim="claim")
+    cluster.settle()
+    async with asking(cluster) as ask:
+        blocked = await ask("device", f"{DRIVER}/n1/b")
+    assert (free.outcome, free.text) == ("Free", "no claim has it")
+    assert blocked.outcome == "Blocked"
+    assert blocked.text.endswith("and none can: too little is left of counter card/mem")
