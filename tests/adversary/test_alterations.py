@@ -29,6 +29,7 @@ FEW: list[Row] = [
     ("c-multihost-tpu", "received_stages_between", "verify"),
     ("a-quickstart", "loses_resourceslices", "verify"),
     ("e-taints", "eviction_missing", "decide"),
+    ("e-taints", "eviction_after_its_time", "decide"),
     ("a-quickstart", "ends_after_35_percent", "decide"),
     ("j-api-versions", "ends_after_35_percent", "decide"),
     ("e-taints", "ends_after_55_percent", "decide"),

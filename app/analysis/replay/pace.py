@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from app.analysis.replay import tolerances
+from app.analysis.replay.acts import Act
 from app.analysis.replay.attempts import Placing, PodTries, Try, attempts_of, waits_of
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.instants import is_derived
@@ -21,41 +22,13 @@ from app.analysis.replay.traces import is_event_object
 from app.domain.controllers.garbage import namespaces
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
-from app.domain.log import Event, EventType
+from app.domain.log import EventType
 from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import core, dra, meta
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError
 
 _Key = tuple[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
-    """One recorded write that shows a controller at work; `known` is when others could see it.
-
-    `user` is the name of its author, recorded or derived from the write; `is_guessed` is True when
-    the recording does not identify the author.
-    """
-
-    event: Event
-    before: JsonObject | None
-    known: Instant
-    user: str
-    is_guessed: bool
-
-    @property
-    def requested(self) -> Instant:
-        """The instant of the controller's request, as far as recorded."""
-        origin = self.event.stamp.origin
-        requested = 0 if origin is None else origin.asked
-        return Instant(min(requested, self.known) if requested else self.known)
-
-    @property
-    def answered(self) -> Instant:
-        """The instant of the answer, as far as recorded; others may have seen the write earlier."""
-        origin = self.event.stamp.origin
-        return Instant(max(self.known, 0 if origin is None else origin.answered))
 
 
 @dataclass(slots=True)
@@ -99,8 +72,7 @@ class RecordedPace:
 
     def __init__(self) -> None:
         self._acts: dict[_Key, list[Instant]] = defaultdict(list)
-        self._asked: dict[tuple[_Key, Instant], Instant] = {}
-        self._answered: dict[tuple[_Key, Instant], Instant] = {}
+        self._noted: dict[tuple[_Key, Instant], Act] = {}
         self._tries: dict[str, PodTries] = defaultdict(PodTries)
         self._writes: list[Instant] = []
         self.waits = Waits((), ())
@@ -219,11 +191,22 @@ class RecordedPace:
         if number == len(instants):
             return None
         known = instants[number]
-        due = self._asked[place, known] if as_asked else known
-        due = self._answered[place, known] if as_answered else due
+        due = self._noted[place, known].requested if as_asked else known
+        due = self._noted[place, known].answered if as_answered else due
         if due <= now:
             self._passed[place] = known if one_by_one else now
         return due
+
+    def act_at(self, queue: str, key: tuple[str, ...], known: Instant) -> Act | None:
+        """The recorded act for the key that others could see from this instant on."""
+        return self._noted.get(((queue, key), known))
+
+    def first_attempt(self, pod: str) -> Try | None:
+        """The first recorded attempt of a pod, while none has been made here."""
+        course = self._pods.get(pod)
+        return (
+            course.tries[0] if course is not None and course.tries and not course.number else None
+        )
 
     def attempts(self, pod: str) -> Sequence[Try]:
         """The recorded attempts of a pod, in order."""
@@ -346,8 +329,7 @@ class RecordedPace:
 
     def _note(self, place: _Key, act: Act) -> None:
         self._acts[place].append(act.known)
-        self._asked[place, act.known] = act.requested
-        self._answered[place, act.known] = act.answered
+        self._noted[place, act.known] = act
 
     def _learn_namespace(self, act: Act) -> None:
         """A namespace sync deletes kind after kind, and reports at the end."""

@@ -5,17 +5,20 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from app.analysis.recordings.recorded_gates import ShownGates
+from app.analysis.replay.acts import Act, RefusedRequest
 from app.analysis.replay.authors import EVICTION, SCHEDULER, UNNAMED, Acting, Authors
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import consumers, subject_of
 from app.analysis.replay.inputs import Input, is_terminating
-from app.analysis.replay.pace import Act, RecordedPace
+from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.traces import Trace, is_event_object
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.overuse import OveruseAudit
-from app.analysis.replay.writers import Writer, Writers, short_name
+from app.analysis.replay.writers import MANAGED, Writer, Writers, short_name
+from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.analysis.verify.taint_audit import ForbiddenPlacement, TaintAudit
 from app.analysis.views import LiveViews
+from app.domain.controllers import registry
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.records import BASELINE_VERB
 from app.domain.objects import registry as kinds
@@ -94,6 +97,8 @@ class Recording:
         self.evicted: dict[str, Instant] = {}
         self.returned: dict[ObjectKey, Instant] = {}
         self.users: dict[str, set[str]] = {}
+        self.refusals: list[RefusedRequest] = []
+        self.ranks: dict[str, tuple[str, int]] = {}
         self.written_by: dict[str, Counter[str]] = {}
         self._number = 0
         self._has_begun = False
@@ -126,6 +131,17 @@ class Recording:
             if event.is_about_object:
                 self._overuse.after(event, self._objects.get(event.key), known)
         self._sort(event, known)
+
+    def bound_starts(self) -> None:
+        """Lets no controller start long after the others of its process; call it at the end.
+
+        A manager starts all of its controllers together. One that writes for the first time much
+        later was there before, without anything to do, or late.
+        """
+        managed = [name for name in self.starts if registry.actor_of(name).user in MANAGED]
+        first = min((self.starts[name] for name in managed), default=Instant(0))
+        for name in managed:
+            self.starts[name] = Instant(min(self.starts[name], first + IN_FLIGHT))
 
     @property
     def overused(self) -> Mapping[str, str]:
@@ -190,6 +206,11 @@ class Recording:
         else:
             self._objects[event.key] = event.object
         note_reached(self.reached, event, known)
+        if event.key.resource == "pods":
+            self.ranks[event.uid] = (
+                core.scheduler_name(event.object),
+                core.priority(event.object) or 0,
+            )
         if sort is not Writer.DECIDED and not self.is_over:
             self._note_placed(event, before, author)
         if event.key.resource == "devicetaintrules" and sort is Writer.OUTSIDE:
@@ -272,6 +293,8 @@ class Recording:
                 self.not_comparable["the recording has a gap"] += 1
         elif event.type is EventType.REQUEST_OBSERVED:
             self.counts[WITHOUT_EFFECT] += 1
+            at = Instant(event.stamp.origin.asked if event.stamp.origin else event.stamp.time)
+            self.refusals.append(RefusedRequest(user=event.stamp.actor.user, at=at, key=event.key))
 
 
 def _is_given(after: JsonObject, before: JsonObject | None, *path: str) -> bool:

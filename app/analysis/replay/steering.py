@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
+from app.analysis.replay.lateness import FirstAttempt, PacedAct, PacedRun
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.variants import Variant
@@ -48,6 +49,8 @@ class SteeredPace:
         self._hidden = dict(variant.hidden)
         self._finished: set[tuple[str, ...]] = set()
         self._let_through = ""
+        self._looked: dict[tuple[str, tuple[str, ...]], Instant] = {}
+        self.run = PacedRun()
 
     def attempts(self, pod: str) -> Sequence[Try]:
         """The recorded attempts of a pod, in order."""
@@ -68,6 +71,8 @@ class SteeredPace:
         """The recorded instant, or the one that the variant sets."""
         steered = self._steered(queue, key, now)
         due = self._recorded.not_before(queue, key, now) if steered is None else steered
+        if steered is None:
+            self._note_look(queue, key, now, due)
         if due <= now or due >= NEVER:
             return due
         self.readiness.note(queue, key, now, due)
@@ -80,6 +85,25 @@ class SteeredPace:
         if queue == QUEUE:
             self._strayed[key[0]] = now
         return now
+
+    def _note_look(self, queue: str, key: tuple[str, ...], now: Instant, due: Instant) -> None:
+        """Notes since when a key waits; at its recorded act, how long that was.
+
+        Each event about the key, and each instant that it waits for, is a look. So at the last one
+        before the act the controller had all that the act rests on.
+        """
+        if queue == QUEUE:
+            attempt = self._recorded.first_attempt(key[0])
+            if attempt is not None:
+                self.run.firsts.setdefault(key[0], FirstAttempt(ready=now, attempt=attempt))
+            return
+        if due > now:
+            self._looked[queue, key] = now
+            return
+        ready = self._looked.pop((queue, key), now)
+        act = self._recorded.act_at(queue, key, due)
+        if act is not None:
+            self.run.acts.append(PacedAct(queue=queue, ready=ready, act=act))
 
     def version_seen(self, pod: str, now: Instant) -> str:
         """The pod version of the recorded attempt."""

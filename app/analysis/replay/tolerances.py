@@ -132,6 +132,18 @@ class Tolerances:
         "shorter distances between attempt and request are work, not waits",
         "5 requests at the limit of 50 a second",
     )
+    act_after: int = _row(
+        2 * SECOND,
+        "µs",
+        "a controller at work does what is ready within so long, besides the wait for its limit",
+        "recorded acts follow their causes after 3 to 50 ms; controllers.md 3.7",
+    )
+    replaced_after: int = _row(
+        13 * SECOND,
+        "µs",
+        "a process that wrote nothing for so long may have been replaced by another one",
+        "leaseDuration of the leader election, less the retryPeriod in which it is renewed",
+    )
     afterwards: int = _row(
         30 * SECOND,
         "µs",

@@ -32,6 +32,13 @@ BESIDE = ("replica-sets", "stateful-sets", "daemon-sets", "jobs", "kubelet")
 
 CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"
 
+MANAGED = frozenset(
+    user
+    for user in (registry.actor_of(name).user for name in registry.NAMES)
+    if user.startswith(CONTROLLER_PREFIX)
+)
+"""The users of the controllers that one process, kube-controller-manager, runs."""
+
 _SHORT = {
     "system:kube-scheduler": "scheduler",
     "system:serviceaccount:kube-system:": "",

@@ -15,13 +15,13 @@ from typing import Protocol
 
 from anyio import lowlevel
 
-from app.analysis.recordings import uncertainty
 from app.analysis.replay import authors, differences, judgements, report, tolerances
 from app.analysis.replay.attempts import leave_under_way
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End, Judgement, Sought
 from app.analysis.replay.differences import Compared
 from app.analysis.replay.instants import known_instants
+from app.analysis.replay.lateness import Delay, PacedRun
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving.budget import Budget
 from app.analysis.replay.proving.evidence import Evidence, Switched, possible
@@ -32,11 +32,9 @@ from app.analysis.replay.recording import Recording
 from app.analysis.replay.report import DecideReport
 from app.analysis.replay.steering import SteeredPace
 from app.analysis.replay.traces import Trace
-from app.analysis.replay.unsure.impossible import ACTS, Impossible
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches, Variant
 from app.analysis.replay.writers import Writers
-from app.analysis.verify.invariants import RULES
 from app.analysis.verify.parts import Deciders
 from app.analysis.views import LiveViews
 from app.domain.controllers.pacing import Pace
@@ -44,20 +42,18 @@ from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay, TieBreak
 from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
-from app.domain.log.doubts import NEVER_SEEN, Doubt
-from app.domain.objects.profile import Profile
+from app.domain.log.doubts import Doubt
 from app.domain.objects.rules import Rules
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, UidSource
 from app.service import recorded_doubts
-from app.service.replays import replaying
 from app.service.replays.deciding.altered import Alteration
 from app.service.replays.deciding.circumstances import RecordedTies
 from app.service.replays.deciding.first_run import first_run
 from app.service.replays.deciding.run import Run
+from app.service.replays.deciding.violations import delays_of, judged, violations_of
 from app.service.replays.replaying import Progress, ReplayBounds, silent
-from app.service.replays.verifying import switches_of
 
 _LOOKS = 7
 """A run that may be over is looked at after half of its inputs, a quarter of them and so on."""
@@ -128,6 +124,7 @@ class Runs:
     beginning: Beginning | None = None
     ties: set[str] = field(default_factory=set)
     step: str = "deciding again"
+    made: list[tuple[Variant, PacedRun]] = field(default_factory=list)
 
     @property
     def end(self) -> End:
@@ -201,7 +198,15 @@ class Runs:
         run.finish(last)
         self._check_size(run, last)
         self.ties = ties.taken
+        if pace is not None and alteration is None and until is None:
+            pace.run.keep_written(run.trace)
+            self.made.append((variant, pace.run))
         return run
+
+    def delays(self, variant: Variant) -> Sequence[Delay]:
+        """The delays that nothing explains, given the run with a variant; none without a pace."""
+        made = next((run for each, run in self.made if each == variant), None)
+        return () if made is None else tuple(delays_of(self.recording, self.pace(), made))
 
     def _check_size(self, run: Run, now: Instant) -> None:
         if run.made > self.bounds.events_max:
@@ -243,7 +248,7 @@ async def decide(
     if proofs.deciders is not None and (not sought or (has_lacks and compared.different)):
         # A gap may hide what differs: states that none allows count without a difference, too.
         # Without one, this is so for acts of controllers that leave no difference.
-        judge = partial(_judged, log, history, until, proofs.deciders(), bounds, runs.doubts)
+        judge = partial(judged, log, history, until, proofs.deciders(), bounds, runs.doubts)
         facts = await judge(rules.profile, only_acts=not has_lacks)
     impossible = facts.found() if facts is not None and has_lacks else {}
     prover = prover_of(runs, compare, proofs, variant, impossible)
@@ -252,17 +257,18 @@ async def decide(
     if facts is not None and has_lacks and prover.variant.switches != variant.switches:
         # The recorded control plane had other switches, which may permit what these do not.
         facts = await judge(plane.rules(prover.variant.switches).profile, only_acts=True)
-    judged = prover.judgements
-    compared.different = {key: sides for key, sides in compared.different.items() if key in judged}
+    proved = prover.judgements
+    compared.different = {key: sides for key, sides in compared.different.items() if key in proved}
+    delays = [] if sought else runs.delays(prover.variant)
     return DecideReport(
         history=history.name,
         revision=until,
         inputs=recording.counts,
-        aspects=report.aspect_counts(compared, judged),
-        differences=report.listed(compared.different, judged, recorded, run.trace, recording.users),
+        aspects=report.aspect_counts(compared, proved),
+        differences=report.listed(compared.different, proved, recorded, run.trace, recording.users),
         not_comparable=dict(recording.not_comparable),
         not_done=dict(run.not_done),
-        violations=_violations(recording, facts),
+        violations=violations_of(recording, facts, delays),
         written_by=recording.written_by,
         ties=ties_taken,
         doubts=runs.doubts,
@@ -390,44 +396,6 @@ async def recording_of(
     return _sorted_out(events, until, Writers(running), rules, lacks, beginning)
 
 
-def _violations(recording: Recording, facts: Impossible | None) -> Mapping[str, str]:
-    """The recorded states of claims and pods that none allows, by the name of the object."""
-    rules = RULES if recording.lacks.is_any else ACTS
-    broken = {} if facts is None else facts.broken(rules)
-    keys = recording.trace.keys
-    return {
-        **{str(key): problem for key, problem in broken.items()},
-        **{str(keys.get(uid, uid)): problem for uid, problem in recording.overused.items()},
-    }
-
-
-async def _judged(
-    log: EventLog,
-    history: HistoryInfo,
-    until: Revision,
-    deciders: Deciders,
-    bounds: ReplayBounds,
-    recorded: Sequence[Doubt],
-    profile: Profile,
-    *,
-    only_acts: bool,
-) -> Impossible:
-    """The judge of the recorded facts, or of the invariants of `profile` alone, up to `until`."""
-    judge = Impossible(
-        deciders,
-        switches_of(profile, deciders.quirks, history.settings),
-        lacking=uncertainty.lacking(recorded),
-        never_seen=[doubt.kind for doubt in recorded if doubt.code == NEVER_SEEN],
-    )
-    for look in (judge.read_ahead,) if only_acts else (judge.read_ahead, judge.take):
-        async for page in replaying.pages(log, history, until, bounds):
-            for event in page:
-                look(event)
-                event.forget_tree()
-            await lowlevel.checkpoint()
-    return judge
-
-
 def prover_of(
     runs: Runs,
     compare: Callable[[Trace, Trace], Compared],
@@ -486,6 +454,7 @@ def _sorted_out(
     for event, known in zip(events, instants, strict=True):
         recording.is_over = event.revision > until
         recording.take(event, known)
+    recording.bound_starts()
     for event in events:
         event.forget_tree()
     return recording

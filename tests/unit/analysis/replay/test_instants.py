@@ -2,11 +2,12 @@
 
 import pytest
 
+from app.analysis.replay.acts import Act
 from app.analysis.replay.attempts import Placing, PodTries, attempts_of, waits_of
 from app.analysis.replay.authors import EVICTION
 from app.analysis.replay.instants import known_instants
 from app.analysis.replay.lags import Waits
-from app.analysis.replay.pace import Act, RecordedPace
+from app.analysis.replay.pace import RecordedPace
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
 from app.domain.values.timestamps import SECOND, Instant
 

@@ -1,0 +1,238 @@
+"""The acts of a recording that came later than anything in it explains.
+
+A replay at the recorded pace acts when the recorded controller acted, however late that was. So the
+delays are judged beside the run. An act was due when the controller here last had a reason to look
+at its key. It may have waited
+
+- for the limit of its client (`lags`), or for the back-off after refused requests;
+- for the acts that were due before it: a queue is worked off in its order;
+- while its process was replaced: the next one waits for the lease, and nobody writes meanwhile.
+
+A controller that does younger work meanwhile, or was at work and stood still for less than that,
+had no reason to wait. Parity: controllers.md 1.1 and 4.2.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from app.analysis.replay import tolerances
+from app.analysis.replay.acts import Act, RefusedRequest
+from app.analysis.replay.attempts import Try
+from app.analysis.replay.authors import SCHEDULER
+from app.analysis.replay.instants import is_derived
+from app.analysis.replay.lags import Waits
+from app.analysis.replay.traces import Trace
+from app.analysis.replay.writers import MANAGED
+from app.analysis.verify.invariants.violations import IN_FLIGHT, LATE_AFTER
+from app.domain.controllers.work_queue import RETRY_FIRST_MICROS, RETRY_MAX_MICROS
+from app.domain.log import ObjectKey
+from app.domain.values import timestamps
+from app.domain.values.timestamps import SECOND, Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PacedAct:
+    """A recorded act that a run made when it was recorded, and since when it was ready here."""
+
+    queue: str
+    ready: Instant
+    act: Act
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstAttempt:
+    """The first recorded attempt to place a pod, and since when the pod was ready here."""
+
+    ready: Instant
+    attempt: Try
+
+
+@dataclass(slots=True)
+class PacedRun:
+    """The acts of one run that were made when they were recorded, and the first attempts by pod."""
+
+    acts: list[PacedAct] = field(default_factory=list)
+    firsts: dict[str, FirstAttempt] = field(default_factory=dict)
+
+    def keep_written(self, trace: Trace) -> None:
+        """Leaves out the acts of which the run, whose trace this is, wrote nothing then.
+
+        What was due before them came to nothing here, so it says nothing about when they were due.
+        """
+        written = {(uid, step.time) for uid, steps in trace.writes.items() for step in steps}
+        self.acts = [each for each in self.acts if (each.act.event.uid, each.act.known) in written]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """An act about an object that came too late: when it was due, when it came, and the proof."""
+
+    key: ObjectKey
+    uid: str
+    due: Instant
+    came: Instant
+    proof: str
+
+    @property
+    def text(self) -> str:
+        """The delay in words, for reports."""
+        seconds = (self.came - self.due) / SECOND
+        return (
+            f"came {seconds:.1f} s after it was due ({timestamps.micro_text(self.due)}), and "
+            f"{self.proof}"
+        )
+
+
+class Process:
+    """The instants at which one process was at work, and the stretches in which it may be away."""
+
+    def __init__(self, instants: Iterable[Instant]) -> None:
+        self._instants = sorted(instants)
+
+    def is_seen(self, first: Instant, last: Instant) -> bool:
+        """Whether it wrote in the time from `first` to before `last`."""
+        return bisect_left(self._instants, first) < bisect_left(self._instants, last)
+
+    def back_at(self, first: Instant, last: Instant) -> Instant:
+        """When it was last back after it may have been replaced; `first` if it never was."""
+        begin, end = bisect_right(self._instants, first), bisect_right(self._instants, last)
+        back, before = first, first
+        for instant in self._instants[begin:end]:
+            if instant - before >= tolerances.TABLE.replaced_after:
+                back = instant
+            before = instant
+        return last if last - before >= tolerances.TABLE.replaced_after else back
+
+
+class _Client:
+    """The requests of one user, and its acts in a run."""
+
+    def __init__(self, acts: Sequence[Act], refusals: Sequence[RefusedRequest]) -> None:
+        self._refusals = refusals
+        instants = [*(act.requested for act in acts), *(each.at for each in refusals)]
+        self.instants = sorted(instants)
+        self.paced: list[PacedAct] = []
+
+    @cached_property
+    def waits(self) -> Waits:
+        """How long its requests may have waited for its limit, which is not known."""
+        return Waits((), self.instants)
+
+    def retried_at(self, paced: PacedAct) -> Instant:
+        """The instant up to which a key was put back after refusals; its readiness without any."""
+        place = paced.act.event.key
+        refused = [
+            each.at
+            for each in self._refusals
+            if paced.ready <= each.at < paced.act.requested
+            and each.key.namespace == place.namespace
+            and each.key.name in ("", place.name)
+        ]
+        if not refused:
+            return paced.ready
+        backoff = min(RETRY_FIRST_MICROS << min(len(refused) - 1, 30), RETRY_MAX_MICROS)
+        return Instant(max(refused) + backoff)
+
+
+def late_acts(
+    paced: Sequence[PacedAct], acts: Iterable[Act], refusals: Iterable[RefusedRequest]
+) -> Iterator[Delay]:
+    """The acts of a run, besides attempts, that came too late in the recording.
+
+    `acts` and `refusals` are those of the whole recording. Acts whose author or instant is a guess
+    are not judged.
+    """
+    written: dict[str, list[Act]] = defaultdict(list)
+    refused: dict[str, list[RefusedRequest]] = defaultdict(list)
+    for act in acts:
+        written[act.user].append(act)
+    for refusal in refusals:
+        refused[refusal.user].append(refusal)
+    clients = {user: _Client(made, refused[user]) for user, made in written.items()}
+    managed = [clients[user].instants for user in MANAGED & clients.keys()]
+    manager = Process(instant for instants in managed for instant in instants)
+    for each in paced:
+        clients[each.act.user].paced.append(each)
+    for user, client in clients.items():
+        process = manager if user in MANAGED else Process(client.instants)
+        for each in client.paced:
+            if each.act.is_guessed or is_derived(each.act.event):
+                continue
+            delay = _delay(each, client, process)
+            if delay is not None:
+                yield delay
+
+
+def _delay(paced: PacedAct, client: _Client, process: Process) -> Delay | None:
+    """The delay of an act, if nothing explains it."""
+    came, ready = paced.act.requested, client.retried_at(paced)
+    if came - ready <= tolerances.TABLE.act_after:
+        return None
+    made = client.waits.longest(came)
+    # What others did for the same cause may have been asked for before its write was answered.
+    begin = ready - tolerances.TABLE.sure_after
+    beside = [
+        each
+        for each in client.paced
+        if begin <= each.act.requested < made and each.act.event.key != paced.act.event.key
+    ]
+    younger = [each for each in beside if each.ready > ready + tolerances.TABLE.sure_after]
+    before = [each.act.requested for each in beside if each.ready <= ready]
+    since = max([ready, *before])
+    proof = ""
+    if any(made - each.act.requested > tolerances.TABLE.act_after for each in younger):
+        proof = "the controller did younger work before it"
+    elif (beside or ready > paced.ready) and process.back_at(since, came) == since:
+        if made - since > tolerances.TABLE.act_after:
+            proof = "the controller was at work, and its process was not replaced"
+    elif process.is_seen(ready, made) and made - process.back_at(since, came) > IN_FLIGHT:
+        proof = "its process was at work"
+    if not proof and made - since > LATE_AFTER:
+        proof = "no controller stands still for so long"
+    if not proof:
+        return None
+    event = paced.act.event
+    return Delay(key=event.key, uid=event.uid, due=ready, came=came, proof=proof)
+
+
+def late_attempts(
+    firsts: Mapping[str, FirstAttempt],
+    ranks: Mapping[str, tuple[str, int]],
+    keys: Mapping[str, ObjectKey],
+    waits: Waits,
+    acts: Iterable[Act],
+) -> Iterator[Delay]:
+    """The first attempts that came too late, by the uids of their pods.
+
+    `ranks` has the scheduler and the priority of each pod. A pod is tried before the pods that came
+    later, unless their priority is higher.
+    """
+    instants = sorted(act.requested for act in acts if act.user == SCHEDULER)
+    earlier: dict[tuple[str, int], Instant] = {}
+    waiting: list[tuple[Instant, tuple[str, int], Instant]] = []
+    for uid, first in sorted(firsts.items(), key=lambda each: each[1].ready, reverse=True):
+        rank = ranks.get(uid, ("", 0))
+        attempt = first.attempt
+        came = waits.longest(attempt.instant) if attempt.placing else attempt.first
+        latest = attempt.last
+        while waiting and waiting[0][0] > first.ready + tolerances.TABLE.sure_after:
+            _, other, last = waiting.pop(0)
+            earlier[other] = min(last, earlier.get(other, last))
+        proof = ""
+        overtaken = [
+            last
+            for (name, priority), last in earlier.items()
+            if name == rank[0] and priority <= rank[1]
+        ]
+        if came - min(overtaken, default=came) > tolerances.TABLE.act_after:
+            proof = "younger pods were tried before it"
+        number = bisect_left(instants, came)
+        since = max(first.ready, instants[number - 1] if number else first.ready)
+        if came - since > LATE_AFTER:
+            proof = "no scheduler stands still for so long"
+        if proof:
+            yield Delay(key=keys[uid], uid=uid, due=first.ready, came=attempt.instant, proof=proof)
+        waiting.append((first.ready, rank, latest))

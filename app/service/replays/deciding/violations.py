@@ -1,0 +1,77 @@
+"""The recorded states and delays that nothing allows, whatever the runs of a replay come to."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from anyio import lowlevel
+
+from app.analysis.recordings import uncertainty
+from app.analysis.replay.lateness import Delay, PacedRun, late_acts, late_attempts
+from app.analysis.replay.pace import RecordedPace
+from app.analysis.replay.recording import Recording
+from app.analysis.replay.unsure.impossible import ACTS, Impossible
+from app.analysis.verify.invariants import RULES
+from app.analysis.verify.parts import Deciders
+from app.domain.log import HistoryInfo, Revision
+from app.domain.log.doubts import NEVER_SEEN, Doubt
+from app.domain.objects.profile import Profile
+from app.ports import EventLog
+from app.service.replays import replaying
+from app.service.replays.replaying import ReplayBounds
+from app.service.replays.verifying import switches_of
+
+
+def violations_of(
+    recording: Recording, facts: Impossible | None, delays: Sequence[Delay]
+) -> Mapping[str, str]:
+    """The recorded states and delays that none allows, by the name of the object."""
+    rules = RULES if recording.lacks.is_any else ACTS
+    broken = {} if facts is None else facts.broken(rules)
+    keys = recording.trace.keys
+    return {
+        **{str(each.key): each.text for each in delays},
+        **{str(key): problem for key, problem in broken.items()},
+        **{str(keys.get(uid, uid)): problem for uid, problem in recording.overused.items()},
+    }
+
+
+def delays_of(recording: Recording, pace: RecordedPace, made: PacedRun) -> Iterator[Delay]:
+    """The delays in a recording that nothing explains, given a run at its pace.
+
+    Where something is missing, or clocks were wrong, a delay proves nothing.
+    """
+    if recording.lacks.times or recording.lacks.kinds:
+        return
+    keys = recording.trace.keys
+    for delay in (
+        *late_acts(made.acts, recording.acts, recording.refusals),
+        *late_attempts(made.firsts, recording.ranks, keys, pace.waits, recording.acts),
+    ):
+        if not recording.lacks.about({delay.uid}, {delay.key}, delay.due, delay.came):
+            yield delay
+
+
+async def judged(
+    log: EventLog,
+    history: HistoryInfo,
+    until: Revision,
+    deciders: Deciders,
+    bounds: ReplayBounds,
+    recorded: Sequence[Doubt],
+    profile: Profile,
+    *,
+    only_acts: bool,
+) -> Impossible:
+    """The judge of the recorded facts, or of the invariants of `profile` alone, up to `until`."""
+    judge = Impossible(
+        deciders,
+        switches_of(profile, deciders.quirks, history.settings),
+        lacking=uncertainty.lacking(recorded),
+        never_seen=[doubt.kind for doubt in recorded if doubt.code == NEVER_SEEN],
+    )
+    for look in (judge.read_ahead,) if only_acts else (judge.read_ahead, judge.take):
+        async for page in replaying.pages(log, history, until, bounds):
+            for event in page:
+                look(event)
+                event.forget_tree()
+            await lowlevel.checkpoint()
+    return judge
