@@ -100,7 +100,9 @@ class Oversight:
     ) -> None:
         self._invariants = InvariantWatch(invariants, lacking)
         self._scan = Scan(scan, lacking=lacking)
-        self._index = AllocationIndex(lacks_ends=doubts.ENDS in lacking)
+        self._index = AllocationIndex(
+            lacks_ends=doubts.ENDS in lacking, lacks_times=doubts.TIMES in lacking
+        )
         part = VerifiedPart(
             after=begin,
             until=LAST,

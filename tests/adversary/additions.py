@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from tests.adversary.catalogue import ALL, NOT_BLAMED, alteration
 from tests.adversary.harmless import harmless
-from tests.adversary.log import Json, Log, NotFound
+from tests.adversary.log import FACTOR, Json, Log, NotFound
 
 
 def _write(log: Log, at: int, **how: object) -> None:
@@ -30,23 +30,31 @@ def _write(log: Log, at: int, **how: object) -> None:
 
 @harmless()
 def unknown_kinds(log: Log) -> None:
-    """Writes of kinds that redra does not know lie between: leases, and objects of an operator."""
+    """Writes of kinds that redra does not know lie between: leases, and objects of an operator.
+
+    Corrected: some of them had a version that a later write had before, or the one of another.
+    """
     log.widen()
     _unknown(log, 5, "coordination.k8s.io/v1", "Lease", "leases")
     _unknown(log, 11, "ops.example.com/v2", "Frob", "frobs")
 
 
-def _unknown(log: Log, every: int, version: str, kind: str, plural: str) -> None:
-    space, last = "kube-node-lease", version.rpartition("/")[2]
-    places = range(len(log.lines) - 1, 60, -every)
-    for number in places:
-        made = number == places[-1]
+def _unknown(log: Log, every: int, api_version: str, kind: str, plural: str) -> None:
+    space, last = "kube-node-lease", api_version.rpartition("/")[2]
+    places: dict[int, tuple[int, int]] = {}
+    for number in range(61 + (len(log.lines) - 62) % every, len(log.lines), every):
+        # One write between the last recorded version and the next, which is FACTOR higher.
+        before = log.version_before(number)
+        places.setdefault(before // FACTOR, (number, before - 1 + every % 7))
+    first = min(places.values())
+    for number, version in reversed(places.values()):
+        made = number == first[0]
         named = {"name": "x", "namespace": space, "uid": "a1b7a3f0-0000-4000-8000-0000000000aa"}
-        named["resourceVersion"] = str(log.version_before(number) + every % 7)
-        body: Json = {"kind": kind, "apiVersion": version, "metadata": named}
+        named["resourceVersion"] = str(version)
+        body: Json = {"kind": kind, "apiVersion": api_version, "metadata": named}
         body["odd"] = [{}, None, {"a": [number]}]
         about = {"resource": plural, "namespace": space, "name": "x", "apiVersion": last}
-        about["apiGroup"] = version.rpartition("/")[0]
+        about["apiGroup"] = api_version.rpartition("/")[0]
         _write(
             log,
             number,
@@ -56,7 +64,7 @@ def _unknown(log: Log, every: int, version: str, kind: str, plural: str) -> None
             objectRef=about,
             requestObject=body,
             responseObject=body,
-            requestURI=f"/apis/{version}/namespaces/{space}/{plural}" + ("" if made else "/x"),
+            requestURI=f"/apis/{api_version}/namespaces/{space}/{plural}" + ("" if made else "/x"),
         )
 
 

@@ -5,12 +5,14 @@ The lines about the objects of the wrong are kept whole; others are lost.
 
 import random
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from tests.adversary import devices, evictions, writes
 from tests.adversary.catalogue import (
     ALTERATIONS,
     FAILS,
     MIG,
+    NOT_BLAMED,
     PART,
     QUICKSTART,
     SOAK,
@@ -99,3 +101,38 @@ for _wrong, _recording, _kept in (
     for _loss in _LOSSES:
         if _kept or _loss != "a_third_lost":
             _compose(_wrong, _recording, _loss, _kept)
+
+
+def class_changed(log: Log, seconds: float) -> None:
+    """The class selects nothing any more, so long before a pod gets a device of it; no nodes."""
+    log.widen()
+    made = log.first("create", "deviceclasses", "gpu.example.com")
+    given = log.allocation("n-3")
+    log.cut(given + 1)
+    since = datetime.fromisoformat(log.lines[made]["stageTimestamp"])
+    passed = (datetime.fromisoformat(log.lines[given]["stageTimestamp"]) - since).total_seconds()
+    new = log.again(made, seconds=passed - seconds)
+    new.update(verb="update", requestURI=f"{new['requestURI'].partition('?')[0]}/gpu.example.com")
+    new["objectRef"]["name"] = "gpu.example.com"
+    new["responseStatus"]["code"] = 200
+    version = str(log.version_before(log.lines.index(new)))
+    for body in (new["requestObject"], new["responseObject"]):
+        body["spec"]["selectors"] = [{"cel": {"expression": 'device.driver == "nic.example.com"'}}]
+    new["responseObject"]["metadata"].update(generation=2, resourceVersion=version)
+    log.lines = [line for line in log.lines if line["objectRef"]["resource"] != "nodes"]
+
+
+@alteration("both", TAINTS, verify=FAILS, decide="")
+def class_had_long_changed_without_nodes(log: Log) -> None:
+    """Twenty seconds after a class was changed to select nothing, a claim gets a device of it.
+
+    Nodes are not recorded, but a selector is false on any node (5.1), and no scheduler writes a
+    choice 15 seconds later.
+    """
+    class_changed(log, 20)
+
+
+@alteration("lossy", TAINTS, verify=NOT_BLAMED, decide="")
+def class_changes_a_moment_before_without_nodes(log: Log) -> None:
+    """A class is changed two seconds before a claim is written that was decided before."""
+    class_changed(log, 2)

@@ -38,6 +38,8 @@ class Answer:
     @property
     def verdict(self) -> str:
         """The verdict that the exit code stands for."""
+        if not self.body:
+            return f"exit code {self.code}, no answer: {self.text[:200]}"
         return _VERDICTS.get(self.code, f"exit code {self.code}: {self.text[:200]}")
 
 

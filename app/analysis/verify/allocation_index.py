@@ -1,5 +1,6 @@
 """An index of later events, which the check of recorded allocations needs in advance."""
 
+from array import array
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,6 +30,10 @@ RESTED_ON = frozenset((*NEEDED, api_resources.RESOURCE_SLICE_PATCHES))
 
 _PUBLISHED = frozenset((api_resources.RESOURCE_SLICES, api_resources.DEVICE_TAINT_RULES))
 """Kinds of which an allocation is asked whether they are shown later."""
+
+
+_SELECTED = frozenset((api_resources.RESOURCE_SLICES, api_resources.DEVICE_CLASSES))
+"""Kinds that decide whether a device matches the selectors of a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,18 +71,19 @@ class AllocationIndex:
 
     `shown` are the last writes of slices and rules, by key and uid; `slices` the first ones of
     slices. `lacks_rules` tells that there were DeviceTaintRules, and that none was recorded;
-    `lacks_ends` that deletions were left out.
+    `lacks_ends` that deletions were left out, `lacks_times` that times contradict the order.
     """
 
-    def __init__(self, *, lacks_ends: bool = False) -> None:
+    def __init__(self, *, lacks_ends: bool = False, lacks_times: bool = False) -> None:
         self.node_of_pod: dict[str, str] = {}
         self.written: list[Written] = []
         self.unrecorded: list[Unrecorded] = []
         self.lost = LostLines(lacks_ends=lacks_ends)
         self.shown: dict[tuple[ObjectKey, str], Revision] = {}
-        self.lacks_rules, self.lacks_ends = False, lacks_ends
+        self.lacks_rules, self.lacks_ends, self.lacks_times = False, lacks_ends, lacks_times
         self.slices: dict[ObjectKey, Revision] = {}
         self.ends_at = Instant(0)
+        self._changes: dict[ObjectKey, array[int]] = {}
         self._allocated: set[ObjectKey] = set()
         self._seen: dict[ObjectKey, Revision] = {}
         self._latest: dict[tuple[str, str], Revision] = {}
@@ -85,13 +91,13 @@ class AllocationIndex:
 
     def after(self, revision: Revision) -> "AllocationIndex":
         """What is needed of it to check the events after a revision; nothing is added to it."""
-        index = AllocationIndex(lacks_ends=self.lacks_ends)
+        index = AllocationIndex(lacks_ends=self.lacks_ends, lacks_times=self.lacks_times)
         index.node_of_pod = self.node_of_pod
         index.written = [later for later in self.written if later.revision > revision]
         index.unrecorded = self.unrecorded
         index.lost, index.shown, index.slices = self.lost, self.shown, self.slices
         index.lacks_rules = self.lacks_rules
-        index.ends_at = self.ends_at
+        index.ends_at, index._changes = self.ends_at, self._changes
         return index
 
     def add(self, event: Event, parts: Any) -> None:
@@ -111,6 +117,8 @@ class AllocationIndex:
             self._latest[key[:2]] = event.revision
             if key[:2] == api_resources.RESOURCE_SLICES:
                 self.slices.setdefault(key, event.revision)
+            if key[:2] in _SELECTED and event.type is not EventType.OBJECT_CREATED:
+                self._note_change(event)
             if key[:2] in _PUBLISHED and _is_recorded(event):
                 self.shown[key, event.uid] = event.revision
         if key[:2] in RESTED_ON:
@@ -150,6 +158,21 @@ class AllocationIndex:
     def is_shown_after(self, key: ObjectKey, uid: str, revision: Revision) -> bool:
         """Whether a later line shows the object: it has not ended, nor changed unnoticed."""
         return self.shown.get((key, uid), Revision(0)) > revision
+
+    def is_changed_between(self, key: ObjectKey, begin: Instant, end: Instant) -> bool:
+        """Whether a slice or class was changed or deleted after an instant, and not after another.
+
+        Without a name: whether any object of the kind was deleted.
+        """
+        times = self._changes.get(key, ())
+        return any(begin < time <= end for time in times)
+
+    def _note_change(self, event: Event) -> None:
+        key = event.key
+        kind = ObjectKey(key.group, key.resource, "", "")
+        is_end = event.type is EventType.OBJECT_DELETED
+        for place in (key, kind) if is_end else (key,):
+            self._changes.setdefault(place, array("q")).append(event.stamp.time)
 
     def _note_gap(self, event: Event) -> None:
         """Remember since when writes may be missing, if the gap stands where they were noticed.

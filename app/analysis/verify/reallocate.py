@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from app.analysis import meanings
 from app.analysis.verify.allocation_index import AllocationIndex, Written, is_placed
 from app.analysis.verify.compare import ComparisonCounts, Difference, Tally, first_difference
+from app.analysis.verify.selector_judge import SelectorJudge
 from app.analysis.verify.unseen_writes import (
     AllocatorInputs,
     DifferingAllocation,
@@ -89,6 +90,7 @@ class AllocationChecker:
         self._next = 0
         self._freed: deque[Written] = deque()
         self._unseen = UnseenWrites(index, views)
+        self._selectors = SelectorJudge(index, views, self._unseen, WINDOW)
 
     def follow(self, event: Event) -> None:
         """Take an event in that is not judged here: what it frees may be assumed in use later."""
@@ -166,13 +168,31 @@ class AllocationChecker:
 
     def _check(self, event: Event, claim: JsonObject, allocation: JsonObject) -> None:
         name, pod = self._place(event, allocation)
-        if not name:
-            self._not_comparable(event, "the node of the allocation is not recorded")
+        reason = self._compare(event, claim, allocation, name, pod)
+        if not reason:
             return
+        refusal = self._selectors.refusal(event, claim, allocation)
+        if refusal:
+            recorded = self._meaning(allocation)
+            again = {**recorded, "refused": refusal}
+            self._note_different(event, name or "an unknown node", recorded, again)
+        else:
+            self._not_comparable(event, reason)
+
+    def _compare(
+        self,
+        event: Event,
+        claim: JsonObject,
+        allocation: JsonObject,
+        name: str,
+        pod: JsonObject | None,
+    ) -> str:
+        """Decides again on a node, and counts the comparison; why not, if that cannot be done."""
+        if not name:
+            return "the node of the allocation is not recorded"
         node = self._views.objects.get(ObjectKey("", "nodes", "", name))
         if node is None:
-            self._not_comparable(event, "the node's object is not recorded")
-            return
+            return "the node's object is not recorded"
         wanted = self._claims_of(pod, claim)
         place = next(index for index, wanted_claim in enumerate(wanted) if wanted_claim is claim)
         recorded = self._meaning(allocation)
@@ -188,22 +208,20 @@ class AllocationChecker:
                 self._tally.concurrent()
             else:
                 self._tally.same()
-            return
+            return ""
         differing = DifferingAllocation(
             event=event, node=node, wanted=wanted, place=place, recorded=recorded, answers=answers
         )
         if self._unseen.may_explain(differing, lambda inputs: decide(inputs)[0]):
-            self._not_comparable(event, UNRECORDED)
-            return
+            return UNRECORDED
         if self._lacking:
-            self._not_comparable(event, f"the recording has no {self._lacking}")
-            return
+            return f"the recording has no {self._lacking}"
         if self._is_open(here, differing):
-            self._not_comparable(event, "the recording ends while another claim was allocated")
-            return
+            return "the recording ends while another claim was allocated"
         given = devices_given(recorded)
         alike = next((each for each in answers if devices_given(each) == given), answers[0])
         self._note_different(event, name, recorded, alike)
+        return ""
 
     def _answers(
         self,

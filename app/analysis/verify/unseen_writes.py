@@ -104,6 +104,19 @@ class UnseenWrites:
         inputs = self._inputs(differing, kept, freed, ended)
         return any(devices_given(each) == given for each in decide(inputs))
 
+    def may_have_changed_devices(
+        self, event: Event, claim: JsonObject, allocation: JsonObject
+    ) -> bool:
+        """Whether unrecorded writes may have changed the classes or devices of an allocation."""
+        kinds = api_resources.NODES, api_resources.RESOURCE_CLAIMS
+        keys = {key for key in self._keys_at(event) if key[:2] not in kinds}
+        if self._index.lost.may_lack("deviceclasses", event.revision):
+            return True
+        differing = DifferingAllocation(
+            event=event, node={}, wanted=[claim], place=0, recorded=allocation, answers=()
+        )
+        return self._may_differ(differing, keys)
+
     def _keys_at(self, event: Event) -> set[ObjectKey]:
         """The objects and kinds that may have been written unseen before an event."""
         return (self._keys | self._index.unseen_at(event.revision)) - {event.key}

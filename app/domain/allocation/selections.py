@@ -17,6 +17,10 @@ class Selections:
 
     def __call__(self, expression: str, driver: str, device: JsonView) -> bool:
         """True for a match; false also for an expression that does not compile or fails."""
+        return self.outcome(expression, driver, device) is True
+
+    def outcome(self, expression: str, driver: str, device: JsonView) -> bool | None:
+        """Whether the expression matches the device; None if it does not compile or fails."""
         if expression not in self._programs:
             try:
                 program = compile_expression(expression, environment=STORED)
@@ -26,7 +30,7 @@ class Selections:
                 self._programs[expression] = program
         compiled = self._programs[expression]
         if compiled is None:
-            return False
+            return None
         shown = DeviceInput(
             driver=driver,
             attributes=json_tree.mapping(device, "attributes"),
@@ -34,4 +38,4 @@ class Selections:
             allow_multiple_allocations=device.get("allowMultipleAllocations") is True,
         )
         outcome = compiled.evaluate(shown)
-        return outcome.error is None and outcome.match is True
+        return outcome.match if outcome.error is None else None

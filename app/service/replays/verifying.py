@@ -213,7 +213,9 @@ async def verify(
     ahead = FirstPass(
         division=sharing.division,
         invariants=InvariantWatch(switches, lacking),
-        index=AllocationIndex(lacks_ends=doubts.ENDS in lacking),
+        index=AllocationIndex(
+            lacks_ends=doubts.ENDS in lacking, lacks_times=doubts.TIMES in lacking
+        ),
         recorded=recorded,
         selectors=None if second is None else _selectors(deciders, second.bounds),
     )

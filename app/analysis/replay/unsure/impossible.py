@@ -36,7 +36,9 @@ class Impossible:
     ) -> None:
         """`lacking` is as in `uncertainty.lacking`; `never_seen` are kinds without objects."""
         self._watch = InvariantWatch(switches, lacking)
-        self._index = AllocationIndex(lacks_ends=doubts.ENDS in lacking)
+        self._index = AllocationIndex(
+            lacks_ends=doubts.ENDS in lacking, lacks_times=doubts.TIMES in lacking
+        )
         self._views = LiveViews(deciders.rules.profile)
         self._checker = AllocationChecker(
             self._index,
