@@ -61,3 +61,21 @@ class LintSettings:
     lint_steps_max: int = setting(
         20_000, ge=1, description="Steps of the search in one such attempt"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageSettings:
+    """The bounds of pages that take longer than a request waits."""
+
+    page_wait_seconds: float = setting(
+        0.08,
+        ge=0,
+        description="Time after which a page that is not ready says what is worked out; it goes on",
+    )
+    pages_kept_max: int = setting(64, ge=0, description="Pages that are made without a request")
+    page_kept_seconds: float = setting(
+        30.0, ge=0, description="Time for which such a page is kept for the next request"
+    )
+    errands_max: int = setting(
+        16, ge=0, description="Answers about one history that are worked out without a request"
+    )

@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 from app import setting_texts
 from app.domain.errors import InputError
-from app.setting_groups import CauseSettings, LintSettings, setting
+from app.setting_groups import CauseSettings, LintSettings, PageSettings, setting
 
 PREFIX = "REDRA_"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(CauseSettings, LintSettings):
+class Settings(CauseSettings, LintSettings, PageSettings):
     """The settings of one process, from the environment; the command line overrides them."""
 
     given: frozenset[str] = frozenset()
@@ -348,7 +348,7 @@ class Settings(CauseSettings, LintSettings):
         8, ge=1, description="Histories whose timeline a server keeps in memory, for pages"
     )
     chronicle_events_max: int = setting(
-        10_000,
+        2_000,
         ge=1_000,
         description="Events that one request for a timeline reads; the next request continues",
     )
@@ -473,8 +473,7 @@ def read(given: Mapping[str, object], *, environment: Mapping[str, str] = os.env
 def _settings() -> list[Field[Any]]:
     """The settings, those of groups last."""
     declared = [each for each in fields(Settings) if each.metadata]
-    grouped = {*CauseSettings.__dataclass_fields__, *LintSettings.__dataclass_fields__}
-    return sorted(declared, key=lambda each: each.name in grouped)
+    return sorted(declared, key=lambda each: each.name not in Settings.__annotations__)
 
 
 def _checked(one: Field[Any], value: object, variable: str) -> object:

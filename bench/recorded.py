@@ -12,6 +12,7 @@ from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.adapters.telemetry import Telemetry
 from app.adapters.uids import RandomUids
 from app.api.application import create_app
+from app.bootstrap.answers.limits import api_limits
 from app.bootstrap.rules import rules_for
 from app.domain.log import Event, Head, Revision, chain
 from app.domain.objects.profile import Profile
@@ -19,6 +20,7 @@ from app.domain.values.timestamps import Instant
 from app.ports import RuntimePorts
 from app.service.histories import Histories
 from app.service.runtime import RuntimeBounds
+from app.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +32,14 @@ class Recorded:
 
 
 @asynccontextmanager
-async def recorded_history(name: str, pages: Iterable[Sequence[Event]]) -> AsyncIterator[Recorded]:
+async def recorded_history(
+    name: str, pages: Iterable[Sequence[Event]], settings: Settings = Settings()
+) -> AsyncIterator[Recorded]:
     """Chain the events of all pages to a history of that name, and serve it until the end."""
     wake_up = MemoryWakeUp()
     log = MemoryLog(MemoryStore(), wake_up.grown)
-    settings = {"profile": "1.37", "recorded": True}
-    info = await log.create_history(name, seed=0, settings=settings, created=Instant(0))
+    stored = {"profile": "1.37", "recorded": True}
+    info = await log.create_history(name, seed=0, settings=stored, created=Instant(0))
     head = Head()
     for page in pages:
         events, previous = [], head.hash
@@ -52,7 +56,8 @@ async def recorded_history(name: str, pages: Iterable[Sequence[Event]]) -> Async
         objects_max=1_000_000,
     )
     async with histories.running():
-        app = create_app(histories, schemas=schemas.load, meter=Telemetry())
+        limits = api_limits(settings)
+        app = create_app(histories, schemas=schemas.load, meter=Telemetry(), limits=limits)
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(
             transport=transport, base_url="http://redra", timeout=600

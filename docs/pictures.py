@@ -23,8 +23,8 @@ FOLDER = Path(__file__).resolve().parent / "images"
 
 WIDTH = 1280
 
-LOADS_MAX = 8
-"""How often a page is loaded until it is complete: Capacity computes a part at each request."""
+READY_MILLIS = 120_000
+"""The time until a page is complete; it asks for itself again while a part is worked out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +106,10 @@ def _take(server: str, pictures: Sequence[Picture], folder: Path) -> None:
 
 
 def _open(page: Page, address: str) -> None:
-    """Load a page, again while it says that a part of it is still to be computed."""
-    for _ in range(LOADS_MAX):
-        page.goto(address)
-        page.evaluate("document.fonts.ready")
-        if not page.get_by_text("Work out more").count():
-            return
+    """Load a page and wait until it is complete."""
+    page.goto(address)
+    page.locator("a[data-again]").wait_for(state="detached", timeout=READY_MILLIS)
+    page.evaluate("document.fonts.ready")
 
 
 @contextmanager

@@ -171,6 +171,7 @@ def runtime_bounds(settings: Settings) -> RuntimeBounds:
         recent_max=settings.recent_max,
         poll_seconds=settings.poll_seconds,
         snapshot_every=settings.snapshot_every,
+        errands_max=settings.errands_max,
     )
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import uvicorn
 from anyio.abc import TaskGroup, TaskStatus
 
@@ -45,6 +46,7 @@ from app.service.histories import DEFAULT_HISTORY, Histories
 from app.service.replays.overseeing import OverseeingBounds
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings
+from app.web.frame import compile_templates
 from app.workers import metering, projecting, supervisor, tending, watching
 from app.workers.loop import LoopBounds
 from app.workers.supervisor import WorkerSetting
@@ -396,6 +398,8 @@ async def _tell_when_started(server: _Server, tell: Callable[[], None]) -> None:
     while not server.started:  # noqa: ASYNC110 - uvicorn offers a flag, not an event
         await anyio.sleep(0.005)
     tell()
+    for _ in compile_templates():
+        await anyio.lowlevel.checkpoint()
 
 
 def _server_config(application: Application, door: Door, settings: Settings) -> uvicorn.Config:

@@ -4,7 +4,10 @@ A long history is not read at once: each question reads a bounded number of furt
 answer says up to which revision it has read.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -34,6 +37,17 @@ class _Kept:
     chronicle: Chronicle
     doubts: tuple[Doubt, ...]
     lock: anyio.Lock = field(default_factory=anyio.Lock)
+    readers: int = 0
+    """Readers of the whole log: meanwhile other questions take what has been read."""
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Count a reader of the whole log."""
+        self.readers += 1
+        try:
+            yield
+        finally:
+            self.readers -= 1
 
 
 class Chronicles:
@@ -52,8 +66,20 @@ class Chronicles:
         It has been folded to the head, or as far as one question may read.
         """
         kept = await self._kept_of(runtime)
-        await self._read_on(kept, runtime)
+        if not kept.readers:
+            await self._read_on(kept, runtime)
         return kept.chronicle, kept.doubts
+
+    async def begin_reading(self, runtime: HistoryRuntime) -> tuple[Revision, Revision]:
+        """Have the whole log read in the background if it is longer than one question may read.
+
+        Returns the last revision that has been read, and the last one there is.
+        """
+        kept = await self._kept_of(runtime)
+        revision, last = kept.chronicle.revision, runtime.views.revision
+        if last - revision > self._events_max:
+            runtime.errands.begin("chronicle", partial(self.whole, runtime, last))
+        return revision, last
 
     async def whole(self, runtime: HistoryRuntime, until: Revision) -> Chronicle:
         """The chronicle of a history, folded up to a revision; other requests run meanwhile.
@@ -63,7 +89,7 @@ class Chronicles:
         kept.
         """
         kept = await self._kept_of(runtime)
-        with runtime.watches.guest():
+        with runtime.watches.guest(), kept.reading():
             while kept.chronicle.revision < until:
                 before = kept.chronicle.revision
                 await self._read_on(kept, runtime)

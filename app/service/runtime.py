@@ -39,6 +39,7 @@ from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import EventLog, RuntimePorts, WebhookCaller
 from app.service import snapshots
+from app.service.answering.errands import Errands
 from app.service.cluster_clock import ClusterClock
 from app.service.reviewing import WebhookReviewer
 from app.service.watches import Subscription, Watches
@@ -63,7 +64,8 @@ class RuntimeBounds:
 
     `watch_queue_max` events may wait for one follower. `recent_max` events are kept in memory for
     followers that start slightly in the past. `poll_seconds` is the interval of the poll that
-    covers lost wake-ups. A snapshot is kept every `snapshot_every` events. When the log is replaced
+    covers lost wake-ups. A snapshot is kept every `snapshot_every` events. At most `errands_max`
+    answers are worked out while no request waits for them. When the log is replaced
     again within `calm_seconds`, it is read again after a pause that doubles up to
     `pause_seconds_max`.
     """
@@ -73,6 +75,7 @@ class RuntimeBounds:
     recent_max: int = 10_000
     poll_seconds: float = 2.0
     snapshot_every: int = 50_000
+    errands_max: int = 16
     calm_seconds: float = 60.0
     pause_seconds_max: float = 60.0
 
@@ -84,8 +87,9 @@ class HistoryRuntime:
     present. `troubles` holds the unexpected errors of controllers in this process, by controller
     name. `observations` are the latest findings in a history that this process watches over.
     `leading` are the controllers that this process leads. `clock` stamps the writes of this
-    process. `life` is a number that no other runtime of this process has, not even one of the same
-    history; caches of its events are keyed by it.
+    process. `errands` are answers that are worked out while no request waits for them. `life` is a
+    number that no other runtime of this process has, not even one of the same history; caches of
+    its events are keyed by it.
     """
 
     _lives = itertools.count(1)
@@ -104,6 +108,7 @@ class HistoryRuntime:
         self.clock = ClusterClock(
             ports.clock, is_own=info.has_own_time, rate=0.0 if info.is_paced else 1.0
         )
+        self.errands = Errands(bounds.errands_max)
         self._ports = ports
         self._bounds = bounds
         self._grown = Signal()
@@ -142,8 +147,8 @@ class HistoryRuntime:
 
     @property
     def is_busy(self) -> bool:
-        """Whether clients follow this history or writes are queued."""
-        return self.watches.count_clients() > 0 or self.waiting_writes > 0
+        """Whether clients follow this history, writes are queued, or answers are worked out."""
+        return self.watches.count_clients() + self.waiting_writes + self.errands.count > 0
 
     def next_due(self) -> Instant | None:
         """The next instant at which a controller is due without a new event, as far as known here.
@@ -167,9 +172,11 @@ class HistoryRuntime:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._writer.run)
             tasks.start_soon(self._follow)
+            self.errands.tasks = tasks
             try:
                 yield self
             finally:
+                self.errands.end()
                 tasks.cancel_scope.cancel()
                 self.watches.end()
 

@@ -1,6 +1,7 @@
 """The frame of each page: history, moment, strip of events, links to other moments."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
@@ -75,6 +76,11 @@ class Frame:
         """True if the page updates with its history; a page that answers a form does not."""
         return not self.is_past and self.part not in UNFOLLOWED
 
+    @property
+    def again(self) -> str:
+        """The URL of this page at the same moment."""
+        return self.here(self.links.moment) if self.is_past else self.here()
+
     def here(self, moment: object = None) -> str:
         """The URL of this page at another moment; without a moment, at present."""
         there = self.links.now() if moment is None else self.links.at(moment)
@@ -84,6 +90,13 @@ class Frame:
 def render(template: str, **values: object) -> bytes:
     """A page made from a template."""
     return _environment().get_template(template).render(**values).encode()
+
+
+def compile_templates() -> Iterator[str]:
+    """Compile the templates one by one, so that no request has to; yields their names."""
+    for each in sorted(files("app.web").joinpath("templates").iterdir(), key=lambda one: one.name):
+        _environment().get_template(each.name)
+        yield each.name
 
 
 @lru_cache(maxsize=1)

@@ -29,7 +29,8 @@ class ServerProcess:
     def __init__(self, folder, *options, **environment):
         self.folder = folder
         self.options = options
-        self.environment = {"REDRA_PROJECTOR": "off"} | environment
+        waits = {"REDRA_PAGE_WAIT_SECONDS": "60"}
+        self.environment = {"REDRA_PROJECTOR": "off"} | waits | environment
         self.data = folder / "data"
         self.log = folder / "redra.log"
         self.kubeconfig = self.data / "kubeconfig"

@@ -73,13 +73,13 @@ class Browsing:
 
 
 @contextmanager
-def browsing(seed):
+def browsing(seed, **options):
     """A server over a planted history, and a browser in front of it."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        with _serving_in_thread(listener, seed), sync_playwright() as playwright:
+        with _serving_in_thread(listener, seed, options), sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
             try:
                 yield Browsing(url, browser)
@@ -88,11 +88,11 @@ def browsing(seed):
 
 
 @contextmanager
-def _serving_in_thread(listener, seed):
+def _serving_in_thread(listener, seed, options):
     started, problems, servers = threading.Event(), [], []
 
     async def serve():
-        async with serving() as server:
+        async with serving(**options) as server:
             await plant(server, seed)
             config = uvicorn.Config(server.app, lifespan="off", log_config=None, ws="none")
             servers.append(_Uvicorn(config))

@@ -54,10 +54,16 @@ class IncidentSighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanReport:
-    """The sightings of a history; `attempts_left_out` counts attempts beyond the bound."""
+    """The sightings of a history up to `examined`, as if it ended there.
+
+    `attempts_left_out` counts attempts beyond the bound. A report that is not complete was made
+    while the scan went on.
+    """
 
     sightings: Sequence[IncidentSighting]
     attempts_left_out: int = 0
+    examined: Revision = Revision(0)
+    is_complete: bool = True
 
 
 @dataclass(slots=True, kw_only=True)

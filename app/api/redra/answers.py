@@ -41,6 +41,7 @@ from app.analysis.trace_events import ViewerTrace
 from app.analysis.views import LiveViews
 from app.api.access.readers import WORKED_OUT_FROM, HistoryReader
 from app.api.kubernetes.timelines import views_at
+from app.api.redra.scans import Scans
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.devices.cel_selectors import CelCompiler
@@ -50,14 +51,17 @@ from app.domain.objects import history_kinds
 from app.domain.values import api_resources, timestamps
 from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import Instant
+from app.service.answering import decoding
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer, waiting
 from app.service.explaining.evidence import ExplainedMoment, Sight
 from app.service.histories import Histories
 from app.service.moments import is_revision, parse_instant, time_of
-from app.service.replays import scanning
 from app.service.runtime import HistoryRuntime
 from projections.timeline import Entry
+
+_READ_BY_FINDINGS = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
+"""The kinds of which findings look at each object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +99,9 @@ class Answers:
         self._limits = limits
         self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
         self._compiler = CelCompiler()
-        self._scans: Bounded[tuple[int, Revision, str], ScanReport] = Bounded(limits.chronicles_max)
+        kept_max = limits.chronicles_max
+        self._findings: Bounded[tuple[int, Revision, str], Findings] = Bounded(kept_max)
+        self._scans = Scans(self._explanations, limits)
         self._chronicles = Chronicles(
             kept_max=limits.chronicles_max, events_max=limits.chronicle_events_max
         )
@@ -115,6 +121,13 @@ class Answers:
         Raises NotFound when the history is gone.
         """
         return await self._chronicles.whole(runtime, until)
+
+    async def begin_reading(self, runtime: HistoryRuntime) -> tuple[Revision, Revision]:
+        """Have the chronicle of a long history read on in the background; checks no rights.
+
+        Returns the last revision that has been read, and the last one there is.
+        """
+        return await self._chronicles.begin_reading(runtime)
 
     def check_length(self, revision: Revision) -> None:
         """Raise TooLarge for a history that is too long for a download from a server."""
@@ -211,30 +224,16 @@ class Answers:
             omitted=count - len(items),
         )
 
-    async def scan(self, inquiry: Inquiry) -> ScanReport:
-        """The known incidents that show up to the moment. Raises TooLarge, InputError."""
+    async def scan(self, inquiry: Inquiry, seconds: float | None = None) -> ScanReport:
+        """The known incidents that show up to the moment. Raises TooLarge, InputError.
+
+        With a time, the report may be complete only up to its `examined`.
+        """
         # The report quotes Events about pods.
         inquiry.reader().check_all((*WORKED_OUT_FROM, api_resources.EVENTS))
         runtime, views = inquiry.runtime, await self.views(inquiry)
-        if views.revision > self._limits.scan_events_max:
-            raise TooLarge(
-                f"{views.revision} events are more than {self._limits.scan_events_max}: use "
-                "redra scan"
-            )
         labels = inquiry.request.parameter("labels").strip()
-        place = (runtime.life, views.revision, labels)
-        kept = self._scans.recent(place)
-        if kept is None:
-            async with self._explanations:
-                kept = await scanning.scan(
-                    runtime.log,
-                    runtime.info,
-                    views.revision,
-                    attempts_max=self._limits.scan_attempts_max,
-                    labels=labels,
-                )
-            self._scans[place] = kept
-        return kept
+        return await self._scans.report(runtime, views.revision, labels, seconds)
 
     async def pace(self, inquiry: Inquiry) -> StartPace:
         """The durations of pod starts up to the moment, step by step."""
@@ -367,9 +366,14 @@ class Answers:
     async def findings(self, inquiry: Inquiry) -> Findings:
         """The problems in the history up to the moment, ranked."""
         inquiry.reader().check_all(WORKED_OUT_FROM)
-        runtime = inquiry.runtime
+        runtime, namespace = inquiry.runtime, inquiry.request.parameter("namespace")
         views = await self.views(inquiry)
+        await decoding.decode(views, _READ_BY_FINDINGS)
         chronicle, doubts = await self._chronicles.of(runtime)
+        place = runtime.life, views.revision, namespace
+        kept = self._findings.recent(place) if inquiry.reader().is_unlimited else None
+        if kept is not None:
+            return kept
         rules = scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler)
         sees_all = inquiry.reader().sees_all
         reads_events = sees_all(api_resources.EVENTS)
@@ -388,10 +392,13 @@ class Answers:
             quirks=rules.quirks,
             now=now,
             items_max=self._limits.findings_max,
-            namespace=inquiry.request.parameter("namespace"),
+            namespace=namespace,
         )
         evidence = self._evidence(inquiry, views, inquiry.reader())
-        return await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
+        answer = await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
+        if inquiry.reader().is_unlimited and answer.examined == answer.revision:
+            self._findings[place] = answer
+        return answer
 
 
 def _visible(reader: HistoryReader, chronicle: Chronicle) -> Callable[[Entry], bool]:

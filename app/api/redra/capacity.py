@@ -3,7 +3,7 @@
 States are frozen on the event loop, which is quick; answers are computed in a thread.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import anyio
 import anyio.to_thread
@@ -23,10 +23,9 @@ from app.api.server import abandoning
 from app.api.server.limits import ApiLimits
 from app.domain.controllers import registry
 from app.domain.errors import BadRequest
-from app.domain.log import Event, ObjectKey, Revision, doubts
+from app.domain.log import ObjectKey, Revision, doubts
 from app.domain.values import api_groups, api_resources, timestamps
 from app.domain.values.bounded import Bounded
-from app.domain.values.timestamps import Instant
 from app.service import recorded_doubts
 from app.service.histories import Histories
 from app.service.moments import time_of
@@ -133,20 +132,19 @@ class CapacityApi:
             fits = await abandoning.in_thread(inquiry.request, answer, frozen)
         return await recorded_doubts.with_doubts(fits, runtime.log, runtime.info)
 
-    async def capacity(self, inquiry: Inquiry) -> CapacityCourse:
+    async def capacity(self, inquiry: Inquiry, seconds: float | None = None) -> CapacityCourse:
         """The capacity at the moment, and at moments before it.
 
         One question computes a bounded number of moments, the last one first; later questions
-        compute the moments that are `missing`.
+        compute the moments that are `missing`. With a time, all moments are computed, and those
+        are `missing` that are not known in this time; the last one is waited for.
         """
         inquiry.reader().check_all(WORKED_OUT_FROM)
         runtime, bounds = inquiry.runtime, self._limits.capacity
         until = (await self._answers.views(inquiry)).revision
         revisions = moments.sampled(until, bounds.moments_max)
-        # What another question finds in the meantime is not computed again.
-        async with self._turns:
-            lacking = [one for one in revisions if (runtime.life, one) not in self._kept]
-            await self._compute(runtime, sorted(_spread(lacking)[: bounds.at_once_max]))
+        if seconds is None or not await self._begin(runtime, revisions, seconds):
+            await self._compute_some(runtime, revisions)
         known = [self._kept.recent((runtime.life, one)) for one in revisions]
         recorded = await recorded_doubts.doubts_of(runtime.log, runtime.info)
         shown = tuple(one for one in known if one is not None)
@@ -160,32 +158,54 @@ class CapacityApi:
             doubts=recorded,
         )
 
-    async def _compute(self, runtime: HistoryRuntime, revisions: Sequence[Revision]) -> None:
-        """Computes and keeps the capacity at these moments."""
+    async def _begin(
+        self, runtime: HistoryRuntime, revisions: Sequence[Revision], seconds: float
+    ) -> bool:
+        """Have all moments computed; whether the last one is known when the time is over."""
+
+        async def compute_all() -> None:
+            course = DeviceCourse(runtime.rules.profile)
+            for revision in _spread(revisions):
+                # Other questions have their turns in between.
+                async with self._turns:
+                    if (runtime.life, revision) not in self._kept:
+                        await self._compute(runtime, revision, course)
+
+        errand = runtime.errands.begin(("capacity", *revisions), compute_all)
+        if errand is not None and await errand.wait_ended(seconds):
+            errand.outcome()
+        return (runtime.life, revisions[-1]) in self._kept
+
+    async def _compute_some(self, runtime: HistoryRuntime, revisions: Sequence[Revision]) -> None:
+        """Compute the next moments that are not known, as many as one question may."""
+        # What another question finds in the meantime is not computed again.
+        async with self._turns:
+            lacking = [one for one in revisions if (runtime.life, one) not in self._kept]
+            course = DeviceCourse(runtime.rules.profile)
+            for revision in sorted(_spread(lacking)[: self._limits.capacity.at_once_max]):
+                await self._compute(runtime, revision, course)
+
+    async def _compute(
+        self, runtime: HistoryRuntime, revision: Revision, course: DeviceCourse
+    ) -> None:
+        """Computes and keeps the capacity at a moment."""
         profile, info = runtime.rules.profile, runtime.info
         quirks = registry.allocator_quirks_of(profile, registry.options_from(info.settings))
         compiler = compiler_of(profile)
         steps_max = self._limits.capacity.steps_max
-        course = DeviceCourse(profile)
-        for revision in revisions:
-            events = [
-                event
-                for kind in _DEVICES_FROM
-                async for event in self._histories.objects_at(info, revision, *kind)
-            ]
-            created = await creations(runtime.log, info, events)
-            now = await time_of(runtime.log, info, revision) if revision else runtime.head.time
+        events = [
+            event
+            for kind in _DEVICES_FROM
+            async for event in self._histories.objects_at(info, revision, *kind)
+        ]
+        created = await creations(runtime.log, info, events)
+        now = await time_of(runtime.log, info, revision) if revision else runtime.head.time
 
-            def moment(
-                revision: Revision = revision,
-                now: Instant = now,
-                events: Sequence[Event] = events,
-                created: Mapping[ObjectKey, Revision] = created,
-            ) -> CapacityMoment:
-                devices = course.move(events, created)
-                return moments.of(revision, now, devices, compiler, quirks, steps_max)
+        def moment() -> CapacityMoment:
+            devices = course.move(events, created)
+            return moments.of(revision, now, devices, compiler, quirks, steps_max)
 
-            self._kept[runtime.life, revision] = await anyio.to_thread.run_sync(moment)
+        self._kept[runtime.life, revision] = await anyio.to_thread.run_sync(moment)
 
 
 def _spread(revisions: Sequence[Revision]) -> list[Revision]:

@@ -31,6 +31,19 @@ class LiveBounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaitBounds:
+    """The bounds of pages that take longer than a request waits.
+
+    A request waits `seconds` for its page. A page that is not ready then is made on, and kept for
+    `kept_seconds` after it is ready, for the next request; at most `kept_max` pages are.
+    """
+
+    seconds: float = 10.0
+    kept_max: int = 32
+    kept_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiLimits:
     """The bounds of one server. Sizes are in bytes, times in seconds.
 
@@ -59,6 +72,7 @@ class ApiLimits:
     `timelines_at_once_max` whole timelines are read at a time.
     Histories with at most `scan_events_max` events are scanned for known defects; for that the
     first `scan_attempts_max` attempts of the scheduler are made again.
+    `waits` bounds the time that a page is waited for.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
     `diff_events_max` events of each history; `rehearse_runs_max` runs with `rehearse_events_max`
     events in all determine which setting of another release causes which change.
@@ -88,7 +102,7 @@ class ApiLimits:
     explanations_at_once_max: int = 4
     explain: ExplainBounds = ExplainBounds()
     chronicles_max: int = 8
-    chronicle_events_max: int = 10_000
+    chronicle_events_max: int = 2_000
     findings_max: int = 100
     findings_pods_max: int = 8
     timeline: PageBounds = PageBounds()
@@ -110,6 +124,7 @@ class ApiLimits:
     reports_at_once_max: int = 1
     timelines_at_once_max: int = 4
     live: LiveBounds = LiveBounds()
+    waits: WaitBounds = WaitBounds()
 
     @property
     def body(self) -> DecodeBounds:

@@ -35,6 +35,7 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import Header, HttpRequest, Response, Stream
 from app.api.ui import forms, framing, origins, parameters, reports
 from app.api.ui.live import LivePages
+from app.api.ui.unready import UnreadyPages
 from app.domain.errors import (
     Forbidden,
     InputError,
@@ -63,6 +64,7 @@ from app.web.pages import (
     rehearsal,
     scan,
     timeline,
+    unready,
     why,
 )
 from app.web.pages.compare import Tree
@@ -92,6 +94,9 @@ CAPACITY = "capacity"
 
 REPORT = "report"
 
+_ACCEPTED = 202
+"""The status of a page that is being worked out: it is there, but not the answer yet."""
+
 _NO_GUESS: Header = (b"x-content-type-options", b"nosniff")
 """Error responses of every kind already have this header."""
 
@@ -112,12 +117,18 @@ class Pages:
         self._authorizer = authorizer
         self._limits = limits
         self._live = LivePages(limits.live)
+        self._unready = UnreadyPages(limits.waits)
         self._reports = anyio.CapacityLimiter(limits.reports_at_once_max)
 
     @property
     def answers(self) -> Answers:
         """The source of the facts in the pages."""
         return self._api.answers
+
+    @property
+    def _part_seconds(self) -> float:
+        """The time after which a page shows the part of an answer that is known."""
+        return self._limits.waits.seconds / 2
 
     def end_streams(self) -> None:
         """End the streams of all pages that follow a history, because the server stops."""
@@ -160,7 +171,9 @@ class Pages:
         )
         if part == REPORT:
             return _to_take_away(inquiry, await make(self, inquiry))
-        return shown(await make(self, inquiry))
+        read, last = await self.answers.begin_reading(runtime)
+        page = await self._unready.page(inquiry, part, partial(make, self, inquiry))
+        return _not_ready(inquiry, part, read, last) if page is None else shown(page)
 
     async def _findings(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.findings(inquiry)
@@ -217,7 +230,7 @@ class Pages:
         return attempts.page(frame, answer, key)
 
     async def _scan(self, inquiry: Inquiry) -> bytes:
-        report = await self.answers.scan(inquiry)
+        report = await self.answers.scan(inquiry, self._part_seconds)
         labels = inquiry.request.parameter("labels").strip()
         frame = await framing.frame(self.answers, inquiry, "scan", {"labels": labels})
         return scan.page(frame, report, self._api.incident, labels)
@@ -312,7 +325,7 @@ class Pages:
         return blast.page(frame, typed, answer, problem)
 
     async def _capacity(self, inquiry: Inquiry) -> bytes:
-        answer = await self._api.capacities.capacity(inquiry)
+        answer = await self._api.capacities.capacity(inquiry, self._part_seconds)
         return capacity.page(await framing.frame(self.answers, inquiry, CAPACITY), answer)
 
     async def _fitting(self, inquiry: Inquiry) -> bytes:
@@ -329,7 +342,7 @@ class Pages:
             raise
         except (Rejected, InputError) as refusal:
             problem = getattr(refusal, "message", "") or str(refusal)
-        answer = await capacities.capacity(inquiry)
+        answer = await capacities.capacity(inquiry, self._part_seconds)
         frame = await framing.frame(self.answers, inquiry, CAPACITY)
         return capacity.page(frame, answer, manifest, fit, problem)
 
@@ -384,6 +397,14 @@ def shown(page: bytes, code: int = 200) -> Response:
     """A page as a response."""
     headers = HEADERS if code >= 400 else (*HEADERS, _NO_GUESS)
     return Response(page, status=code, content_type=HTML, headers=headers)
+
+
+def _not_ready(inquiry: Inquiry, part: str, read: int, last: int) -> Response:
+    """The page that says that another one is being made, and leads to it."""
+    there = links.Links(history=inquiry.runtime.info.name, moment=inquiry.moment)
+    again = there.to(part, **dict(framing.pairs(inquiry.request)))
+    page = unready.page(there, part, again, read, last)
+    return shown(page, _ACCEPTED)
 
 
 def _to_take_away(inquiry: Inquiry, report: bytes) -> Response:

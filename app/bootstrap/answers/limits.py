@@ -7,7 +7,7 @@ from app.analysis.lanes import LaneBounds
 from app.analysis.starts import PaceBounds
 from app.analysis.timeline_pages import PageBounds
 from app.analysis.trace_events import TraceBounds
-from app.api.server.limits import ApiLimits, LiveBounds
+from app.api.server.limits import ApiLimits, LiveBounds, WaitBounds
 from app.bootstrap.answers.bounds import blast_bounds, explain_bounds
 from app.bootstrap.answers.differences import diff_bounds
 from app.settings import Settings
@@ -62,6 +62,11 @@ def api_limits(settings: Settings) -> ApiLimits:
         pace=PaceBounds(pods_max=settings.pace_pods_max, scanned_max=settings.pace_scanned_max),
         live=LiveBounds(
             streams_max=settings.live_streams_max, pace_seconds=settings.live_pace_seconds
+        ),
+        waits=WaitBounds(
+            seconds=settings.page_wait_seconds,
+            kept_max=settings.pages_kept_max,
+            kept_seconds=settings.page_kept_seconds,
         ),
         trace=TraceBounds(entries_max=settings.trace_entries_max),
         report_events_max=settings.report_events_max,

@@ -21,7 +21,7 @@ def page(
         frame=frame,
         sightings=[(one, read(one.incident)) for one in report.sightings],
         labels=labels,
-        left_out=report.attempts_left_out,
+        report=report,
         explained=EXPLAINED,
         shown_max=OBJECTS_SHOWN_MAX,
     )

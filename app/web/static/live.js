@@ -1,6 +1,6 @@
 // A page of the present follows its history: it asks for itself again when the history has grown.
 // It waits while somebody types, reads in a dialog or looks elsewhere; a page of the past stays.
-import { follow } from "./navigation.js";
+import { follow, isBusy } from "./navigation.js";
 
 const PAUSED = "redra-live-paused";
 
@@ -11,12 +11,6 @@ let head = 0;
 const mark = () => document.querySelector("[data-live]");
 const shown = () => Number(mark()?.dataset.revision || 0);
 const isPaused = () => sessionStorage.getItem(PAUSED) === "yes";
-
-function isBusy() {
-  const node = document.activeElement;
-  const types = node instanceof Element && node.matches("input, textarea, select");
-  return document.hidden || types || document.querySelector("dialog[open]") || document.body.hasAttribute("aria-busy");
-}
 
 function refresh() {
   if (!mark() || isPaused() || head <= shown() || isBusy()) return;

@@ -2,12 +2,26 @@
 
 let asked = 0;
 const READ_ON_MILLIS = 400;
+const NOT_READY = 202;
 
-// A long history is read in parts: a page that shows the first of them asks for the next.
+// Whether somebody types, reads in a dialog or looks elsewhere: the page then stays as it is.
+export function isBusy() {
+  const node = document.activeElement;
+  const types = node instanceof Element && node.matches("input, textarea, select");
+  const isFilled = [...document.querySelectorAll("textarea")].some((one) => one.value !== one.defaultValue);
+  return document.hidden || types || isFilled || document.querySelector("dialog[open]") || document.body.hasAttribute("aria-busy");
+}
+
+// A page that is not complete yet asks for itself again until it is.
 export function readOn() {
   const again = document.querySelector("a[data-again]");
   const turn = asked;
-  if (again) setTimeout(() => turn === asked && again.isConnected && follow(again.href, { push: false }), READ_ON_MILLIS);
+  const look = () => {
+    if (turn !== asked || !again.isConnected) return;
+    if (isBusy()) setTimeout(look, READ_ON_MILLIS);
+    else follow(again.href, { push: false, quiet: true });
+  };
+  if (again) setTimeout(look, READ_ON_MILLIS);
 }
 
 // What the reader has opened and where the focus is, to have it again in the same page.
@@ -29,6 +43,11 @@ export async function follow(url, { push = true, quiet = false } = {}) {
   if (!quiet) document.body.setAttribute("aria-busy", "true");
   try {
     const answer = await fetch(url, { headers: { accept: "text/html" } });
+    if (quiet && answer.status === NOT_READY) {
+      // The page stays as it is until the new one is there.
+      setTimeout(() => turn === asked && follow(url, { push, quiet }), READ_ON_MILLIS);
+      return;
+    }
     const kind = answer.headers.get("content-type") || "";
     if (!kind.startsWith("text/html")) return void location.assign(url);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");

@@ -1,0 +1,54 @@
+"""Pages that take longer than a request waits.
+
+Such a page is made on without the request, which is answered with what is known about its progress.
+The next request for the same page by the same user gets the page.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from app.api.redra.answers import Inquiry
+from app.api.server.limits import WaitBounds
+from app.domain.log import Actor
+from app.domain.values.bounded import Bounded
+from app.service.answering.errands import Errand
+
+_Place = tuple[int, Actor, str, bytes]
+"""The runtime, the user, the path and the query."""
+
+MADE_AT_ONCE = frozenset(("blast", "compare", "rehearsal", "report"))
+"""Pages whose work ends with their request, because it is bounded by its own settings."""
+
+
+class UnreadyPages:
+    """The pages that were begun, until a request gets them or they are too old."""
+
+    def __init__(self, bounds: WaitBounds) -> None:
+        self._bounds = bounds
+        self._begun: Bounded[_Place, Errand[bytes]] = Bounded(bounds.kept_max)
+
+    async def page(
+        self, inquiry: Inquiry, part: str, make: Callable[[], Awaitable[bytes]]
+    ) -> bytes | None:
+        """The page; None when it is not ready in time. Raises what the making of it raises."""
+        if part in MADE_AT_ONCE or inquiry.request.method == "POST":
+            return await make()
+        request, runtime = inquiry.request, inquiry.runtime
+        query = bytes(request.scope.get("query_string", b""))
+        place = runtime.life, inquiry.actor, request.path, query
+        errand = self._begun.get(place)
+        if errand is None or self._is_old(errand):
+            errand = runtime.errands.begin(("page", place), make)
+        if errand is None:
+            return await make()
+        self._begun[place] = errand
+        if not await errand.wait_ended(self._bounds.seconds):
+            return None
+        if self._begun.get(place) is errand:
+            del self._begun[place]
+        return errand.outcome()
+
+    def _is_old(self, errand: Errand[bytes]) -> bool:
+        age = anyio.current_time() - errand.ended_at
+        return errand.is_ended and age > self._bounds.kept_seconds

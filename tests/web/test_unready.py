@@ -1,0 +1,196 @@
+"""Pages that take longer than a request waits say so, go on, and are there for the next request."""
+
+import anyio
+import anyio.lowlevel
+import pytest
+import yaml
+
+from app.analysis.capacity.moments import CapacityBounds
+from app.api.server.limits import ApiLimits, WaitBounds
+from app.domain.errors import InputError, LogUnavailable
+from app.service.answering.errands import Errands
+from tests.api.serving import CONFIG_MAPS, config_map, serving
+from tests.api.test_redra_capacity import fill
+from tests.patience import PATIENCE_SECONDS
+from tests.web.browsing import browsing, needs_browser
+from tests.web.reading import read
+from tests.web.test_more_pages import RULE
+
+UI, JSON = "/ui/h/default", "/redra/v1/histories/default"
+AT_ONCE = ApiLimits(waits=WaitBounds(seconds=0))
+"""No request waits for its page."""
+
+
+async def complete(server, path):
+    """The page when it is complete, and the pages that were answered before."""
+    before = []
+    with anyio.fail_after(PATIENCE_SECONDS):
+        while True:
+            answer = await server.raw("GET", path)
+            root = read(answer.text)
+            if not [link for link in root.all("a") if "data-again" in link.attributes]:
+                return answer, before
+            before.append(answer)
+            await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize("part", ["", "lanes", "timeline?decisions=true", "find?q=m-1", "pace"])
+async def test_page_that_is_not_ready_says_so_and_leads_to_itself(part):
+    async with serving(limits=AT_ONCE) as server, serving() as patient:
+        for one in (server, patient):
+            await one.post(CONFIG_MAPS, config_map("m-1"))
+        answer, before = await complete(server, f"{UI}/{part}")
+        assert before[0].status_code == 202
+        root = read(before[0].text)
+        assert "Not ready yet" in root.one("p", role="status").text
+        assert not root.all("table") + root.all("ol") + root.all("p", "nothing")
+        assert [link for link in root.links if link.startswith(UI)][-1] == f"{UI}/{part}"
+        assert answer.status_code == 200
+        whole = read((await patient.raw("GET", f"{UI}/{part}")).text)
+        assert read(answer.text).one("h1").text == whole.one("h1").text
+
+
+async def test_refusal_of_a_page_that_was_not_ready_is_told_to_the_next_request():
+    async with serving(limits=AT_ONCE) as server:
+        answer, before = await complete(server, f"{UI}/why?kind=pod&name=nobody")
+        assert before
+        assert answer.status_code == 404
+        assert "nobody" in read(answer.text).one("p", "problem").text
+
+
+async def test_page_that_nobody_came_for_is_made_anew():
+    waits = WaitBounds(seconds=0, kept_seconds=0)
+    async with serving(limits=ApiLimits(waits=waits)) as server:
+        first = await server.raw("GET", f"{UI}/find?q=late")
+        await anyio.wait_all_tasks_blocked()
+        await server.post(CONFIG_MAPS, config_map("late"))
+        second = await server.raw("GET", f"{UI}/find?q=late")
+        assert (first.status_code, second.status_code) == (202, 202)
+
+
+async def test_scan_that_goes_on_shows_nothing_as_an_answer_and_then_what_it_found():
+    rule = yaml.safe_load(RULE)
+    del rule["spec"]["deviceSelector"]
+    # A page is waited for, half as long the scan in it: the answer has the known part.
+    async with serving(limits=ApiLimits(waits=WaitBounds(seconds=1e-9))) as server:
+        await server.post("/apis/resource.k8s.io/v1beta2/devicetaintrules", rule)
+        answer, before = await complete(server, f"{UI}/scan")
+        assert before
+        for one in before:
+            assert "none of the known defects" not in one.text
+            assert "Not complete yet" in one.text or "Not ready yet" in one.text
+        items = (await server.get(f"{JSON}/scan"))["items"]
+        titles = [each.one("h2").text for each in read(answer.text).all("li", "finding")]
+        assert titles == [item["title"] for item in items] != []
+
+
+async def test_scan_follows_its_history_and_does_not_begin_again(monkeypatch):
+    rule = yaml.safe_load(RULE)
+    del rule["spec"]["deviceSelector"]
+    async with serving() as server:
+        log, starts = server.histories._ports.log, []
+        assert (await server.get(f"{JSON}/scan"))["items"] == []
+        plain = log.read
+
+        async def noted(history, **given):
+            starts.append(given["after"])
+            return await plain(history, **given)
+
+        before = (await server.get(JSON))["revision"]
+        await server.post("/apis/resource.k8s.io/v1beta2/devicetaintrules", rule)
+        monkeypatch.setattr(type(log), "read", lambda _, history, **given: noted(history, **given))
+        (item,) = (await server.get(f"{JSON}/scan"))["items"]
+        assert item["revision"] > before
+        assert min(starts) == before
+        past = (await server.get(f"{JSON}/scan?at={before}"))["items"]
+        assert past == []
+
+
+async def test_capacity_over_time_completes_without_further_questions_of_a_form():
+    bounds = CapacityBounds(moments_max=8, at_once_max=1)
+    limits = ApiLimits(waits=WaitBounds(seconds=0), capacity=bounds)
+    async with serving(limits=limits) as server:
+        await fill(server, 2, 2, 2, 2)
+        answer, before = await complete(server, f"{UI}/capacity")
+        assert before
+        rows = read(answer.text).one("details").one("tbody").all("tr")
+        assert len(rows) == len((await server.get(f"{JSON}/capacity"))["moments"]) > 2
+
+
+async def test_long_history_is_read_on_in_the_background():
+    limits = ApiLimits(chronicle_events_max=2)
+    async with serving(limits=limits) as server:
+        for number in range(30):
+            await server.post(CONFIG_MAPS, config_map(f"m-{number}"))
+        first = await server.raw("GET", f"{UI}/timeline")
+        assert "Not complete yet" in first.text
+        answer, _ = await complete(server, f"{UI}/timeline")
+        revision = (await server.get(JSON))["revision"]
+        assert str(revision) in read(answer.text).one("tbody").all("tr")[0].text
+        examined = (await server.get(f"{JSON}/timeline?limit=1"))["examined"]
+        assert examined == revision
+
+
+async def test_errand_runs_once_and_its_error_reaches_all_who_wait():
+    errands, runs, gate = Errands(1), [], anyio.Event()
+
+    async def work():
+        runs.append(1)
+        await gate.wait()
+        raise InputError("no")
+
+    assert errands.begin("early", work) is None
+    async with anyio.create_task_group() as tasks:
+        errands.tasks = tasks
+        first, second = errands.begin("one", work), errands.begin("one", work)
+        assert first is second
+        assert errands.begin("two", work) is None
+        assert not await first.wait_ended(0)
+        gate.set()
+        assert await first.wait_ended()
+        with pytest.raises(InputError, match="no"):
+            first.outcome()
+        assert (len(runs), errands.count) == (1, 0)
+
+
+async def test_errand_ends_with_its_history():
+    errands = Errands(1)
+    async with anyio.create_task_group() as tasks:
+        errands.tasks = tasks
+        errand = errands.begin("one", anyio.sleep_forever)
+        errands.end()
+        tasks.cancel_scope.cancel()
+    assert errand.is_ended
+    with pytest.raises(LogUnavailable, match="closed"):
+        errand.outcome()
+
+
+@needs_browser
+@pytest.mark.slow
+def test_page_in_a_browser_completes_by_itself():
+    with browsing(4, limits=AT_ONCE) as story, story.page() as page:
+        page.goto(f"{story.url}/ui/h/default/why?kind=pod&name=waits-0")
+        page.locator("ul.reasons").wait_for()
+        page.get_by_role("link", name="Timeline").click()
+        page.locator("tbody tr").first.wait_for()
+        assert not page.locator("a[data-again]").count()
+
+
+EMPTY = {
+    "": "Nothing is wrong here.",
+    "timeline?kind=PodCreated": "Nothing happened that fits.",
+    "lanes?name=nobody": "No pod, claim or node fits.",
+    "pace?name=nobody": "No pod fits.",
+}
+
+
+@pytest.mark.parametrize("part", EMPTY)
+async def test_nothing_is_not_said_before_all_has_been_read(part):
+    async with serving(limits=ApiLimits(chronicle_events_max=2)) as server:
+        for number in range(30):
+            await server.post(CONFIG_MAPS, config_map(f"m-{number}"))
+        first = await server.raw("GET", f"{UI}/{part}")
+        assert "data-again" in first.text
+        assert EMPTY[part] not in first.text
+        answer, _ = await complete(server, f"{UI}/{part}")
+        assert EMPTY[part] in answer.text
