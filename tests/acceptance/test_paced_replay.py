@@ -276,31 +276,114 @@ def test_operator_ends_with_what_was_recorded_and_its_marks(server, tmp_path):
     assert shown == {name: pod["spec"] for name, pod in recorded.items()}
 
 
+def kubectl_line(server, *words):
+    return [str(BIN / "kubectl"), "--server", server.paced, *words]
+
+
+def kubectl(server, folder, *words, stdin="", code=0):
+    """What kubectl prints; of what it refuses, the error."""
+    ended = subprocess.run(
+        kubectl_line(server, "--cache-dir", folder, "-n", "taints", *words), input=stdin,
+        env=os.environ | {"KUBECONFIG": os.devnull}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == code, ended.stderr
+    return ended.stdout + ended.stderr
+
+
+@contextlib.contextmanager
+def kubectl_watching(server):
+    """The process of `kubectl get pods -w`, which prints the type and the name of each event."""
+    line = kubectl_line(server, "get", "pods", "-A", "-w", "--output-watch-events", "--no-headers")
+    line += ["-o", "jsonpath={.type} {.object.metadata.name}{'\\n'}"]
+    environment = os.environ | {"KUBECONFIG": os.devnull}
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_kubectl_watch_sees_every_pod_come_and_go(server):
     server.order(paused=True)
     server.order(seek="1")
-    line = [str(BIN / "kubectl"), "--server", server.paced, "get", "pods", "-A", "-w"]
-    line += ["--output-watch-events", "--no-headers"]
-    line += ["-o", "jsonpath={.type} {.object.metadata.name}{'\\n'}"]
-    environment = os.environ | {"KUBECONFIG": os.devnull}
-    kubectl = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment)
     there, marker = set(), "marks-the-end"
-    try:
+    with kubectl_watching(server) as watching:
         server.order(speed="max", paused=False)
         server.wait_end()
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": marker}}
         body["spec"] = {"containers": [{"name": "c", "image": "i"}]}
         made = httpx.post(f"{server.paced}/api/v1/namespaces/default/pods", json=body)
         assert made.status_code == 201, made.text
-        for event in kubectl.stdout:
+        for event in watching.stdout:
             kind, name = event.split()
             if name == marker:
                 break
             (there.discard if kind == "DELETED" else there.add)(name)
-    finally:
-        kubectl.kill()
-        kubectl.communicate()
     assert there == set(server.pods("night"))
+
+
+BEFORE, AFTER = 62, 189
+"""Revisions of the recording: five pods wait, and the last event of the second of them."""
+
+
+def wait_revision(server, revision):
+    for _ in range(10_000):
+        if httpx.get(server.url + REPLAY, timeout=PATIENCE_SECONDS).json()["revision"] >= revision:
+            return
+    raise AssertionError(revision)
+
+
+def test_writes_of_kubectl_lie_over_the_recording_until_it_is_moved_back(server, tmp_path):
+    """What becomes of each write stood here before it was tried."""
+    server.order(paused=True)
+    server.order(seek=str(BEFORE - 2))
+    stale = kubectl(server, tmp_path, "get", "pod", "plain-1", "-o", "json")
+    server.order(seek=str(BEFORE))
+    before = server.pods()
+    refused = kubectl(server, tmp_path, "replace", "-f", "-", stdin=stale, code=1)
+    assert "the object has been modified" in refused
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "more-1"}}
+    pod["spec"] = {"containers": [{"name": "c", "image": "i"}]}
+    kubectl(server, tmp_path, "create", "-f", "-", stdin=json.dumps(pod))
+    kubectl(server, tmp_path, "label", "pod", "any-0", "mine=yes")
+    kubectl(server, tmp_path, "delete", "pod", "tolerate-0", "--grace-period=0", "--force")
+    merge = ("--type=merge", "-p")
+    failed = '{"status": {"phase": "Failed"}}'
+    kubectl(server, tmp_path, "patch", "pod", "plain-2", "--subresource=status", *merge, failed)
+    kept = '{"metadata": {"finalizers": ["example.com/keep"]}}'
+    kubectl(server, tmp_path, "patch", "pod", "tol12-0", *merge, kept)
+    with kubectl_watching(server) as watching:
+        assert watching.stdout.readline().startswith("ADDED ")
+        server.order(speed="10x", paused=False)
+        wait_revision(server, AFTER)
+        state = server.order(paused=True)
+        pods = server.pods()
+        assert not {"any-0", "plain-2", "tolerate-0"} & pods.keys()
+        assert pods["more-1"]["metadata"]["uid"] not in {
+            pod["metadata"]["uid"] for pod in before.values()
+        }
+        assert pods["tol12-0"]["metadata"]["finalizers"] == ["example.com/keep"]
+        assert pods["tol12-0"]["metadata"]["deletionTimestamp"]
+        said = {
+            (conflict["object"], conflict["conflict"]) for conflict in state["latest_conflicts"]
+        }
+        assert said == {
+            ("pods/taints/more-1", "other-object"),
+            ("pods/taints/tolerate-0", "deleted-here"),
+            ("pods/taints/plain-2", "fields"),
+            ("pods/taints/tol12-0", "held"),
+        }
+        free = '{"metadata": {"finalizers": null}}'
+        kubectl(server, tmp_path, "patch", "pod", "tol12-0", *merge, free)
+        assert "tol12-0" not in server.pods()
+        server.order(seek=str(BEFORE))
+        assert server.pods() == before
+        seen = [line.split() for line in watching.stdout]
+        assert ["DELETED", "any-0"] in seen
+        assert ["DELETED", "plain-2"] in seen
+        assert ["DELETED", "tol12-0"] in seen
+        assert seen[-1] == ["ERROR"], "a client that watches is told to list anew"
 
 
 def test_replay_that_was_stopped_says_how_to_go_on(server, tmp_path):
