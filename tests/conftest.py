@@ -52,8 +52,15 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs the browser tests first: at the end they would keep one process busy alone."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what comes with more draws alone, and runs the browser tests first.
+
+    At the end they would keep one process busy alone.
+    """
+    if not draws.WHOLE:
+        repeated = [item for item in items if item.get_closest_marker(draws.ONLY.name)]
+        items[:] = [item for item in items if not item.get_closest_marker(draws.ONLY.name)]
+        config.hook.pytest_deselected(items=repeated)
     items.sort(key=lambda item: not item.nodeid.startswith("tests/web/"))
 
 

@@ -4,9 +4,13 @@ A normal run takes few drawn cases and only the beginning of long recordings, al
 More cases find rare defects: with REDRA_DRAWS=N a test takes N times as many, and whole recordings.
 """
 
+import itertools
 import os
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
+
+import pytest
+from _pytest.mark.structures import ParameterSet
 
 Case = TypeVar("Case")
 
@@ -24,11 +28,17 @@ def seeds(few: int, *, first: int = 0) -> Sequence[int]:
 
 
 def examples(many: int) -> int:
-    """The number of examples that Hypothesis draws: a third of `many` in a normal run.
+    """The number of examples that Hypothesis draws: a fifth of `many` in a normal run.
 
-    Hypothesis draws other examples in each run, so many runs cover what one long run covers.
+    Hypothesis draws other examples in each run, so many runs cover what one long run covers. With
+    more draws it is a third of `many`, times the factor.
     """
-    return max(2, many * FACTOR // 3)
+    return max(2, many * FACTOR // 3 if WHOLE else many // 5)
+
+
+def part(cases: Sequence[Case], every: int) -> Sequence[Case]:
+    """Each `every`th case in a normal run; all cases with more draws."""
+    return cases if WHOLE else cases[::every]
 
 
 def by_turns(cases: Iterable[Sequence[Case]]) -> list[Case]:
@@ -40,3 +50,33 @@ def by_turns(cases: Iterable[Sequence[Case]]) -> list[Case]:
         return [case for group in cases for case in group]
     groups = [group for group in cases if group]
     return [group[number % len(group)] for number, group in enumerate(groups)]
+
+
+def first_of_each(cases: Iterable[Sequence[Case]]) -> list[Case]:
+    """The first case of each group in a normal run; all cases with more draws.
+
+    The cases of a group stand in the order of their work. Each fourth group of several cases is
+    represented by another one, by turns, so that a normal run has all groups and all positions.
+    """
+    if WHOLE:
+        return [case for group in cases for case in group]
+    chosen, several = [], itertools.count(1)
+    for group in filter(None, cases):
+        turn, left = divmod(next(several), _OTHERS_EVERY) if group[1:] else (0, 1)
+        chosen.append(group[0 if left else 1 + (turn - 1) % (len(group) - 1)])
+    return chosen
+
+
+_OTHERS_EVERY = 4
+
+ONLY = pytest.mark.draws
+"""Marks a test that only repeats what others of a normal run show: it comes with more draws.
+
+`tests/conftest.py` leaves such tests out of a normal run, whose last line counts them as
+"deselected". A module with such tests lies below a path of DRAWN in the Makefile.
+"""
+
+
+def repeated(*values: object) -> ParameterSet:
+    """A row of parameters that comes with more draws alone."""
+    return pytest.param(*values, marks=ONLY)
