@@ -41,12 +41,20 @@ def write(lines: Lines, path: Path) -> Path:
 
 
 def chosen(alter: Alter, names: Sequence[str], long: Sequence[str]) -> list[str]:
-    """The recordings to try an alteration on: a short and a long one by turns, or all (draws)."""
+    """The recordings to try an alteration on: a short one by turns, or all (draws).
+
+    A third of the alterations is tried on a long one, too, and those that fit no short one.
+    """
     if draws.WHOLE:
         return list(names)
     turn = zlib.crc32(alter.__name__.encode())
-    groups = [[name for name in names if (name in long) is is_long] for is_long in (False, True)]
-    return [group[turn % len(group)] for group in groups if group]
+    short, longer = (
+        [name for name in names if (name in long) is is_long] for is_long in (False, True)
+    )
+    few = [short[turn % len(short)]] if short else []
+    if longer and (not short or turn % 3 == 0):
+        few.append(longer[turn // 3 % len(longer)])
+    return few
 
 
 def bodies(line: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -10,8 +10,8 @@ import pytest
 
 from app.analysis.replay.report import Agreement
 from app.service.replays.verifying import VerifyOutcome
-from tests import draws
 from tests.conformance import further_tampering as further
+from tests.conformance import selection
 from tests.conformance import subtle_tampering as subtle
 from tests.conformance import test_subtle_tampering as subtly
 from tests.conformance.verdicts import judged
@@ -20,7 +20,6 @@ pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
 
 NAMES = ("a-quickstart", "j-api-versions", "c-multihost-tpu", "e-taints")
-FEW = NAMES if draws.WHOLE else NAMES[:2]
 
 WRONG = (
     further.swap_two_bindings,
@@ -52,12 +51,8 @@ ABSENT = {
 }
 
 
-def rows(alterations, names=FEW):
-    """Each alteration on one of the recordings, by turns; on all with more draws."""
-    return draws.by_turns(
-        [(name, alter) for name in names if name not in ABSENT.get(alter, ())]
-        for alter in alterations
-    )
+def rows(alterations, names=NAMES):
+    return selection.rows(alterations, names, ABSENT)
 
 
 @pytest.mark.parametrize(("name", "alter"), rows(WRONG))

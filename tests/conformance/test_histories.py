@@ -5,6 +5,7 @@ import pytest
 from app.analysis.verify.invariants import InvariantWatch, Switches, ViolationKind
 from app.domain.log import EventType
 from app.service.recorded_events import IMPORTER
+from tests import draws
 from tests.conformance import recordings
 from tests.conformance.recordings import RECORDINGS, WAYS
 from tests.shared_data import shared_path
@@ -25,7 +26,15 @@ OWN_EVENT = "KubeAPIReadyz"
 
 WITH_ETCD = ("a-quickstart", "b-mig-partitions", "e-taints", "e-taints-rules-ignored")
 
-CASES = [(name, way) for name in RECORDINGS for way in WAYS if way != "etcd" or name in WITH_ETCD]
+LONG = [("i-soak-short", way) for way in ("audit", "watch", "folder")]
+"""Imports of two to four CPU seconds each, of what `joined` reads as well."""
+
+CASES = [
+    draws.repeated(name, way) if (name, way) in LONG else (name, way)
+    for name in RECORDINGS
+    for way in WAYS
+    if way != "etcd" or name in WITH_ETCD
+]
 
 
 def paths_of(name: str, way: str):

@@ -11,8 +11,8 @@ import pytest
 
 from app.analysis.replay.report import Agreement
 from app.service.replays.verifying import VerifyOutcome
-from tests import draws
 from tests.conformance import invented_tampering as invented
+from tests.conformance import selection
 from tests.conformance import test_subtle_tampering as subtly
 from tests.conformance.verdicts import judged, names_one
 
@@ -46,11 +46,7 @@ ABSENT = {invented.bind_elsewhere_unseen: ("j-api-versions", "c-multihost-tpu")}
 
 
 def rows(alterations):
-    """Each alteration on one of the recordings, by turns; on all with more draws."""
-    return draws.by_turns(
-        [(name, alter) for name in NAMES if name not in ABSENT.get(alter, ())]
-        for alter in alterations
-    )
+    return selection.rows(alterations, NAMES, ABSENT)
 
 
 @pytest.mark.parametrize(("name", "alter"), [*rows(WRONG), UNSEEN_TOLERATION])

@@ -16,7 +16,7 @@ from app.service.replays.verifying import VerifyOutcome
 from tests import draws
 from tests.conformance import lossy_tampering as lossy
 from tests.conformance import policy_tampering as policy
-from tests.conformance import tampering
+from tests.conformance import selection, tampering
 from tests.conformance import test_subtle_tampering as subtly
 from tests.conformance.verdicts import judged_lines
 
@@ -26,9 +26,8 @@ pytestmark = pytest.mark.timeout(0)
 SHORT = ("a-quickstart", "j-api-versions")
 
 LACKING = [
-    *((name, policy.lose_statuses_of_pods) for name in (*SHORT, "c-multihost-tpu")),
-    *((name, policy.lose_statuses_of_pods) for name in ("e-taints",) if draws.WHOLE),
-    *((name, lossy.lose_deletions) for name in ("a-quickstart", "e-taints")),
+    *selection.rows((policy.lose_statuses_of_pods,), (*SHORT, "c-multihost-tpu", "e-taints")),
+    *selection.rows((lossy.lose_deletions,), ("a-quickstart", "e-taints")),
     ("j-api-versions", lossy.lose_the_middle_third),
 ]
 PLANTED = (
@@ -38,16 +37,12 @@ PLANTED = (
 )
 CROSSED = [
     *(
-        (name, alter, policy.lose_statuses_of_pods)
-        for name in SHORT
-        for alter in (*PLANTED, policy.choose_a_later_device)
+        (*row, policy.lose_statuses_of_pods)
+        for row in selection.rows((*PLANTED, policy.choose_a_later_device), SHORT)
     ),
-    *(("a-quickstart", alter, lossy.lose_deletions) for alter in PLANTED),
-    *(
-        (name, tampering.give_device_twice, lossy.lose_deletions)
-        for name in ("e-taints",)
-        if draws.WHOLE
-    ),
+    ("a-quickstart", tampering.give_device_twice, lossy.lose_deletions),
+    *(draws.repeated("a-quickstart", alter, lossy.lose_deletions) for alter in PLANTED[1:]),
+    draws.repeated("e-taints", tampering.give_device_twice, lossy.lose_deletions),
     ("a-quickstart", lossy.give_an_unknown_device_early, lossy.lose_the_middle_third),
 ]
 
@@ -84,8 +79,12 @@ async def test_event_that_would_come_after_the_end_is_not_missing(tmp_path):
     assert decided.agreement is Agreement.PROVED, decided.differences
 
 
-@pytest.mark.parametrize("name", ["c-multihost-tpu", "e-taints"])
-@pytest.mark.parametrize("account", lossy.ACCOUNTS)
+@pytest.mark.parametrize(
+    ("name", "account"),
+    draws.first_of_each(
+        [(name, account) for name in ("c-multihost-tpu", "e-taints")] for account in lossy.ACCOUNTS
+    ),
+)
 async def test_controllers_that_share_an_account_are_told_apart(name, account, tmp_path):
     lines = subtly.read(name)
     lossy.act_under_one_account(lines, account)

@@ -12,10 +12,10 @@ import pytest
 from app.analysis.replay.report import Agreement
 from app.bootstrap import replays
 from app.service.replays.verifying import VerifyOutcome
-from tests import draws
 from tests.conformance import crossed_tampering as crossed
 from tests.conformance import further_tampering as further
 from tests.conformance import policy_tampering as policy
+from tests.conformance import selection
 from tests.conformance import test_subtle_tampering as subtly
 from tests.conformance.verdicts import judged, judged_lines, names_one
 
@@ -25,18 +25,13 @@ pytestmark = pytest.mark.timeout(0)
 SHORT = ("a-quickstart", "j-api-versions")
 
 
-def by_turns(*alterations):
-    """Each alteration on one of the short recordings; on both with more draws."""
-    return draws.by_turns([(name, alter) for name in SHORT] for alter in alterations)
-
-
-WRONG = [(name, policy.choose_a_later_device) for name in ("a-quickstart", "e-taints")]
+WRONG = selection.rows((policy.choose_a_later_device,), ("a-quickstart", "e-taints"))
 LACKING = [
-    *by_turns(policy.lose_bindings, policy.lose_every_third_write_of_claims),
-    ("c-multihost-tpu", policy.lose_bindings),
+    *selection.rows((policy.lose_bindings,), (*SHORT, "c-multihost-tpu")),
+    *selection.rows((policy.lose_every_third_write_of_claims,), SHORT),
     ("j-api-versions", policy.lose_subresources),
 ]
-UNFIT = by_turns(policy.give_two_claims_one_uid)
+UNFIT = selection.rows((policy.give_two_claims_one_uid,), SHORT)
 UNDECIDED = [
     ("c-multihost-tpu", policy.lose_statuses_of_pods),
     ("e-taints", policy.lose_statuses_of_pods),
@@ -44,7 +39,9 @@ UNDECIDED = [
     ("b-mig-partitions", crossed.drop_every_second_line_of_claims),
     ("b-mig-partitions", further.cut_the_middle),
 ]
-HARMLESS = by_turns(policy.show_fields_of_a_newer_release, policy.write_null_for_every_absent_field)
+HARMLESS = selection.rows(
+    (policy.show_fields_of_a_newer_release, policy.write_null_for_every_absent_field), SHORT
+)
 
 
 @pytest.mark.parametrize(("name", "alter"), WRONG)

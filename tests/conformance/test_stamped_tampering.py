@@ -8,6 +8,7 @@ import pytest
 
 from app.analysis.replay.report import Agreement
 from app.service.replays.verifying import VerifyOutcome
+from tests.conformance import selection
 from tests.conformance import stamped_tampering as stamped
 from tests.conformance.verdicts import judged, names_one
 
@@ -17,11 +18,11 @@ pytestmark = pytest.mark.timeout(0)
 SHORT = ("a-quickstart", "j-api-versions")
 
 WRONG = [
-    *((name, stamped.report_about_another_device) for name in (*SHORT, "e-taints")),
+    *selection.rows((stamped.report_about_another_device,), (*SHORT, "e-taints")),
     ("j-api-versions", stamped.remove_the_protection_of_an_allocated_claim),
 ]
 UNFIT = [
-    *((name, stamped.allocate_before_the_creation) for name in (*SHORT, "e-taints")),
+    *selection.rows((stamped.allocate_before_the_creation,), (*SHORT, "e-taints")),
     ("e-taints", stamped.let_a_generation_jump),
     ("e-taints", stamped.let_a_generation_stand_still),
     ("e-taints", stamped.let_a_generation_fall),

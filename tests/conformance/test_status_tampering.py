@@ -16,8 +16,8 @@ from app.bootstrap import process_settings, replays, stores
 from app.domain.objects.profile import Profile
 from app.service.replays.verifying import VerifyOutcome
 from tests.cluster import Cluster
+from tests.conformance import selection, tampering
 from tests.conformance import status_tampering as status
-from tests.conformance import tampering
 from tests.conformance import test_subtle_tampering as subtly
 from tests.conformance.verdicts import judged, judged_lines, names_one
 
@@ -27,10 +27,8 @@ pytestmark = pytest.mark.timeout(0)
 RULED = ("e-taints", "j-api-versions")
 
 WRONG = [
-    *(
-        (name, alter)
-        for name in RULED
-        for alter in (
+    *selection.rows(
+        (
             status.observe_a_later_generation,
             status.observe_an_earlier_generation,
             status.observe_no_generation,
@@ -39,13 +37,13 @@ WRONG = [
             status.give_another_reason,
             status.turn_the_status,
             status.leave_the_time_out,
-        )
+        ),
+        RULED,
     ),
-    *((name, status.observe_another_generation_of_a_pod) for name in ("a-quickstart", *RULED)),
+    *selection.rows((status.observe_another_generation_of_a_pod,), ("a-quickstart", *RULED)),
 ]
 UNFIT = [
-    *((name, status.write_before_the_rule_was_made) for name in RULED),
-    *((name, status.write_after_the_answer) for name in RULED),
+    *selection.rows((status.write_before_the_rule_was_made, status.write_after_the_answer), RULED),
     ("e-taints", status.write_before_the_spec_changed),
 ]
 
