@@ -266,6 +266,11 @@ def test_damaged_recording_is_refused_and_leaves_no_history(tmp_path: Path) -> N
 
 def test_manifests_become_a_history_that_can_be_asked(tmp_path: Path) -> None:
     data = tmp_path / "data"
+    with database_running(data):
+        _ask_a_history_of_manifests(data)
+
+
+def _ask_a_history_of_manifests(data: Path) -> None:
     code, out, error = redra("import", EXAMPLES, "--history", "manifests", data=data)
     assert code == 0, error
     assert "resourceslices.resource.k8s.io" in out
@@ -334,13 +339,10 @@ def test_folder_with_the_name_of_a_history_is_told_apart(tmp_path: Path) -> None
 
 def test_server_stops_cleanly_and_goes_on_where_it_was(tmp_path: Path) -> None:
     data = tmp_path / "data"
+    prepare(data)
     revisions: list[int] = []
     for _ in range(2):
-        command = [sys.executable, "-m", "app.cli", "up", "--listen", "127.0.0.1:0"]
-        server = subprocess.Popen(
-            [*command, "--data", str(data)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
-        assert server.stdout is not None
+        server = RedraProcess(["up", "--listen", "127.0.0.1:0", "--data", data])
         line = server.stdout.readline()
         assert "redra serves at http://127.0.0.1:" in line
         with httpx.Client(base_url=line.split()[-1], timeout=PATIENCE_SECONDS) as client:
@@ -350,8 +352,8 @@ def test_server_stops_cleanly_and_goes_on_where_it_was(tmp_path: Path) -> None:
         assert code == 0, error
         revisions.append(json.loads(out)[0]["revision"])
         server.send_signal(signal.SIGTERM)
-        assert server.wait(timeout=30) == 0
-        server.stdout.close()
+        server.communicate(timeout=30)
+        assert server.returncode == 0
     assert (data / "kubeconfig").exists()
     assert revisions[0] == revisions[1]
 

@@ -11,22 +11,23 @@ from pathlib import Path
 
 import pytest
 
+from tests import draws
 from tests.command_line import EXAMPLES, ROOT, database_running, redra
 
 pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 COMMANDS = (
     "histories -o json",
-    "histories --deleted",
+    draws.repeated("histories --deleted"),
     "histories delete manifests",
-    "log manifests --limit 3",
+    draws.repeated("log manifests --limit 3"),
     "timeline manifests --last 5",
-    "replay manifests -o json",
+    draws.repeated("replay manifests -o json"),
     "verify manifests -o json",
-    "head manifests",
+    draws.repeated("head manifests"),
     "rebuild manifests",
     "sql -",
-    "blast --delete deviceclass/gpu.example.com --history manifests",
+    draws.repeated("blast --delete deviceclass/gpu.example.com --history manifests"),
     "why pod/none --history manifests",
 )
 STATEMENT = "SELECT count(*) AS devices FROM view_devices"

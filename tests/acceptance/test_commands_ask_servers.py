@@ -1,10 +1,7 @@
 """Commands that a server answers say what they say when they open the data themselves."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -14,6 +11,7 @@ import yaml
 from app.adapters.running import notice
 from tests.acceptance.server_process import ServerProcess
 from tests.command_line import ROOT, database_running, redra
+from tests.redra_process import RedraProcess
 
 RECORDING = ROOT / "examples" / "recordings" / "maintenance"
 RULE = """\
@@ -212,23 +210,18 @@ class Followed:
     """`redra timeline --follow` as a process of its own."""
 
     def __init__(self, *words: str) -> None:
-        command = [sys.executable, "-m", "app.cli", "timeline", "--follow", *words]
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, env=os.environ.copy(), text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        self.process = RedraProcess(["timeline", "--follow", *words])
         self._timer = threading.Timer(60, self.process.kill)
         self._timer.start()
 
     def line_with(self, text: str) -> str:
         """The next line that holds a text."""
-        assert self.process.stdout is not None
         for line in self.process.stdout:
             if text in line:
                 return line
         raise AssertionError(f"it ended: {self.process.communicate()}")
 
-    def interrupt(self) -> tuple[int, str]:
+    def interrupt(self) -> tuple[int | None, str | None]:
         """End it as Ctrl-C does; exit code and standard error."""
         self.process.send_signal(signal.SIGINT)
         _, error = self.process.communicate(timeout=30)

@@ -1,32 +1,28 @@
 """Commands at the same time on one data folder, each a process of its own, without a server."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from app.adapters.postgres import server_folder
 from app.adapters.postgres.server import EmbeddedServer, ServerBounds
+from tests import draws
 from tests.acceptance.server_process import ServerProcess
 from tests.command_line import ROOT, database_running, redra
 from tests.prepared_data import prepare
+from tests.redra_process import RedraProcess
 
 RECORDING = ROOT / "examples" / "recordings" / "maintenance"
 
 pytestmark = pytest.mark.database
 
 
-def begin(data: Path, *words: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "app.cli", *words, "--data", str(data)],
-        cwd=ROOT, env=os.environ.copy(), text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+def begin(data: Path, *words: str) -> RedraProcess:
+    return RedraProcess([*words, "--data", data])
 
 
-def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
+def ended(process: RedraProcess) -> tuple[int | None, str]:
     out, error = process.communicate(timeout=120)
     return process.returncode, error or ("" if out else "it said nothing")
 
@@ -36,7 +32,7 @@ def test_commands_wait_for_each_other(tmp_path: Path) -> None:
     with database_running(data):
         code, _, error = redra("import", RECORDING, "--history", "prod", data=data)
         assert code == 0, error
-    for _ in range(2):
+    for _ in draws.seeds(1):
         # The first to come runs the database; it ends while others use it.
         together = [
             begin(data, "histories"),
