@@ -16,7 +16,7 @@ from tests import draws
 from tests.fuzz import worlds as fuzzing
 from tests.worlds import builders, differences, random_worlds, recombined_worlds, trap_worlds
 
-WORLDS = int(os.environ.get("REDRA_FUZZ_WORLDS") or 600 * draws.FACTOR)
+WORLDS = int(os.environ.get("REDRA_FUZZ_WORLDS") or (600 * draws.FACTOR if draws.WHOLE else 320))
 CHUNKS = 8
 
 

@@ -136,7 +136,7 @@ def claims_version(number: int) -> Callable[[], Sequence[Projection]]:
     return make
 
 
-@pytest.mark.parametrize("seed", draws.seeds(4))
+@pytest.mark.parametrize("seed", draws.seeds(2))
 async def test_rows_follow_the_log_in_pages(any_store: Store, seed: int) -> None:
     store = any_store
     events = world(seed, 90)

@@ -20,7 +20,7 @@ from tests import draws
 from tests.cluster import DRIVER, USER, Cluster
 from tests.simulation.world import World, is_running
 
-SEEDS = draws.seeds(3, first=1)
+SEEDS = draws.seeds(2, first=1)
 STEPS = int(os.environ.get("REDRA_STEPS", "40"))
 HORIZON_SECONDS = 7_200
 """Longer than every toleration of these worlds."""

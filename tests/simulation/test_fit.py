@@ -12,7 +12,7 @@ from app.domain.values import json_tree
 from tests import draws
 from tests.simulation.world import World
 
-SEEDS = draws.seeds(3, first=1)
+SEEDS = draws.seeds(2, first=1)
 TEMPLATES = ("gpu", "patient", "pair")
 INFO = HistoryInfo(id=1, name="default")
 

@@ -8,7 +8,7 @@ from tests import draws
 from tests.cluster import check_decisions
 from tests.simulation.world import World
 
-SEEDS = draws.seeds(3, first=1)
+SEEDS = draws.seeds(2, first=1)
 STEPS = int(os.environ.get("REDRA_STEPS", "60"))
 
 

@@ -58,7 +58,7 @@ def smallest(sets: list[frozenset[str]], names: tuple[str, ...]) -> int:
     raise AssertionError("all of them are enough")
 
 
-@pytest.mark.parametrize("seed", range(200 if draws.WHOLE else 60))
+@pytest.mark.parametrize("seed", range(200 if draws.WHOLE else 30))
 def test_search_finds_minimal_sets_and_every_single_setting(seed: int) -> None:
     drawn = random.Random(seed)
     names = NAMES[: drawn.randrange(1, len(NAMES) + 1)]

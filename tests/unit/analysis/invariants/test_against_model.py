@@ -31,7 +31,7 @@ def told(watch):
     )
 
 
-SEEDS = draws.seeds(24)
+SEEDS = draws.seeds(12)
 KINDS = ("pods", "resourceclaims", "resourceslices", "devicetaintrules")
 
 

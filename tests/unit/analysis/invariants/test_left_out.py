@@ -25,7 +25,7 @@ from tests.unit.analysis.invariants.worlds import (
 )
 
 SCHEDULER, NODE = "system:kube-scheduler", "system:node:n"
-SEEDS = draws.seeds(24)
+SEEDS = draws.seeds(12)
 _replace = msgspec.structs.replace
 
 
