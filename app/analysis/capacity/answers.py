@@ -31,20 +31,28 @@ class DeviceCause(msgspec.Struct, frozen=True, kw_only=True):
     about: str = ""
 
 
+class UnusablePools(msgspec.Struct, frozen=True, kw_only=True):
+    """The number of pools that nodes see and cannot use for the same reason."""
+
+    problem: str
+    count: int
+
+
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
     """The reason why there is no further copy.
 
     `kind` is `unschedulable` (no node takes it), `refused` (the API refuses it, for example for a
     quota), `left` (the scheduler ignores it: it is gated, or for another one), `error`, or `bound`
     (no more were tried). `text` is upstream's message. `nodes` counts nodes by their message,
-    `causes` the devices of nodes that refuse it for devices. `victims` are pods that the scheduler
-    would evict for it.
+    `causes` the devices of nodes that refuse it for devices, `pools` those that these nodes cannot
+    use at all. `victims` are pods that the scheduler would evict for it.
     """
 
     kind: str
     text: str
     nodes: dict[str, int] = {}
     causes: tuple[DeviceCause, ...] = ()
+    pools: tuple[UnusablePools, ...] = ()
     victims: tuple[str, ...] = ()
 
 

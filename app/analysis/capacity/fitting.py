@@ -19,7 +19,7 @@ from app.analysis import edits
 from app.analysis.blast import prospects
 from app.analysis.blast.world import Frozen, World
 from app.analysis.capacity import ceilings
-from app.analysis.capacity.answers import DeviceCause, Fit, Limit, NodeCount
+from app.analysis.capacity.answers import DeviceCause, Fit, Limit, NodeCount, UnusablePools
 from app.analysis.capacity.subjects import CapacitySubject, Words
 from app.analysis.edits import Apply
 from app.domain.allocation.reasons.summary import SummaryBounds
@@ -355,6 +355,7 @@ def _limit(result: Attempt, bounds: FitBounds) -> Limit:
         kind="unschedulable" if result.outcome == "Unschedulable" else "error",
         text=result.message,
         nodes=dict(sorted(result.reasons.items(), key=lambda item: (-item[1], item[0]))),
-        causes=tuple(msgspec.convert(summary.get("causes", ()), tuple[DeviceCause, ...])),
+        causes=msgspec.convert(summary.get("causes", ()), tuple[DeviceCause, ...]),
+        pools=msgspec.convert(summary.get("pools", ()), tuple[UnusablePools, ...]),
         victims=() if chosen is None else tuple("/".join(one.place) for one in chosen.victims),
     )

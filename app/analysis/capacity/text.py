@@ -88,6 +88,8 @@ def limit_lines(one: Fit) -> Iterator[str]:
         yield f"  {cause_text(cause)}"
     if (more := len(causes_there) - CAUSES_SHOWN_MAX) > 0:
         yield f"  … {more} more causes; -o json has them"
+    for pool in limit.pools:
+        yield f"  {counts.of(pool.count, 'pool')} that cannot be used: {pool.problem}"
     if limit.victims:
         yield f"  the scheduler would evict {', '.join(limit.victims)} for it"
 

@@ -218,6 +218,24 @@ def test_only_requests_that_are_short_are_told():
     ]
 
 
+def test_pools_that_cannot_be_used_are_told():
+    """Half of the devices of the second node are in a slice that is not there yet."""
+    cluster = cluster_of(1)
+    cluster.node("n1")
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    cluster.create(
+        "resource.k8s.io/v1",
+        "ResourceSlice",
+        "part",
+        spec={"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [{"name": "d"}]},
+    )
+    cluster.settle()
+    answer = ask(cluster, class_name="gpu")
+    assert (answer.count, [pool.count for pool in answer.limit.pools]) == (1, [1])
+    told = "  1 pool that cannot be used: incomplete: 1 of 2 slices are there"
+    assert told in list(capacity_text.limit_lines(answer))
+
+
 def test_victims_of_a_copy_are_named_and_stay():
     cluster = cluster_of(2)
     cluster.create("scheduling.k8s.io/v1", "PriorityClass", "high", value=1000)
