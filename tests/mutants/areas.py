@@ -89,8 +89,9 @@ AREAS = {
             "app/analysis/verify/parts.py",
             "app/analysis/verify/compare.py",
             "app/analysis/verify/redecide.py",
+            "app/analysis/verify/selector_judge.py",
         ),
-        tests=(f"{UNIT}/analysis/verify/test_parts.py", f"{UNIT}/service/test_replaying.py"),
+        tests=(f"{UNIT}/analysis/verify", f"{UNIT}/service/test_replaying.py"),
     ),
     "invariants": Area(
         sources=("app/analysis/verify/invariants/*.py",),
