@@ -5,8 +5,10 @@ task that runs twice gives the same result. When a Dask worker dies, only its ru
 lost, and they are given to other workers.
 """
 
+import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, closing, contextmanager
@@ -291,28 +293,54 @@ def opened(workers: int, scheduler: str, *, waits: bool = True) -> Iterator[Exec
             _wait_for_worker(client, scheduler)
             yield DaskExecutor(client)
         return
-    with (
+    with ExitStack() as stack:
         # Status pages would be open to every user of the machine.
-        configuration.set(_WITHOUT_PAGES),
-        _often_switching(),
-        dask.LocalCluster(
-            n_workers=workers if waits else 0,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            protocol="tls://",
-            security=dask.Security.temporary(),
-            # Any free port: two clusters may run at once, and each serves HTTP.
-            dashboard_address="127.0.0.1:0",
-            silence_logs=50,
-            # Otherwise a worker that holds more than its share of the memory is ended.
-            memory_limit=0,
-        ) as cluster,
-        closing(dask.Client(cluster, set_as_default=False)) as client,
-    ):
+        stack.enter_context(configuration.set(_WITHOUT_PAGES))
+        stack.enter_context(_often_switching())
+        with _interrupted_afterwards():
+            cluster = stack.enter_context(
+                dask.LocalCluster(
+                    n_workers=workers if waits else 0,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    protocol="tls://",
+                    security=dask.Security.temporary(),
+                    # Any free port: two clusters may run at once, and each serves HTTP.
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=50,
+                    # Otherwise a worker that holds more than its share of the memory is ended.
+                    memory_limit=0,
+                )
+            )
+            client = stack.enter_context(closing(dask.Client(cluster, set_as_default=False)))
         if not waits:
             cluster.scale(workers)
         yield DaskExecutor(client)
+
+
+@contextmanager
+def _interrupted_afterwards() -> Iterator[None]:
+    """Let an interrupt from the terminal wait for the end of a block, which takes seconds.
+
+    Dask cannot close a cluster whose workers are still starting, and prints tracebacks.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signals: list[int] = []
+
+    def wait(number: int, _frame: object) -> None:
+        signals.append(number)
+
+    signal.signal(signal.SIGINT, wait)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if signals:
+        before(signals[0], None)
 
 
 @contextmanager

@@ -1,10 +1,15 @@
 """Local worker processes serve the process that started them, and nobody else on the machine."""
 
+import io
+import os
+import signal
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import distributed
 import pytest
 from distributed import Security
 from distributed.comm import connect
@@ -67,3 +72,27 @@ def test_workers_that_do_not_start_are_said(monkeypatch: pytest.MonkeyPatch) -> 
         pytest.raises(InputError, match=r"no worker has started within 0\.01 seconds"),
     ):
         list(executor.map(_itself, {"digest": b"content"}, [TASK]))
+
+
+def test_interrupt_waits_until_workers_can_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that is interrupted while its workers start ends without a traceback of Dask."""
+    steps: list[str] = []
+
+    @contextmanager
+    def start(*_: object, **__: object) -> Iterator[None]:
+        os.kill(os.getpid(), signal.SIGINT)
+        steps.append("started")
+        try:
+            yield
+        finally:
+            steps.append("closed")
+
+    monkeypatch.setattr(distributed, "LocalCluster", start)
+    monkeypatch.setattr(distributed, "Client", lambda *_, **__: io.BytesIO())
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), executors.opened(1, ""):
+            steps.append("used")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert steps == ["started", "closed"]
