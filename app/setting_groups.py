@@ -79,3 +79,17 @@ class PageSettings:
     errands_max: int = setting(
         16, ge=0, description="Answers about one history that are worked out without a request"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemorySettings:
+    """The bounds of what a process remembers of one history, to show it."""
+
+    observations_max: int = setting(
+        1_000, ge=1, description="Latest findings of a history that is watched over, for display"
+    )
+    replay_turns_max: int = setting(
+        100_000,
+        ge=1,
+        description="Changes of pace that a paced replay remembers; then the last one stays",
+    )

@@ -172,6 +172,7 @@ def runtime_bounds(settings: Settings) -> RuntimeBounds:
         poll_seconds=settings.poll_seconds,
         snapshot_every=settings.snapshot_every,
         errands_max=settings.errands_max,
+        observations_max=settings.observations_max,
     )
 
 

@@ -51,9 +51,6 @@ if TYPE_CHECKING:  # heavy: histories that nobody watches need none of its judge
 
 _SCHEDULER = "scheduling"
 
-OBSERVATIONS_MAX = 1_000
-"""Findings that are kept for display; all findings are counted and reported."""
-
 SKEW_SECONDS_MIN = 1.0
 """The smallest clock skew that is reported; clocks that are kept in step differ by less."""
 
@@ -67,7 +64,8 @@ class RuntimeBounds:
     covers lost wake-ups. A snapshot is kept every `snapshot_every` events. At most `errands_max`
     answers are worked out while no request waits for them. When the log is replaced
     again within `calm_seconds`, it is read again after a pause that doubles up to
-    `pause_seconds_max`.
+    `pause_seconds_max`. The last `observations_max` findings are kept for display; all findings are
+    counted and reported.
     """
 
     writer: WriterBounds = WriterBounds()
@@ -78,6 +76,7 @@ class RuntimeBounds:
     errands_max: int = 16
     calm_seconds: float = 60.0
     pause_seconds_max: float = 60.0
+    observations_max: int = 1_000
 
 
 class HistoryRuntime:
@@ -115,7 +114,7 @@ class HistoryRuntime:
         self._snapshot_at = Revision(0)
         self.problem: LogError | None = None
         self.troubles: dict[str, str] = {}
-        self.observations: deque[Observation] = deque(maxlen=OBSERVATIONS_MAX)
+        self.observations: deque[Observation] = deque(maxlen=bounds.observations_max)
         self.leading: dict[str, Reconciler] = {}
         self._writer = GroupWriter(
             log=ports.log,

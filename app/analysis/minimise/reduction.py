@@ -18,7 +18,7 @@ Example, with parts a to d of which only c is needed, two candidates at a time (
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import TypeAlias, TypeVar
 
 from app.analysis.minimise import material as materials
@@ -51,9 +51,6 @@ _WORKLOADS = (
     api_resources.RESOURCE_CLAIM_TEMPLATES,
 )
 
-DEPTH_MAX = 32
-"""The maximum depth of parts in an object."""
-
 SIGHTINGS_MAX = (12, 6, 3, 2, 2)
 """The number of sightings tried per scope, from the smallest scope to the largest."""
 
@@ -62,9 +59,6 @@ NEAR, FAR = (0, 1), (2, 3, 4)
 
 HALVES = 32
 """The search for an end stops at a range of 1/32 of the steps; later passes try single steps."""
-
-ROUNDS_MAX = 100
-"""The maximum number of rounds; each round but the last makes the candidate smaller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +107,11 @@ class Reduction:
         yield from self.passes()
 
     def passes(self) -> Tries:
-        """All passes, repeated until none of them leaves out anything more."""
-        for _ in range(ROUNDS_MAX):
+        """All passes, repeated until none of them leaves out anything more.
+
+        This ends: each round but the last makes the candidate smaller.
+        """
+        while not self.is_minimal:
             before = self.best
             yield from self._nodes()
             yield from self._devices()
@@ -127,9 +124,7 @@ class Reduction:
             yield from self._numbers()
             if self._is_decided:
                 yield from self._alone()
-            if self.best == before:
-                self.is_minimal = True
-                return
+            self.is_minimal = self.best == before
 
     def jump(
         self, sightings: Sequence[Sighting], scopes: Sequence[int] = range(len(SIGHTINGS_MAX))
@@ -299,9 +294,10 @@ class Reduction:
         """Level by level: whole parts of objects first, then the contents of parts that stay.
 
         What is alike goes together first: a field of all slices, or the items of all their lists.
-        Parts of one object would fail together as soon as it needs one of them.
+        Parts of one object would fail together as soon as it needs one of them. The levels end
+        with the deepest object.
         """
-        for depth in range(1, DEPTH_MAX):
+        for depth in count(1):
             there = self._paths(depth)
             if not there and not self._paths(depth, kept=True):
                 return

@@ -79,6 +79,7 @@ class PacedReplay:
             bounds=PlayerBounds(
                 objects_max=self._settings.past_objects_max,
                 changes_max=self._settings.replay_changes_max,
+                turns_max=self._settings.replay_turns_max,
             ),
         )
         player.lease = self._token

@@ -56,7 +56,8 @@ class PlayerBounds:
     `batch_max` events are shown in one append. `page_max` events are read at once. `conflicts_max`
     conflicts are remembered (the log has all of them). An object whose name clients hold is tried
     again every `held_seconds`. A turn may lead to a state of `objects_max` objects, with at most
-    `changes_max` changes and deletions, which are one append.
+    `changes_max` changes and deletions, which are one append. `turns_max` changes of pace are
+    remembered.
     """
 
     batch_max: int = 500
@@ -66,6 +67,7 @@ class PlayerBounds:
     pause_seconds: float = 1.0
     objects_max: int = 100_000
     changes_max: int = 20_000
+    turns_max: int = 100_000
 
 
 class Player:
@@ -105,7 +107,7 @@ class Player:
         self._showing = Showing(
             log,
             parent,
-            TimeMap(),
+            TimeMap(turns_max=bounds.turns_max),
             shifts=shifts,
             conflicts_max=bounds.conflicts_max,
             objects_max=bounds.objects_max,
@@ -351,7 +353,7 @@ class Player:
 
     def _begun_times(self, runtime: HistoryRuntime, target: StageTarget) -> TimeMap:
         """A time map for a recording that continues at the target now."""
-        times = TimeMap()
+        times = TimeMap(turns_max=self._bounds.turns_max)
         times.begin(target.time, runtime.clock.now(), self._rate)
         return times
 

@@ -22,17 +22,18 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from app.service.pacing.pace import MAX
 
-TURNS_MAX = 100_000
-"""Turns that are remembered; beyond them the last one stays in force."""
-
 TURNS_APART = SECOND
 """At speed `max`, the least distance between turns that are remembered."""
 
 
 @dataclass(slots=True)
 class TimeMap:
-    """A map from recorded instants to the instants at which they are shown."""
+    """A map from recorded instants to the instants at which they are shown.
 
+    `turns_max` turns are remembered; beyond them the last one stays in force.
+    """
+
+    turns_max: int = 100_000
     _recorded: list[Instant] = field(default_factory=list)
     _shown: list[Instant] = field(default_factory=list)
     _rates: list[float] = field(default_factory=list)
@@ -43,7 +44,7 @@ class TimeMap:
 
     def turn(self, recorded: Instant, shown: Instant, rate: float) -> None:
         """Show times after this recorded instant at another rate (0: they stand still)."""
-        if len(self._recorded) < TURNS_MAX:
+        if len(self._recorded) < self.turns_max:
             self._recorded.append(recorded)
             self._shown.append(shown)
             self._rates.append(rate)

@@ -488,3 +488,18 @@ def test_equal_contents_have_one_digest() -> None:
     assert trees.without(material.steps[7].event.object, [("absent",)])
     assert material.digest(start) == material.digest(absent)
     assert material.digest(start) != material.digest(other)
+
+
+def test_parts_are_left_out_however_deep_they_lie() -> None:
+    """Parameters of a driver may be as deep as an object may be large."""
+    deep = {"needed": 1, "noise": 2}
+    for level in range(60):
+        deep = {f"level-{level}": deep}
+    material = Material(steps=[step(0, "configmaps", "c", data=deep)])
+
+    def text(candidate: Candidate) -> str:
+        return "".join(str(each.event.object) for each in material.inputs(candidate))
+
+    reduction, _ = search(material, lambda candidate: "needed" in text(candidate))
+    assert reduction.is_minimal
+    assert "noise" not in text(reduction.best)

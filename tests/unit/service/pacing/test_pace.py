@@ -77,6 +77,15 @@ def test_turn_does_not_move_what_was_shown_before() -> None:
     assert times.shown(at(120)) == at(1_501)
 
 
+def test_turns_beyond_those_that_are_remembered_change_nothing() -> None:
+    times = TimeMap(turns_max=2)
+    times.begin(at(100), at(1_000), 1)
+    times.turn(at(110), at(1_010), 10)
+    shown = times.shown(at(120))
+    times.turn(at(115), at(2_000), 1)
+    assert times.shown(at(120)) == shown == at(1_011)
+
+
 def test_all_times_that_the_schema_knows_are_moved_and_nothing_else() -> None:
     times = TimeMap()
     times.begin(at(0), at(60), 1)
