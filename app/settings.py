@@ -368,7 +368,7 @@ class Settings(CauseSettings, LintSettings, MemorySettings, PageSettings):
     )
     lanes_max: int = setting(40, ge=1, description="Lanes in one picture")
     lanes_shapes_max: int = setting(
-        600, ge=10, description="States and marks in one picture of lanes"
+        550, ge=10, description="States and marks in one picture of lanes"
     )
     lane_states_max: int = setting(
         16, ge=3, description="States of one lane; beyond that, short ones are shown as one"

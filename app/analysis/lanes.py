@@ -24,7 +24,7 @@ class LaneBounds:
     """
 
     lanes_max: int = 40
-    shapes_max: int = 600
+    shapes_max: int = 550
     states_max: int = 16
     marks_max: int = 60
 

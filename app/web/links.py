@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import quote, urlencode
 
-from app.domain.log import ObjectKey
+from app.domain.log import DECISION, ObjectKey
 
 ROOT = "/ui/"
 BELOW = "/ui/h/"
@@ -40,6 +40,14 @@ class Links:
     def now(self) -> "Links":
         """The same history at present."""
         return replace(self, moment="")
+
+
+def has_page(key: ObjectKey) -> bool:
+    """Whether the subject of an entry is an object of the cluster, which has a page.
+
+    Entries about a history itself, as of its import or of a controller, have a subject of redra's.
+    """
+    return key.group != DECISION.group
 
 
 def query(parameters: Mapping[str, object]) -> str:

@@ -68,7 +68,7 @@ async def test_first_difference_has_the_reasons_of_both_sides(name, pod, nodes):
             assert each["subject"].removeprefix("pods/") in main.text
         headings = [each.text for each in main.all("h2")]
         assert headings[:2] == [
-            "Where they part first", "First differences, and what follows from each",
+            "First difference", "First differences, and what follows from each",
         ]  # fmt: skip
 
 

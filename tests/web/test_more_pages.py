@@ -357,3 +357,25 @@ async def test_sighted_defect_has_title_repair_and_a_number_that_leads_to_its_ro
             row = (await page(server, there)).one("tr", id=name)
             assert row.all("td")[0].text == name.upper()
             assert "without a selector" in row.all("td")[1].text
+
+
+async def test_entries_about_the_history_itself_do_not_lead_to_a_page_of_an_object():
+    async with serving() as server:
+        await server.post(PODS, pod("w"))
+        await server.post("/redra/v1/histories/default/fork", {"name": "other"})
+        rows = (await page(server, "/ui/h/other/timeline")).one("tbody").all("tr")
+        assert "HistoryForked" in rows[0].text
+        links = [link for row in rows for link in row.links if "/object?" in link]
+        assert links
+        for link in links:
+            await page(server, link)
+
+
+async def test_deleted_object_that_is_not_found_is_on_the_timeline_that_the_page_leads_to():
+    async with serving() as server:
+        await server.post(PODS, pod("gone"))
+        await server.delete(f"{PODS}/gone?gracePeriodSeconds=0")
+        nothing = (await page(server, f"{UI}/find?q=pod/gone")).one("p", "nothing")
+        (link,) = nothing.links
+        rows = (await page(server, link)).one("tbody").all("tr")
+        assert {"gone" in row.text for row in rows} == {True}

@@ -101,7 +101,8 @@ def key(density: Density) -> Markup:
         for is_shown, shape, word in signs
         if is_shown
     ]
-    return svg.element("span", *items, class_="key", aria_hidden="true")
+    legend = svg.element("span", *items)
+    return svg.element("span", legend, class_="key", aria_hidden="true")
 
 
 def _square(kind: str) -> Markup:
