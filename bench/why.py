@@ -22,6 +22,7 @@ from app.bootstrap import garbage_collection
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
+from app.settings import Settings
 from bench import figures
 from bench.recorded import recorded_history
 
@@ -45,7 +46,8 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 async def measure(nodes: int, devices: int) -> None:
     """Fill a history and ask."""
-    async with recorded_history(NAME, [list(_events(nodes, devices))]) as recorded:
+    patient = Settings(page_wait_seconds=60.0)
+    async with recorded_history(NAME, [list(_events(nodes, devices))], patient) as recorded:
         await _ask(recorded.client)
 
 

@@ -109,13 +109,19 @@ class Patching:
         if known is not None:
             return known
         known = self._known[driver] = {}
-        devices = [device for each in self._inventory.slices() for device in each.devices]
-        for device in sorted(devices, key=lambda one: one.id[0] != driver)[:DEVICES_MAX]:
+        first = islice(self._first(driver), DEVICES_MAX)
+        for device in first:
             for name, value in device.attributes.items():
                 values = known.setdefault(_qualified(name, device.id[0]), [])
                 if len(values) < VALUES_MAX and FrozenObject.of(dict(value)) not in values:
                     values.append(FrozenObject.of(dict(value)))
         return known
+
+    def _first(self, driver: str) -> Iterator[Device]:
+        """All devices, those of the driver first."""
+        for is_own in (True, False):
+            for each in self._inventory.slices():
+                yield from (one for one in each.devices if (one.id[0] == driver) is is_own)
 
 
 def _qualified(name: str, driver: str) -> str:
