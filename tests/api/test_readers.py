@@ -123,9 +123,9 @@ async def fill(server, history):
 
 
 @asynccontextmanager
-async def filled():
+async def filled(**options):
     """Histories `default` and `one`, alike but for their rules."""
-    async with serving(credentials=known(), authorization=ROLES) as server:
+    async with serving(credentials=known(), authorization=ROLES, **options) as server:
         root = headers("root")
         await server.post("/redra/v1/histories", {"name": "one"}, **root)
         runtime = await server.histories.open("default")

@@ -10,6 +10,7 @@ from app.api.server.limits import ApiLimits, WaitBounds
 from app.domain.errors import InputError, LogUnavailable
 from app.service.answering.errands import Errands
 from tests.api.serving import CONFIG_MAPS, config_map, serving
+from tests.api.test_readers import filled, headers
 from tests.api.test_redra_capacity import fill
 from tests.patience import PATIENCE_SECONDS
 from tests.web.browsing import browsing, needs_browser
@@ -56,6 +57,20 @@ async def test_refusal_of_a_page_that_was_not_ready_is_told_to_the_next_request(
         assert before
         assert answer.status_code == 404
         assert "nobody" in read(answer.text).one("p", "problem").text
+
+
+async def test_page_that_was_begun_for_one_user_is_not_given_to_another():
+    async with filled(limits=AT_ONCE) as server:
+        path = "/ui/h/one/find?q=p-other"
+        assert (await server.raw("GET", path, **headers("root"))).status_code == 202
+        await anyio.wait_all_tasks_blocked()
+        first = await server.raw("GET", path, **headers("dan"))
+        await anyio.wait_all_tasks_blocked()
+        second = await server.raw("GET", path, **headers("dan"))
+        whole = await server.raw("GET", path, **headers("root"))
+        assert (whole.status_code, "other/p-other" in whole.text) == (200, True)
+        for answer in (first, second):
+            assert "other/p-other" not in answer.text
 
 
 async def test_page_that_nobody_came_for_is_made_anew():

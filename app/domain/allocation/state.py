@@ -59,7 +59,8 @@ class AllocatedState:
         self._dedicated: dict[DeviceId, int] = {}
         self._shares: dict[DeviceId, dict[str, int]] = {}
         self._aggregated: dict[DeviceId, dict[str, int]] = {}
-        self._holders: dict[DeviceId, dict[str, int]] = {}
+        # The inner mappings are shared between copies: they are replaced, never changed.
+        self._holders: dict[DeviceId, Mapping[str, int]] = {}
         self._stamps: dict[PoolId, int] = {}
 
     @classmethod
@@ -96,7 +97,7 @@ class AllocatedState:
         made._dedicated = dict(self._dedicated)
         made._shares = {device: dict(shares) for device, shares in self._shares.items()}
         made._aggregated = {device: dict(amounts) for device, amounts in self._aggregated.items()}
-        made._holders = {device: dict(holders) for device, holders in self._holders.items()}
+        made._holders = dict(self._holders)
         made._stamps = dict(self._stamps)
         made.is_given = self.is_given
         return made
@@ -212,8 +213,8 @@ class AllocatedState:
     def _take(self, key: str, holding: Holding) -> None:
         device = holding.device
         self._touch(device)
-        holders = self._holders.setdefault(device, {})
-        holders[key] = holders.get(key, 0) + 1
+        holders = self._holders.get(device, {})
+        self._holders[device] = {**holders, key: holders.get(key, 0) + 1}
         if not holding.share:
             self._dedicated[device] = self._dedicated.get(device, 0) + 1
             return
@@ -227,7 +228,13 @@ class AllocatedState:
     def _release(self, key: str, holding: Holding) -> None:
         device = holding.device
         self._touch(device)
-        _decrease(self._holders, device, key)
+        holders = {**self._holders[device], key: self._holders[device][key] - 1}
+        if not holders[key]:
+            del holders[key]
+        if holders:
+            self._holders[device] = holders
+        else:
+            del self._holders[device]
         if not holding.share:
             count = self._dedicated[device] - 1
             if count:
