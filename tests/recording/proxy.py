@@ -9,6 +9,8 @@ import random
 import re
 from contextlib import asynccontextmanager, suppress
 
+from tests.recording.listening import stop_listening
+
 CHUNK = re.compile(rb"[0-9a-f]+\r\n\{\"type\"[^\r]*\r\n|[0-9a-f]+\r\n\{[^\r]*\"type\":[^\r]*\r\n")
 """A line of a watch, as one chunk of the answer."""
 
@@ -26,13 +28,21 @@ class Proxy:
         self.has_lost = asyncio.Event()
         self.acts = {"cut": 0, "silent": 0, "repeat": 0, "lose": 0}
         self._writers = set()
+        self._tasks = set()
+
+    def calm(self):
+        """Ends all faults; connections that are silent already stay so."""
+        self.cut = self.silent = self.repeat = self.lose = self.delay_seconds = 0.0
 
     async def serve(self, reader, writer):
         """Forwards one connection."""
+        task = asyncio.current_task()
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         try:
             up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
-            writer.close()
+            writer.transport.abort()
             return
         self._writers |= {writer, up_writer}
         ways = [
@@ -53,6 +63,12 @@ class Proxy:
         """Aborts all connections."""
         for writer in list(self._writers):
             writer.transport.abort()
+
+    async def end(self):
+        """Ends all connections, also those that are not yet forwarded."""
+        while self._tasks:
+            self.close()
+            await asyncio.wait(self._tasks, timeout=0.05)
 
     async def _carry(self, reader, writer, *, treats):
         with suppress(OSError):
@@ -97,5 +113,5 @@ async def proxying(source, seed=0):
     try:
         yield proxy
     finally:
-        server.close()
-        proxy.close()
+        await stop_listening(server)
+        await proxy.end()

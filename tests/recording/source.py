@@ -20,6 +20,7 @@ from app.api.server.connections import ConnectionBounds, connection_class
 from app.domain.log import Revision
 from tests.api.serving import CLAIMS, claim, pod, running_app
 from tests.patience import PATIENCE_SECONDS
+from tests.recording.listening import stop_listening
 
 PATIENT = ConnectionBounds(
     header_seconds_max=PATIENCE_SECONDS,
@@ -48,6 +49,7 @@ class Source:
         self._tls = tls
         self._scope = None
         self._server = None
+        self._is_told = False
 
     async def start(self):
         """Starts to serve; returns when the server accepts connections."""
@@ -63,7 +65,9 @@ class Source:
         known = self._options["credentials"]
         self._options["credentials"] = replace(known, tokens={new: known.tokens[old]})
 
-    async def restart(self):
+    async def restart(self, *, is_told=False):
+        """Kills the server and starts it again; one that is told ends its watches with 410."""
+        self._is_told = is_told
         await self.kill()
         await self.start()
 
@@ -126,6 +130,10 @@ class Source:
 
         return answer
 
+    def _abort(self):
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
+
     async def _serve(self, *, task_status):
         self._ended = anyio.Event()
         with anyio.CancelScope() as self._scope, socket.socket() as listener:
@@ -153,11 +161,12 @@ class Source:
                 try:
                     await anyio.sleep_forever()
                 finally:
-                    # A cancelled server continues to listen.
+                    # A cancelled server continues to listen, and says to its watchers that it ends.
+                    if not self._is_told:
+                        self._abort()
                     for listening in self._server.servers:
-                        listening.close()
-                    for connection in list(self._server.server_state.connections):
-                        connection.transport.abort()
+                        await stop_listening(listening)
+                    self._abort()
         self._ended.set()
 
 
@@ -184,10 +193,11 @@ async def serving_source(folder, **options):
 
 
 class Writer:
-    """A client that writes random pods, claims and nodes over HTTP."""
+    """A client that writes random pods, claims and nodes, named by a prefix, over HTTP."""
 
-    def __init__(self, source, seed):
+    def __init__(self, source, seed, prefix="o"):
         self._source = source
+        self._prefix = prefix
         self._random = random.Random(seed)
         self._names = {PODS: {}, CLAIMS: {}, NODES: {}}
         self._number = 0
@@ -204,7 +214,7 @@ class Writer:
         act = self._random.random()
         if not names or act < 0.4:
             self._number += 1
-            name = f"o{self._number}"
+            name = f"{self._prefix}{self._number}"
             tree = {PODS: pod, CLAIMS: claim}.get(path, node)(name)
             made = await client.post(path, json=tree)
             assert made.status_code == 201, made.text

@@ -48,6 +48,19 @@ async def test_compacted_changes_are_a_gap_and_what_exists_is_listed(tmp_path):
         assert ("pods", "gap") in codes
 
 
+async def test_server_that_ends_its_watches_with_410_and_keeps_the_changes_is_no_gap(tmp_path):
+    async with serving_source(tmp_path) as source:
+        writer = Writer(source, 11)
+        recording = recording_of(source)
+        async with recording.going():
+            await writer.write(10)
+            await recording.wait_for_version(await last_version(source))
+            await source.restart(is_told=True)
+            await writer.write(10)
+            await recording.wait_for_version(await last_version(source))
+        assert not check_same(await source.events(), await recording.log())
+
+
 async def test_history_says_of_its_gap_before_anything_else_is_known(tmp_path):
     """A reader between the gap and the next report never sees an answer without its doubt."""
     async with serving_source(tmp_path) as source:

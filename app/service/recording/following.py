@@ -1,9 +1,9 @@
 """The follower of one kind: one watch at a time, each from where the last one ended.
 
 A watch that ends or breaks off loses nothing: the next one begins after the last change. Changes
-are lost when the cluster refuses that (410), or when a change does not follow from the known
-objects. That is a gap. After it, the existing objects are listed page by page and compared with the
-known ones.
+are lost when the cluster refuses that (410, twice in a row), or when a change does not follow from
+the known objects. That is a gap. After it, the existing objects are listed page by page and
+compared with the known ones.
 """
 
 import zlib
@@ -120,6 +120,7 @@ class Follower:
         self._is_denied = start.is_denied
         self._is_listed = start.is_listed
         self._has_gap = False
+        self._is_expired = False
         self._shares_counter = start.shares_counter
         self._alive = -BACKLOG_AFTER
         self._backlog_until = 0
@@ -144,7 +145,8 @@ class Follower:
                     await self._watch()
                 seconds = 0.0
             except (Expired, RevisionTooLarge) as problem:
-                self._lose(str(problem))
+                if isinstance(problem, RevisionTooLarge) or not self._may_continue():
+                    self._lose(str(problem))
                 seconds = self._next_pause()
             except (Forbidden, NotFound, MethodNotAllowed) as problem:
                 await self._note_denied(problem)
@@ -156,6 +158,16 @@ class Follower:
                     seconds = max(seconds, float(problem.retry_after_seconds))
             # Kinds that lost their server together must not all come back at once.
             await anyio.sleep(seconds * self._share())
+
+    def _may_continue(self) -> bool:
+        """Whether to request the changes since the position once more after a 410.
+
+        A server that stops may end its watches with 410 although it keeps the changes. One that
+        does not have them answers 410 again. A list that expired begins anew.
+        """
+        may_continue = bool(self._position) and not self._is_expired
+        self._is_expired = may_continue
+        return may_continue
 
     async def audit(self) -> Audit:
         """Compare the known objects with those that the cluster had at the reached version.
@@ -216,8 +228,9 @@ class Follower:
                 self._window.follow(name, self._position)
             try:
                 async for item in items:
-                    self._pause = self._bounds.pause_seconds
+                    self._pause, before = self._bounds.pause_seconds, self._position
                     await self._take(item)
+                    self._is_expired = self._is_expired and self._position == before
                     self._alive = self._clock.steady()
                     if not self._position:
                         return
