@@ -93,3 +93,8 @@ class MemorySettings:
         ge=1,
         description="Changes of pace that a paced replay remembers; then the last one stays",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedSettings(CauseSettings, LintSettings, MemorySettings, PageSettings):
+    """The settings of all groups."""

@@ -13,19 +13,13 @@ from typing import Any, Literal
 
 from app import setting_texts
 from app.domain.errors import InputError
-from app.setting_groups import (
-    CauseSettings,
-    LintSettings,
-    MemorySettings,
-    PageSettings,
-    setting,
-)
+from app.setting_groups import GroupedSettings, setting
 
 PREFIX = "REDRA_"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(CauseSettings, LintSettings, MemorySettings, PageSettings):
+class Settings(GroupedSettings):
     """The settings of one process, from the environment; the command line overrides them."""
 
     given: frozenset[str] = frozenset()
