@@ -209,8 +209,10 @@ def _help(
     helps = [(one, alike) for one, alike in helps if len(one.changes) == fewest]
     opening = _opening(node_reasons)
     children = [*opening, *_best(helps), *_beyond_devices(node_reasons)]
-    count = sum(map(len, refused))
-    tried = f"tried on {len(groups)} of {nodes_text(count)}"
+    # A closed node, such as a tainted one, was tried as if it were open.
+    as_open = sum(reason.opened is not None for reason in node_reasons)
+    count = sum(map(len, refused)) + as_open
+    tried = f"tried on {len(groups) + as_open} of {nodes_text(count)}"
     if len(groups) < len(refused):
         tried += "; the others say something else and were left out"
     text = f"what would help, each proved by allocating again ({tried})"

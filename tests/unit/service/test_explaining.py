@@ -229,6 +229,7 @@ async def test_cordoned_node_is_told_with_its_cure() -> None:
     async with asking(cluster.settle()) as ask:
         said = texts((await ask("pod", "p", help=True)).reason)
     assert "uncordon node n0: then it fits there" in said
+    assert any(text.endswith("allocating again (tried on 1 of 1 node)") for text in said)
 
 
 async def test_evicted_pod_tells_its_device_and_who_tainted_it() -> None:
