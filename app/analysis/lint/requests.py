@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from app.analysis.lint.devices import qualified
 from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
 from app.analysis.lint.selectors import Choices, of_ask
-from app.analysis.lint.subjects import LintedClaim, LintedRequest, Subjects
+from app.analysis.lint.subjects import LintedClaim, LintedRequest, Subjects, configs_of_class
 from app.domain.allocation import capacity
 from app.domain.allocation.requests import DEVICES_MAX
 from app.domain.devices.model import Capacity, Device
@@ -47,7 +47,16 @@ CONSTRAINT = LintRule(
     cure="Name an attribute that the slices of all drivers concerned publish, with its domain.",
     reference="docs/parity/allocator.md 6",
 )
-RULES = (TOO_MANY, EXCEEDS, CAPACITY, CONSTRAINT)
+CONFIG = LintRule(
+    id="config-for-no-driver",
+    severity=LintSeverity.WARNING,
+    reads="ResourceClaim, ResourceClaimTemplate, DeviceClass, ResourceSlice",
+    means="A configuration is for a driver of which the sources have no slice: it is copied into "
+    "allocations, and the driver of the devices does not read it.",
+    cure="Write the driver as the slices name it.",
+    reference="docs/parity/allocator.md 10.2",
+)
+RULES = (TOO_MANY, EXCEEDS, CAPACITY, CONSTRAINT, CONFIG)
 
 
 def check(subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:
@@ -60,6 +69,24 @@ def check(subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:
                 yield from _count(ask, choice.devices)
                 yield from _capacity(ask, choice.devices)
         yield from _constraints(claim, choices)
+    yield from _configs(subjects)
+
+
+def _configs(subjects: Subjects) -> Iterator[LintFinding]:
+    drivers = {published.slice.pool[0] for published in subjects.slices}
+    owners = [
+        (claim.subject, f"{claim.path}.config", claim.form.config) for claim in subjects.claims
+    ]
+    owners += [
+        (each, "spec.config", tuple(configs_of_class(each.tree)))
+        for each in subjects.classes.values()
+    ]
+    for owner, path, configs in owners if drivers else ():
+        for index, config in enumerate(configs):
+            name = config.opaque.driver
+            if name and name not in drivers:
+                place = owner.at(f"{path}[{index}].opaque.driver")
+                yield CONFIG.at(place, f"no slice is of driver {name}")
 
 
 def _sum(claim: LintedClaim) -> Iterator[LintFinding]:

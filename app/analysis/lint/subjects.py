@@ -109,15 +109,29 @@ class ConstraintForm(FieldRecord, frozen=True):
     distinct_attribute: str = ""
 
 
+class Opaque(FieldRecord, frozen=True):
+    """The `opaque` of a configuration."""
+
+    driver: str = ""
+
+
+class ConfigForm(FieldRecord, frozen=True):
+    """A configuration of a class or a claim."""
+
+    opaque: Opaque = Opaque()
+
+
 class DevicesForm(FieldRecord, frozen=True):
     """The `spec.devices` of a claim."""
 
     requests: tuple[RequestForm, ...] = ()
     constraints: tuple[ConstraintForm, ...] = ()
+    config: tuple[ConfigForm, ...] = ()
 
 
 _devices_of_claim = records.of_value(DevicesForm, paths.get("spec", "devices"))
 _devices_of_template = records.of_value(DevicesForm, paths.get("spec", "spec", "devices"))
+configs_of_class = records.of_list(ConfigForm, paths.get("spec", "config"))
 _selectors_of_class = records.of_list(SelectorForm, paths.get("spec", "selectors"))
 
 

@@ -492,6 +492,19 @@ def alternative_for_another_cluster(garden: Garden) -> None:
     garden.put(tree, place)
 
 
+@plants("config-for-no-driver")
+def configuration_for_a_driver_that_is_spelled_wrong(garden: Garden) -> None:
+    driver = garden.one("ResourceSlice", having="devices")["spec"]["driver"]
+    config = {"opaque": {"driver": f"x{driver}", "parameters": {"sharing": "none"}}}
+    if garden.rng.random() < 0.5:
+        tree, path, devices = garden.claim()
+    else:
+        tree = garden.one("DeviceClass")
+        path, devices = "spec", tree["spec"]
+    devices["config"] = [*devices.get("config", ()), config]
+    garden.put(tree, f"{path}.config[{len(devices['config']) - 1}].opaque.driver")
+
+
 @plants("class-missing")
 def class_that_is_spelled_wrong(garden: Garden) -> None:
     tree, path, exact = garden.request()
