@@ -36,14 +36,14 @@ class ServerProcess:
         self.kubeconfig = self.data / "kubeconfig"
         self.url = ""
         self.serves = threading.Event()
-        self._port = 0
+        self.port = 0
         self._process = None
 
     def start(self):
         """Start and wait until it serves."""
         if "REDRA_DATABASE_URL" not in self.environment:
             prepare(self.data)
-        words = [*self.command, "--data", self.data, "--listen", f"127.0.0.1:{self._port}"]
+        words = [*self.command, "--data", self.data, "--listen", f"127.0.0.1:{self.port}"]
         with self.log.open("a") as errors:
             self._process = RedraProcess(
                 [*words, *self.options], environment=self.environment, stderr=errors
@@ -51,7 +51,7 @@ class ServerProcess:
         line = self._process.stdout.readline()
         found = re.search(r"https?://127\.0\.0\.1:(\d+)", line)
         assert found, (line, self.log.read_text())
-        self.url, self._port = found.group(), int(found.group(1))
+        self.url, self.port = found.group(), int(found.group(1))
         self.serves.set()
 
     def end(self, how=signal.SIGTERM):
