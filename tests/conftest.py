@@ -24,6 +24,7 @@ from app.adapters.postgres.database import Database, open_database
 from app.adapters.postgres.server import EmbeddedServer
 from app.domain.errors import LogUnavailable
 from tests import draws
+from tests.run_folder import run_folder
 
 settings.register_profile("tests", max_examples=draws.examples(100))
 settings.load_profile("tests")
@@ -35,6 +36,11 @@ _COLLECT_EVERY = 200_000
 
 _NOTHING_LASTS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 """Options of the shared server, whose data need not survive a crash of the machine."""
+
+
+def pytest_configure() -> None:
+    """Creates the folder of the run before other processes start, which use it, too."""
+    run_folder()
 
 
 @pytest.hookimpl(wrapper=True)

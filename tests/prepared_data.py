@@ -1,17 +1,16 @@
 """Data folders that already have a database, for tests that start many servers.
 
 In a new folder a server works two or three seconds to create the files and schema of the database.
-Each process of the tests creates them once, with the command that users have for it, and copies
-them. Other tests cover folders without a database.
+The first process of a run that needs one creates it, with the command that users have for it, and
+all copy it. Other tests cover folders without a database.
 """
 
-import atexit
 import shutil
-import tempfile
 from functools import cache
 from pathlib import Path
 
 from tests.redra_process import RedraProcess
+from tests.run_folder import made_once
 
 
 def prepare(data: Path) -> None:
@@ -22,9 +21,10 @@ def prepare(data: Path) -> None:
 
 @cache
 def _made() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="redra-data-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    process = RedraProcess(["migrate", "--data", folder / "data"])
+    return made_once("data", _migrate)
+
+
+def _migrate(data: Path) -> None:
+    process = RedraProcess(["migrate", "--data", data])
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    return folder / "data"
