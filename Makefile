@@ -58,7 +58,8 @@ DRAWN := adversary conformance simulation properties unit/analysis api/test_fuzz
 	acceptance/test_command_processes.py acceptance/test_commands_share_a_folder.py \
 	acceptance/test_kubectl_corpus.py acceptance/test_kubectl_kinds.py \
 	acceptance/test_kubectl_stored.py acceptance/test_minimise_command.py \
-	acceptance/test_moments_of_commands.py acceptance/test_recordings_begun_later.py \
+	acceptance/test_moments_of_commands.py acceptance/test_objects_of_commands.py \
+	acceptance/test_recordings_begun_later.py \
 	acceptance/test_sweep_command.py
 
 draws: install ## Run the drawn tests with DRAWS times as many cases, and whole recordings

@@ -75,7 +75,7 @@ def minimised(
     [
         ("violation placement-respects-taints", "DeviceTaintRule maintenance taints it"),
         ("evicted", "DeletionByDeviceTaintManager"),
-        ("differs profile=1.36.2,1.37 moved", "moved"),
+        draws.repeated("differs profile=1.36.2,1.37 moved", "moved"),
     ],
 )
 def test_recording_comes_down_to_a_screen(

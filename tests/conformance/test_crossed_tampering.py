@@ -96,7 +96,12 @@ def rows(alterations):
 
 @pytest.mark.parametrize(
     ("name", "alter"),
-    [*rows(WRONG), draws.repeated("e-taints", crossed.evict_before_the_taint)],
+    [
+        *selection.with_also(
+            rows(WRONG), ("a-quickstart", crossed.restore_an_allocation_that_was_taken_away)
+        ),
+        draws.repeated("e-taints", crossed.evict_before_the_taint),
+    ],
 )
 async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
@@ -119,7 +124,13 @@ async def test_what_is_missing_beside_hides_nothing(name, alter, beside, tmp_pat
     assert verified.outcome is VerifyOutcome.PARTLY, "what is missing alone accuses nobody"
 
 
-@pytest.mark.parametrize(("name", "alter"), rows(LACKING))
+@pytest.mark.parametrize(
+    ("name", "alter"),
+    selection.with_also(
+        rows(LACKING),
+        ("e-taints", crossed.lose_what_one_server_kept),
+    ),
+)
 async def test_what_is_missing_or_dated_wrongly_accuses_nobody(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
     assert verified.outcome is VerifyOutcome.PARTLY, told

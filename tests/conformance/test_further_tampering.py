@@ -70,7 +70,8 @@ async def test_what_changes_nothing_is_verified_and_agrees(name, alter, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("name", "alter"), [*rows(LACKING), *rows((further.forget_an_end,), FORGETFUL)]
+    ("name", "alter"),
+    [*rows(LACKING), *rows((further.forget_an_end,), FORGETFUL)],
 )
 async def test_what_is_missing_or_dated_wrongly_accuses_nobody(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)

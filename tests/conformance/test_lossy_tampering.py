@@ -27,7 +27,7 @@ SHORT = ("a-quickstart", "j-api-versions")
 
 LACKING = [
     *selection.rows((policy.lose_statuses_of_pods,), (*SHORT, "c-multihost-tpu", "e-taints")),
-    *selection.rows((lossy.lose_deletions,), ("a-quickstart", "e-taints")),
+    *((name, lossy.lose_deletions) for name in ("a-quickstart", "e-taints")),
     ("j-api-versions", lossy.lose_the_middle_third),
 ]
 PLANTED = (
