@@ -96,12 +96,7 @@ def rows(alterations):
 
 @pytest.mark.parametrize(
     ("name", "alter"),
-    [
-        *selection.with_also(
-            rows(WRONG), ("a-quickstart", crossed.restore_an_allocation_that_was_taken_away)
-        ),
-        draws.repeated("e-taints", crossed.evict_before_the_taint),
-    ],
+    [*rows(WRONG), draws.repeated("e-taints", crossed.evict_before_the_taint)],
 )
 async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)

@@ -174,12 +174,7 @@ async def test_what_changes_nothing_leaves_the_verdict(name, alter, seed, tmp_pa
         assert report.aspects[aspect] == plain.aspects[aspect], told
 
 
-@pytest.mark.parametrize(
-    ("name", "alter", "seed"),
-    selection.with_also(
-        rows_of_one(WRONG, NAMES), ("a-quickstart", tampering.allocate_what_is_being_deleted, 0)
-    ),
-)
+@pytest.mark.parametrize(("name", "alter", "seed"), rows_of_one(WRONG, NAMES))
 async def test_what_no_control_plane_does_is_unexplained(name, alter, seed, tmp_path):
     report, told = await decide(name, (alter,), seed, tmp_path)
     assert report.agreement is Agreement.UNEXPLAINED, told
