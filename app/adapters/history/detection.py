@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from app.adapters.history import documents, json_text, kinds, path_kinds, wrappings
+from app.adapters.history import documents, json_text, kinds, line_marks, path_kinds
 from app.adapters.history.audit import envelopes, tables
 from app.adapters.history.formats import keyed, logged_events
 from app.adapters.history.limits import BoundReached
@@ -96,7 +96,7 @@ def detect(source: ByteSource, head: bytes) -> Detected:
     binary = _detect_binary(head)
     if binary is not None:
         return Detected(binary)
-    if wrappings.utf16(head):
+    if line_marks.utf16(head):
         return Detected(Format.MIXTURE)
     if b"\0" in head:
         return Detected(Format.UNKNOWN)

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.adapters.history import html_pages, json_text, wrappings, yaml_documents
+from app.adapters.history import html_pages, json_text, line_marks, yaml_documents
 from app.adapters.history.enclosed import line_documents, yaml_blocks
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.printouts import descriptions, printed
@@ -116,10 +116,10 @@ def take_apart(
         inner, begin, commands = place, stretch.line, commands_of_page
         if stretch.is_gathered:
             inner, begin, commands = f"{place}:{stretch.line}", 1, Commands()
-        bare = wrappings.unstamped([plain(line) for line in stretch.lines])
-        shown = wrappings.unnumbered(bare)
-        unquoted, depths = wrappings.unquoted(shown)
-        lines = wrappings.without_additions(unquoted)
+        bare = line_marks.unstamped([plain(line) for line in stretch.lines])
+        shown = line_marks.unnumbered(bare)
+        unquoted, depths = line_marks.unquoted(shown)
+        lines = line_marks.without_additions(unquoted)
         for first, block in _blocks(lines, depths, mixture):
             number = begin + first - 1
             _Block(block, number, inner, limits, mixture, schemas, commands).read()
@@ -132,7 +132,7 @@ def plain(line: str) -> str:
     Chats and word processors replace the quotes of a field by “ and ”, and indentation by no-break
     spaces. Typographic quotes within a text stay as they are.
     """
-    line = wrappings.without_zero_width(wrappings.uncoloured(line))
+    line = line_marks.without_zero_width(line_marks.uncoloured(line))
     begin = _BLANK.match(line)
     if begin is not None:
         line = begin.group().replace("\xa0", " ") + line[begin.end() :]
@@ -151,7 +151,7 @@ def decoded(content: bytes) -> str:
 
     Bytes that cannot be decoded become replacement characters.
     """
-    if encoding := wrappings.utf16(content):
+    if encoding := line_marks.utf16(content):
         return content.decode(encoding, "replace").removeprefix("\ufeff").replace("\r\n", "\n")
     return content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").replace("\r\n", "\n")
 
@@ -166,7 +166,7 @@ def _blocks(
     """
     block: list[str] = []
     first = 1
-    fences = wrappings.Fences()
+    fences = line_marks.Fences()
     is_log = is_yaml = False
     for number, line in enumerate(lines, start=1):
         if is_log:

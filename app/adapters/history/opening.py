@@ -16,11 +16,11 @@ from app.adapters.history.archives import Unpacked
 from app.adapters.history.audit import lines
 from app.adapters.history.detection import Format
 from app.adapters.history.formats import (
+    component_logs,
     dumps,
     khi,
     kshrk,
     kwok,
-    scheduler_log,
     simkube,
     simulator,
     watch,
@@ -303,7 +303,7 @@ def _read_one(
         case Format.PRINTED:
             yield from dumps.read(file.source, number, options, notes, losses=(Loss.PRINTED,))
         case Format.SCHEDULER_LOG:
-            yield from scheduler_log.read(file.source, number, options, notes)
+            yield from component_logs.read(file.source, number, options, notes)
         case Format.EMPTY:
             notes.count("empty files")
         case _:

@@ -15,16 +15,16 @@ from app.adapters.history import (
     html_pages,
     json_text,
     kinds,
+    line_marks,
     mixtures,
     runtime_lines,
     unpacking,
-    wrappings,
 )
 from app.adapters.history.archives import Unpacked
 from app.adapters.history.audit import tables
 from app.adapters.history.detection import Format
 from app.adapters.history.enclosed import emails, otlp, texts
-from app.adapters.history.formats import kshrk, scheduler_log
+from app.adapters.history.formats import component_logs, kshrk
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.mixtures import Mixture, Part
 from app.adapters.history.printouts import event_objects
@@ -183,17 +183,17 @@ class Finder:
         rules = self._options.rules
         schemas = None if rules is None else rules.schemas
         content = source.whole()
-        if wrappings.utf16(content):
+        if line_marks.utf16(content):
             content = mixtures.decoded(content).encode()
         content = runtime_lines.joined_content(content, source.limits.line_bytes_max)
         if tables.has_row(source, lambda row: event_objects.of_row(row) is not None):
             content = tables.as_lines(source)
         mixture = mixtures.take_apart(content, source.name, source.limits, schemas)
         buckets = self._buckets(mixture, source, schemas, is_named=is_named)
-        has_attempts = scheduler_log.begins_in(content)
+        has_attempts = component_logs.begins_in(content)
         if buckets:
             # klog lines of other programs count as text between documents.
-            has_attempts = has_attempts and scheduler_log.tells_in(content)
+            has_attempts = has_attempts and component_logs.tells_in(content)
         if not buckets and not has_attempts:
             if html_pages.is_html(mixtures.decoded(content[: detection.HEAD_BYTES])):
                 problem = _no_text(source)

@@ -2,7 +2,7 @@
 
 Belongs here: the course of each pod on either side (`courses`), which pods correspond (`matching`),
 what outsiders wrote differently (`inputs`), the classes of differences (`classes`), the reasons of
-each side at the moment where they diverge (`testimony`, `partings`), the chains of causes
+each side at the moment where they diverge (`testimony`, `divergences`), the chains of causes
 (`causes`) and the answer (`report`, `text`). Does not belong here: reading histories
 (`app.service.diffing`), and the proofs of `app.analysis.replay`, which run the controllers again.
 """

@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 from app.analysis.diff import matching
 from app.analysis.diff.classes import Class, Parted, PodAspect
+from app.analysis.diff.divergences import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
 from app.analysis.diff.inputs import InputDifference
 from app.analysis.diff.matching import Pair
-from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
 from app.analysis.replay.classes import UNPROVED, Judgement
 from app.domain.log import ObjectKey
 from app.domain.values.json_tree import JsonObject

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from app.analysis.diff import causes, classes, endings, inputs, matching, partings, testimony
+from app.analysis.diff import causes, classes, divergences, endings, inputs, matching, testimony
 from app.analysis.diff.causes import Known, Linking, PodDifference
 from app.analysis.diff.classes import Class, PodAspect
 from app.analysis.diff.courses import Course, Courses
+from app.analysis.diff.divergences import ByPod, Holds, Parting
 from app.analysis.diff.endings import Border
 from app.analysis.diff.matching import Pair
-from app.analysis.diff.partings import ByPod, Holds, Parting
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side, switches_of
 from app.analysis.diff.testimony import Query, Testimony
@@ -248,7 +248,7 @@ def _explained(
         if any(map(holds, candidates[-1].causes)):
             return candidates[-1]
     if difference.parted.aspect is PodAspect.MESSAGES:
-        candidates.insert(0, partings.of_message(moments[0], holds))
+        candidates.insert(0, divergences.of_message(moments[0], holds))
     return next((parting for parting in candidates if parting.causes), candidates[-1])
 
 
@@ -272,10 +272,10 @@ def _parting(
             return _preempted(preemptor, parted.side, courses[parted.side])
         devices = [given.device for each in placed for given in each.devices]
         node = placed[0].node if placed else ""
-        return partings.of_eviction(testimonies, list(dict.fromkeys(devices)), node)
+        return divergences.of_eviction(testimonies, list(dict.fromkeys(devices)), node)
     nodes = list(dict.fromkeys(each.node for each in placed))
     starts = (pair.a and pair.a.placed, pair.b and pair.b.placed)
-    return partings.of_placement(
+    return divergences.of_placement(
         testimonies,
         nodes,
         (

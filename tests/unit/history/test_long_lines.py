@@ -7,7 +7,7 @@ import pytest
 
 from app.adapters.history import mixtures
 from app.adapters.history.audit import tables
-from app.adapters.history.formats import scheduler_log
+from app.adapters.history.formats import component_logs
 from app.adapters.history.limits import DEFAULT_LIMITS
 from app.adapters.history.printouts import descriptions, printed
 from app.adapters.history.printouts.commands import Commands
@@ -50,7 +50,7 @@ def test_long_line_of_a_description_is_read():
 
 def test_fields_after_a_long_word_of_a_scheduler_log_are_read():
     rest = f'"Successfully bound pod to node" {"x" * MANY} pod="a/b" node="n1"'
-    assert scheduler_log._attempt(rest)[1:] == (
+    assert component_logs._attempt(rest)[1:] == (
         "a",
         "b",
         "Successfully bound pod to node: node n1",

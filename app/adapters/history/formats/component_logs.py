@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from app.adapters.history import documents, wrappings
+from app.adapters.history import documents, line_marks
 from app.adapters.history.formats import klog_values, logged_events
 from app.adapters.history.formats.e2e_events import DumpedEvents
 from app.adapters.history.formats.logged_events import LoggedEvent, Occurrences
@@ -194,7 +194,7 @@ def _in_text(text: str, stamp: str, year: Instant | None, depth: int) -> Iterato
 
 
 def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterator[_Entry]:
-    bare = wrappings.uncoloured(line).strip()
+    bare = line_marks.uncoloured(line).strip()
     if bare.startswith(("{", "[{")):
         value = _decoded(bare.removeprefix("[").rstrip(",]") if bare[0] == "[" else bare)
         yield from _in_tree(value, stamp, year, depth + 1)
