@@ -8,13 +8,14 @@ import msgspec
 from app.analysis.recordings import recorded_gates
 from app.analysis.replay.classes import Sought
 from app.analysis.replay.report import DecideReport
-from app.bootstrap import garbage_collection, history_settings, verifying_workers
+from app.bootstrap import garbage_collection, history_settings
 from app.bootstrap.control_planes import ControlPlanes, proofs_of
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.histories import views_of
 from app.bootstrap.recordings import RecordingFiles, import_history
 from app.bootstrap.stores import Store, find_history, find_revision
-from app.bootstrap.verifying_workers import PartWorkers
+from app.bootstrap.verifying import part_workers
+from app.bootstrap.verifying.part_workers import PartWorkers
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
@@ -79,7 +80,7 @@ async def verify(
     InputError when no worker could verify a part.
     """
     info = await as_asked(store, settings, await find_history(store, name), profile)
-    count = verifying_workers.count_of(settings.verify_processes)
+    count = part_workers.count_of(settings.verify_processes)
     opinion_bounds = OpinionBounds(
         evaluations_max=settings.second_opinion_evaluations_max,
         cost_max=settings.second_opinion_cost_max,

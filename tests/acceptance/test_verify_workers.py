@@ -13,10 +13,11 @@ import pytest
 from app.adapters import packed_events
 from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.verify.parts import Division
-from app.bootstrap import executors, verifying_workers
+from app.bootstrap import executors
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.executors import Task
-from app.bootstrap.verifying_workers import PartWorkers
+from app.bootstrap.verifying import part_workers
+from app.bootstrap.verifying.part_workers import PartWorkers
 from app.domain.errors import InputError
 from app.domain.log import Event
 from app.service import exporting
@@ -197,7 +198,7 @@ def test_task_that_fails_is_not_run_again(tmp_path: Path) -> None:
 async def test_worker_that_cannot_do_it_is_told(
     events: list[Event], given_up_at_once: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verifying_workers, "verify_part", kill)
+    monkeypatch.setattr(part_workers, "verify_part", kill)
     with pytest.raises(BaseExceptionGroup) as caught:
         await verify(events, 2)
     problem: BaseException = caught.value

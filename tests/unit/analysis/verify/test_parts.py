@@ -12,8 +12,8 @@ from app.adapters.packed_events import PackedEvents
 from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.invariants import InvariantWatch
 from app.analysis.verify.parts import START, Cut, Division, PartFound, VerifiedPart
-from app.bootstrap import verifying_workers
 from app.bootstrap.deciders import deciders_of
+from app.bootstrap.verifying import part_workers
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.domain.log.pages import Page
 from app.domain.values import json_tree
@@ -55,7 +55,7 @@ class InThisProcess:
         found: list[PartFound] = []
         for place, part in enumerate(parts):
             sent = pickle.loads(pickle.dumps((place, self._history, part)))
-            answer = verifying_workers.verify_part(self._events.content(), sent)
+            answer = part_workers.verify_part(self._events.content(), sent)
             found.append(pickle.loads(pickle.dumps(answer)))
             reached(place, part.until)
         return found

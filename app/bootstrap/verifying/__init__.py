@@ -1,0 +1,1 @@
+"""The workers of a verification that several processes share."""
