@@ -4,6 +4,7 @@ Counts stay exact when text is left out: the devices of all tallies of a request
 all nodes that were asked.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +15,9 @@ from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
 
 _ALLOCATED_TO = "allocated to "
+
+_NEEDS = re.compile(r"\bneeds (\S+),")
+"""The part of a cause with the amount that a device draws from a counter."""
 
 _CHOSEN = "chosen"
 
@@ -98,8 +102,16 @@ class CauseTally:
             return f"not selected by {self.key[1]}"
         if len(texts) == 1 or not self.key[1]:
             return texts[0]
+        needs = dict.fromkeys(each[1] for text in texts if (each := _NEEDS.search(text)))
+        if len(needs) > 1 and len({_NEEDS.sub("", text, count=1) for text in texts}) == 1:
+            shown = list(needs)[:NAMES_MAX]
+            amounts = f"{', '.join(shown[:-1])} or {shown[-1]}"
+            if len(needs) > len(shown):
+                amounts += " or another amount"
+            return _NEEDS.sub(f"needs {amounts},", texts[0], count=1)
         # The texts differ only in numbers and places: the first one represents the others.
-        return f"{texts[0]} ({len(texts) - 1} others alike)"
+        others = len(texts) - 1
+        return f"{texts[0]} ({others} {'other' if others == 1 else 'others'} alike)"
 
     def _allocated_to(self) -> str:
         """Each holder once."""

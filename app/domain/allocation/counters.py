@@ -4,7 +4,7 @@ Parity: allocator.md 7. Upstream keys both books by pool name without driver (qu
 first pool of a name that is queried decides the available amounts for all of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -168,6 +168,10 @@ class CounterLedger:
 
     def shortage(self, device: int) -> Shortage | None:
         """The first counter that booking the device would overdraw; books nothing."""
+        return next(self.shortages(device), None)
+
+    def shortages(self, device: int) -> Iterator[Shortage]:
+        """The counters that booking the device would overdraw, its own first; books nothing."""
         position = self._pool_index[device]
         available = self._available.peek(self._pools[position])
         booked = dict(self._booked.get(self._keys[position], {}))
@@ -178,13 +182,12 @@ class CounterLedger:
         for place in sorted(concerned, key=lambda name: (name not in used, name)):
             wanted = booked.get(place, 0)
             if available.get(place, wanted) < wanted:
-                return Shortage(
+                yield Shortage(
                     counter_set=place[0],
                     counter=place[1],
                     available=available[place],
                     booked=wanted,
                 )
-        return None
 
     def left(self, pool: int, counter: Counter, otherwise: int) -> int:
         """The remaining amount of a counter; `otherwise` when the counter is not limited."""

@@ -71,6 +71,19 @@ def test_counter_is_enlarged_by_what_is_missing() -> None:
     assert "release claim other/held" in found
 
 
+def test_smallest_enlargement_of_a_counter_is_named() -> None:
+    """The device that draws most comes first; adding what the other one lacks is enough."""
+    devices = [device(f"d{size}", consumesCounters=uses(mem=size)) for size in (4, 1)]
+    slices = [
+        resource_slice("s", device("held", consumesCounters=uses(mem=5)), *devices, count=2),
+        resource_slice("c", count=2, sharedCounters=[counter_set(mem=5)]),
+    ]
+    found = helps(slices, [claim(request())], held=[holding(result("held"))])
+    assert [text for text in found if text.startswith("add")] == [
+        "add 1 to counter mem of set set in pool gpu.example.com/pool"
+    ]
+
+
 def test_less_capacity_is_asked_for() -> None:
     shared = device("d0", allowMultipleAllocations=True, capacity={"memory": {"value": "4Gi"}})
     given = claim(request("r0", 1, capacity={"requests": {"memory": "6Gi"}}))

@@ -290,6 +290,22 @@ def test_capacity_that_no_holder_has_to_do_with(asked: dict, kind: str, about: s
     assert (counted.kind, counted.about) == (kind, about)
 
 
+def test_every_counter_that_a_device_lacks_is_named() -> None:
+    devices = [device("d0", consumesCounters=uses(mem=3, cores=2))]
+    slices = [
+        resource_slice(
+            "s", device("held", consumesCounters=uses(mem=5, cores=1)), *devices, count=2
+        ),
+        resource_slice("c", count=2, sharedCounters=[counter_set(mem=6, cores=2)]),
+    ]
+    asked = allocator(*slices, held=[holding(result("held"))])
+    said = texts(explanation.explain(asked.allocate(node(), [claim(request())])))["d0"]
+    assert said == (
+        "counter cores of set set in gpu.example.com/pool: needs 2, 1 is left, held by other/held; "
+        "and counter mem of set set: needs 3, 1 is left"
+    )
+
+
 def test_device_for_other_nodes_says_so() -> None:
     there = device("there", nodeName="elsewhere")
     slices = [

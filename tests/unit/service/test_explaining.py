@@ -730,3 +730,30 @@ async def test_partition_that_nobody_can_take_is_not_free() -> None:
     assert (free.outcome, free.text) == ("Free", "no claim has it")
     assert blocked.outcome == "Blocked"
     assert blocked.text.endswith("and none can: too little is left of counter card/mem")
+
+
+async def test_devices_that_draw_different_amounts_are_not_said_to_need_the_same() -> None:
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool}
+    drawn = {
+        name: [{"counterSet": "card", "counters": {"mem": {"value": size}}}]
+        for name, size in (("a", "4"), ("b", "4"), ("c", "1"))
+    }
+    parts = {
+        "devices": [{"name": name, "consumesCounters": uses} for name, uses in drawn.items()],
+        "sharedCounters": [{"name": "card", "counters": {"mem": {"value": "4"}}}],
+    }
+    for name, part in parts.items():
+        cluster.create(
+            "resource.k8s.io/v1", "ResourceSlice", name.lower(), spec={**spec, name: part}
+        )
+    for name in ("first", "second"):
+        cluster.claim(name)
+        cluster.pod(name, claim=name)
+        cluster.settle()
+    async with asking(cluster) as ask:
+        said = texts((await ask("pod", "second")).reason)
+    assert any("needs 4 or 1, 0 is left" in text for text in said)

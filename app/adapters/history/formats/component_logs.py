@@ -162,7 +162,7 @@ def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, li
         texts = ((at, line.decode("utf-8", "replace")) for at, line in source.lines())
         dumped = DumpedEvents()
         for line_number, text in klog_values.joined(texts):
-            if (shown := dumped.read(wrappings.uncoloured(text).rstrip())) is not None:
+            if (shown := dumped.read(line_marks.uncoloured(text).rstrip())) is not None:
                 yield str(line_number), [(shown[0], "", _stamped(shown[1]))]
             else:
                 yield str(line_number), list(_in_line(text, "", year, 0))

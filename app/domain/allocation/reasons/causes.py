@@ -15,12 +15,14 @@ import msgspec
 from app.domain.allocation import capacity
 from app.domain.allocation.case import Case
 from app.domain.allocation.constraints import ConstraintState, Facts
+from app.domain.allocation.counters import Shortage
 from app.domain.allocation.eligibility import Exclusion
 from app.domain.allocation.features import AllocatorVariant
 from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.requests import AttemptAborted
 from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
+from app.domain.devices.model import Device
 from app.domain.values.json_tree import JsonObject
 
 
@@ -297,23 +299,37 @@ def _short_of_counters(problem: Problem, usage: Usage, device: int) -> Cause | N
     view = problem.view
     view_device = view.devices[device]
     position = view.pool_index[device]
-    shortage = usage.ledger().shortage(device)
-    if shortage is None:
+    shortages = [*usage.ledger().shortages(device)]
+    if not shortages:
         return None
-    own = sum(
+    first, *others = shortages
+    about = f"counter {first.counter} of set {first.counter_set}"
+    pool = view.usable[position].text
+    text = f"{about} in {pool}: {_lack(view_device, first)}"
+    if holders := _holders_of(problem, position, (first.counter_set, first.counter)):
+        text += f", held by {holders}"
+    for other in others:
+        # Quirk q4 also refuses a device for counters that it does not draw on.
+        if _drawn(view_device, other):
+            text += f"; and counter {other.counter} of set {other.counter_set}: "
+            text += _lack(view_device, other)
+    return Cause(kind=CauseKind.COUNTERS, about=about, text=text)
+
+
+def _lack(device: Device, shortage: Shortage) -> str:
+    own = _drawn(device, shortage)
+    free = shortage.available - shortage.booked + own
+    return f"needs {capacity.shown(own)}, {capacity.shown(free)} is left"
+
+
+def _drawn(device: Device, shortage: Shortage) -> int:
+    """The amount in nanos that the device draws from the counter."""
+    return sum(
         amount
-        for name, used in view_device.consumes
+        for name, used in device.consumes
         for counter, amount in used
         if (name, counter) == (shortage.counter_set, shortage.counter)
     )
-    free = shortage.available - shortage.booked + own
-    about = f"counter {shortage.counter} of set {shortage.counter_set}"
-    pool = view.usable[position].text
-    text = f"{about} in {pool}: needs {capacity.shown(own)}, {capacity.shown(free)} is left"
-    holders = _holders_of(problem, position, (shortage.counter_set, shortage.counter))
-    if holders:
-        text += f", held by {holders}"
-    return Cause(kind=CauseKind.COUNTERS, about=about, text=text)
 
 
 def _holders_of(problem: Problem, position: int, place: tuple[str, str]) -> str:

@@ -236,7 +236,13 @@ def _kind(change: Change) -> object:
     """The kind of a change; only the first helpful change of a kind is reported."""
     if isinstance(change, EditRequest) and change.field == "count":
         return (change.number, change.result_name)
+    if isinstance(change, EnlargeCounter):
+        return (change.pool, change.counter_set, change.counter)
     return change
+
+
+def _by(change: EnlargeCounter) -> int:
+    return change.by
 
 
 def _repairs(problem: Problem, world: AllocationWorld) -> Iterator[Change]:
@@ -259,6 +265,10 @@ def _candidates(problem: Problem, inventory: Inventory) -> Iterator[Change]:
                 for change in _against(problem, usage, row, device, cause.kind, patches):
                     weights[change] = weights.get(change, 0) + 1
     ordered = sorted(weights, key=lambda change: (-weights[change], change.text))
+    # Of one counter the smallest enlargement is tried first.
+    enlarged = sorted((each for each in ordered if isinstance(each, EnlargeCounter)), key=_by)
+    smallest = iter(enlarged)
+    ordered = [next(smallest) if isinstance(each, EnlargeCounter) else each for each in ordered]
     # Attributes that a driver left out come last: there may be as many such changes as devices.
     left_out = [change for change in ordered if isinstance(change, PatchAttribute)]
     yield from (change for change in ordered if not isinstance(change, PatchAttribute))
