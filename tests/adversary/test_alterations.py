@@ -30,6 +30,8 @@ FEW: list[Row] = [
     ("a-quickstart", "loses_resourceslices", "verify"),
     ("e-taints", "eviction_missing", "decide"),
     ("e-taints", "eviction_after_its_time", "decide"),
+    ("e-taints", "no_eviction_at_all", "decide"),
+    ("e-taints", "pending_eviction_never_followed_by_one", "decide"),
     ("a-quickstart", "ends_after_35_percent", "decide"),
     ("j-api-versions", "ends_after_35_percent", "decide"),
     ("e-taints", "ends_after_55_percent", "decide"),

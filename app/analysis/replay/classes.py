@@ -15,12 +15,8 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.differences import Aspect, DifferenceKey, Sides, contradictions
 from app.analysis.replay.facts import Fact
 from app.analysis.replay.traces import Step, Trace
-from app.analysis.replay.writers import short_name
-from app.domain.controllers import registry
 from app.domain.values import api_groups
 from app.domain.values.timestamps import Instant
-
-_EVICTION = short_name(registry.actor_of("eviction").user)
 
 
 class DifferenceClass(StrEnum):
@@ -72,11 +68,13 @@ class End:
     """The last instant that is compared, and what is recorded after it.
 
     With `is_of_recording` the recording ends there, too: nothing is known of what came later.
+    `queued` has, by writer, since when a request may have waited for the limit of its client then.
     """
 
     at: Instant
     later: Trace
     is_of_recording: bool = False
+    queued: Mapping[str, Instant] = field(default_factory=dict)
 
     def since(self, aspect: Aspect) -> Instant:
         """The instant after which a write may have been under way at the end."""
@@ -192,9 +190,7 @@ def contradicts(recorded: Trace, again: Trace, end: End, known: Set[DifferenceKe
 
 def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool:
     """Whether nothing is missing here, and all that is more was done or is recorded later."""
-    steps = _steps_of(recorded, sides.uid, sides.name)
-    evicts = any(step.writer == _EVICTION for step in steps)
-    late = {*_facts_of(end.later, sides), *_late_facts(again, sides, end, evicts=evicts)}
+    late = {*_facts_of(end.later, sides), *_late_facts(again, sides, end)}
     if sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
         if sides.aspect is Aspect.DEVICES and len(sides.recorded) == len(sides.again):
             return False  # the recorded ones were written by the end, with other content
@@ -215,15 +211,17 @@ def _facts_of(trace: Trace, sides: Sides) -> Iterator[Fact]:
         yield from step.facts
 
 
-def _late_facts(again: Trace, sides: Sides, end: End, *, evicts: bool) -> Iterator[Fact]:
+def _late_facts(again: Trace, sides: Sides, end: End) -> Iterator[Fact]:
     """The facts of writes that may have been under way at the end, or came later.
 
-    An eviction that the recording does not show is made `unseen_try` after it was due, so one that
-    is made near the end was not under way then. `evicts` tells that the recording shows it begun.
+    What the recording does not show is made seconds after it was due, so one that is made near the
+    end, or after it, was not always under way then.
     """
     for step in _steps_of(again, sides.uid, sides.name):
-        is_overdue = step.writer == _EVICTION and not evicts
-        if step.time > (end.at if is_overdue else end.since(sides.aspect)):
+        since = end.since(sides.aspect)
+        if end.is_of_recording:
+            since = min(since, end.queued.get(step.writer, since))
+        if (again.due_at(step) if end.is_of_recording else step.time) > since:
             yield from step.facts
 
 

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.acts import Act, RefusedRequest
@@ -25,7 +26,7 @@ from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.instants import is_derived
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.traces import Trace
-from app.analysis.replay.writers import MANAGED
+from app.analysis.replay.writers import MANAGED, short_name
 from app.analysis.verify.invariants.violations import IN_FLIGHT, LATE_AFTER
 from app.domain.controllers.work_queue import RETRY_FIRST_MICROS, RETRY_MAX_MICROS
 from app.domain.log import ObjectKey
@@ -52,10 +53,30 @@ class FirstAttempt:
 
 @dataclass(slots=True)
 class PacedRun:
-    """The acts of one run that were made when they were recorded, and the first attempts by pod."""
+    """The acts of one run that were made when they were recorded, and the first attempts by pod.
+
+    `looks` has, by instant, the keys that were then let through, and since when each was ready.
+    """
 
     acts: list[PacedAct] = field(default_factory=list)
     firsts: dict[str, FirstAttempt] = field(default_factory=dict)
+    looks: dict[Instant, list[tuple[tuple[str, ...], Instant]]] = field(default_factory=dict)
+
+    def note_due(self, trace: Trace, since: Instant) -> None:
+        """Notes in the trace of the run when its steps from an instant on were due.
+
+        The pace does what the recording does not show seconds later.
+        """
+        for uid, steps in chain(trace.writes.items(), trace.said.items()):
+            owner = trace.owner_of.get(uid, uid)
+            names = {uid, owner, *(trace.keys[each].name for each in (uid, owner))}
+            for step in steps:
+                if step.time < since:
+                    continue
+                looks = self.looks.get(step.time, ())
+                ready = [at for key, at in looks if names & set(key)]
+                if ready:
+                    trace.due[step.uid, step.time] = max(ready)
 
     def keep_written(self, trace: Trace) -> None:
         """Leaves out the acts of which the run, whose trace this is, wrote nothing then.
@@ -145,13 +166,7 @@ def late_acts(
     `acts` and `refusals` are those of the whole recording. Acts whose author or instant is a guess
     are not judged.
     """
-    written: dict[str, list[Act]] = defaultdict(list)
-    refused: dict[str, list[RefusedRequest]] = defaultdict(list)
-    for act in acts:
-        written[act.user].append(act)
-    for refusal in refusals:
-        refused[refusal.user].append(refusal)
-    clients = {user: _Client(made, refused[user]) for user, made in written.items()}
+    clients = _clients(acts, refusals)
     managed = [clients[user].instants for user in MANAGED & clients.keys()]
     manager = Process(instant for instants in managed for instant in instants)
     for each in paced:
@@ -164,6 +179,30 @@ def late_acts(
             delay = _delay(each, client, process)
             if delay is not None:
                 yield delay
+
+
+def queued_since(
+    acts: Iterable[Act], refusals: Iterable[RefusedRequest], end: Instant
+) -> Mapping[str, Instant]:
+    """Since when a request of a writer may have waited for its client's limit at an instant.
+
+    A client that sent nothing just before had none that waited.
+    """
+    return {
+        short_name(user): client.waits.longest(end)
+        for user, client in _clients(acts, refusals).items()
+        if client.instants[-1] >= end - tolerances.TABLE.sure_after
+    }
+
+
+def _clients(acts: Iterable[Act], refusals: Iterable[RefusedRequest]) -> dict[str, _Client]:
+    written: dict[str, list[Act]] = defaultdict(list)
+    refused: dict[str, list[RefusedRequest]] = defaultdict(list)
+    for act in acts:
+        written[act.user].append(act)
+    for refusal in refusals:
+        refused[refusal.user].append(refusal)
+    return {user: _Client(made, refused[user]) for user, made in written.items()}
 
 
 def _delay(paced: PacedAct, client: _Client, process: Process) -> Delay | None:

@@ -101,6 +101,7 @@ class SteeredPace:
             self._looked[queue, key] = now
             return
         ready = self._looked.pop((queue, key), now)
+        self.run.looks.setdefault(now, []).append((key, ready))
         act = self._recorded.act_at(queue, key, due)
         if act is not None:
             self.run.acts.append(PacedAct(queue=queue, ready=ready, act=act))

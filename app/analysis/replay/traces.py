@@ -70,8 +70,9 @@ class Trace:
     `conditions` are by object uid and condition type, `said` by uid of the object that an Event is
     about, `node_of` by pod uid. `finished` has the instants at which pods finished, `replicas` the
     pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
-    objects at the end. With `schemas`, contents are normalized to their meaning. Without
-    `pods_observed`, the generations that conditions of pods are about are left out.
+    objects at the end. `due` has, by uid and instant, when steps near the end of a run were due.
+    With `schemas`, contents are normalized to their meaning. Without `pods_observed`, the
+    generations that conditions of pods are about are left out.
     """
 
     schemas: Schemas | None = None
@@ -91,6 +92,11 @@ class Trace:
     other_writers: set[str] = field(default_factory=set)
     replicas: set[str] = field(default_factory=set)
     users: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    due: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
+
+    def due_at(self, step: Step) -> Instant:
+        """The instant at which a step was due, before any delay of the pace, as far as known."""
+        return self.due.get((step.uid, step.time), step.time)
 
     def begin(self, event: Event) -> None:
         """Adds the last event of an object that existed before the first step."""

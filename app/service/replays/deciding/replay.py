@@ -9,7 +9,7 @@ runs of variants prove. Nothing is written to a history. Parity: design 8, contr
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Protocol
 
@@ -19,9 +19,9 @@ from app.analysis.replay import authors, differences, judgements, report, tolera
 from app.analysis.replay.attempts import leave_under_way
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End, Judgement, Sought
-from app.analysis.replay.differences import Compared
+from app.analysis.replay.differences import Aspect, Compared
 from app.analysis.replay.instants import known_instants
-from app.analysis.replay.lateness import Delay, PacedRun
+from app.analysis.replay.lateness import Delay, PacedRun, queued_since
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving.budget import Budget
 from app.analysis.replay.proving.evidence import Evidence, Switched, possible
@@ -109,7 +109,7 @@ class Proofs:
     deciders: Callable[[], Deciders] | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class Runs:
     """Makes runs of one recording."""
 
@@ -126,11 +126,12 @@ class Runs:
     step: str = "deciding again"
     made: list[tuple[Variant, PacedRun]] = field(default_factory=list)
 
-    @property
+    @cached_property
     def end(self) -> End:
         """The end of the comparison."""
         one = self.recording
-        return End(at=one.last, later=one.later, is_of_recording=not one.is_over)
+        queued = queued_since(one.acts, one.refusals, one.last)
+        return End(at=one.last, later=one.later, is_of_recording=not one.is_over, queued=queued)
 
     def pace(self, variant: Variant = Variant()) -> RecordedPace:
         """A new recorded pace for a variant, at its beginning."""
@@ -198,6 +199,8 @@ class Runs:
         run.finish(last)
         self._check_size(run, last)
         self.ties = ties.taken
+        if pace is not None:
+            pace.run.note_due(run.trace, self.end.since(Aspect.WRITES))
         if pace is not None and alteration is None and until is None:
             pace.run.keep_written(run.trace)
             self.made.append((variant, pace.run))
@@ -420,7 +423,7 @@ def prover_of(
         evidence=Evidence(
             overused=recording.overused,
             forbidden=recording.violations(pace),
-            chosen=proofs.chosen,
+            chosen=tuple(possible(proofs.chosen, recording.gates_shown)),
             others=tuple(possible(proofs.others, recording.gates_shown)),
             rules_seen=proofs.rules_seen,
             lacks=recording.lacks,

@@ -1,0 +1,70 @@
+"""What may lie behind the end of a recording: what was due near it, not what was made near it."""
+
+import pytest
+
+from app.analysis.replay.classes import DifferenceClass, End, seen_in_traces
+from app.analysis.replay.differences import Aspect, compare
+from app.analysis.replay.facts import ConditionSet
+from app.analysis.replay.traces import Step, Trace
+from app.analysis.replay.unsure import ending
+from app.domain.log import ObjectKey
+from app.domain.values.timestamps import SECOND, Instant
+
+END = 100
+POD = ObjectKey("", "pods", "default", "a")
+EVICTION = "device-taint-eviction-controller"
+
+
+def instant(seconds):
+    return Instant(int(seconds * SECOND))
+
+
+def trace(made=None, *, due=None, writer=EVICTION):
+    """A trace in which a writer marks the pod, or does nothing."""
+    made_trace = Trace()
+    made_trace.keys["u"] = POD
+    if made is not None:
+        fact = ConditionSet("DisruptionTarget", "True", "Evicted", "because")
+        step = Step(revision=1, time=instant(made), writer=writer, key=POD, uid="u", facts=(fact,))
+        made_trace.writes["u"].append(step)
+        if due is not None:
+            made_trace.due["u", step.time] = instant(due)
+    return made_trace
+
+
+@pytest.mark.parametrize(
+    ("made", "due", "queued", "is_after"),
+    [
+        (101, 101, None, True),
+        (101, 99.8, None, True),
+        (109, 99, None, False),
+        (99.8, 89.8, None, False),
+        (101, 91, None, False),
+        (101, 91, 90, True),
+        (101, 91, 92, False),
+        (101, None, None, True),
+    ],
+)
+def test_what_was_due_before_the_end_is_not_after_it(made, due, queued, is_after):
+    recorded, again = trace(), trace(made, due=due)
+    known = {} if queued is None else {EVICTION: instant(queued)}
+    end = End(at=instant(END), later=Trace(), is_of_recording=True, queued=known)
+    sides = compare(recorded, again).different[Aspect.WRITES, "u", ""]
+    judgement = seen_in_traces(sides, recorded, again, end)
+    assert (judgement is not None) is is_after
+    assert not is_after or judgement.reason == DifferenceClass.AFTER_END
+
+
+@pytest.mark.parametrize(
+    ("other", "at", "expected"),
+    [
+        (None, None, {EVICTION}),
+        ("resource-claim-controller", 90, {EVICTION}),
+        ("resource-claim-controller", 80, set()),
+        ("scheduler", 20, {EVICTION}),
+    ],
+)
+def test_controller_of_a_process_at_work_does_not_start_after_the_end(other, at, expected):
+    recorded = trace() if other is None else trace(at, writer=other)
+    end = End(at=instant(END), later=Trace(), is_of_recording=True)
+    assert ending.unstarted(recorded, trace(95), end) == expected
