@@ -292,6 +292,36 @@ def a_rule_of_no_known_time_shows_within_ten_seconds(story):
     return "unsure"
 
 
+def a_rule_of_before_shows_after_another(story):
+    odd_eviction(story)
+    reported_rule(story, after=20, is_listed=False)
+    reported_rule(story, "s", after=10, made="2025-12-31T00:00:00Z")
+    story.other(after=51)
+    return "unsure"
+
+
+def a_rule_of_before_shows_at_the_last_moment(story):
+    odd_eviction(story)
+    reported_rule(story, "s", after=70, made="2025-12-31T00:00:00Z")
+    story.other(after=1)
+    return "unsure"
+
+
+def a_rule_is_made_within_a_second_by_another_clock(story):
+    odd_eviction(story)
+    reported_rule(story, after=1, is_listed=False)
+    story.other(after=70)
+    return "unsure"
+
+
+def a_rule_is_listed_within_ten_seconds(story):
+    odd_eviction(story)
+    story.put(key_of("devicetaintrules", "s"), OTHER_RULE, after=10, verb="baseline")
+    reported_rule(story, after=20, is_listed=False)
+    story.other(after=51)
+    return "unsure"
+
+
 def a_rule_of_before_shows_much_later(story):
     """Its status would have been written before if it had evicted."""
     odd_eviction(story)
@@ -302,7 +332,7 @@ def a_rule_of_before_shows_much_later(story):
 def the_log_ends_before_a_status_is_due(story):
     odd_eviction(story)
     reported_rule(story, after=20, is_listed=False)
-    story.other(after=49)
+    story.other(after=49.99)
     return "unsure"
 
 
@@ -328,6 +358,23 @@ def a_stretch_is_missing_in_which_the_status_may_be(story):
     return "unsure"
 
 
+def a_stretch_is_missing_right_after_the_eviction(story):
+    odd_eviction(story)
+    story.gap(key_of("devicetaintrules", ""))
+    reported_rule(story, after=20, is_listed=False)
+    story.other(after=51)
+    return "unsure"
+
+
+def a_stretch_is_missing_when_the_status_is_due_at_last(story):
+    odd_eviction(story)
+    reported_rule(story, after=20, is_listed=False)
+    story.other(after=49.99)
+    story.gap(key_of("devicetaintrules", ""))
+    story.other(after=1)
+    return "unsure"
+
+
 def a_stretch_is_missing_after_the_status_was_due(story):
     odd_eviction(story)
     reported_rule(story, after=20, is_listed=False)
@@ -350,11 +397,17 @@ EVICTIONS = (
     only_rules_of_later_by_their_own_time,
     a_rule_of_before_shows_within_ten_seconds,
     a_rule_of_no_known_time_shows_within_ten_seconds,
+    a_rule_is_listed_within_ten_seconds,
+    a_rule_of_before_shows_after_another,
+    a_rule_of_before_shows_at_the_last_moment,
+    a_rule_is_made_within_a_second_by_another_clock,
     a_rule_of_before_shows_much_later,
     the_log_ends_before_a_status_is_due,
     statuses_of_rules_are_not_recorded,
     nobody_is_named,
     a_stretch_is_missing_in_which_the_status_may_be,
+    a_stretch_is_missing_right_after_the_eviction,
+    a_stretch_is_missing_when_the_status_is_due_at_last,
     a_stretch_is_missing_after_the_status_was_due,
     two_rules_were_written_unseen,
 )

@@ -46,7 +46,8 @@ def story_of(size: str, selector: str = BIG, *, of_class: str = "") -> Story:
 
 def refusal(story: Story, *, lacks_times: bool = False, **options) -> str:
     """Why the allocation is wrong that the claim gets now."""
-    story.allocate("x", result("p", "a", options.pop("request", "r")), **options)
+    unknown = result("nowhere", "a")
+    story.allocate("x", unknown, result("p", "a", options.pop("request", "r")), **options)
     views = LiveViews(Profile(version="1.36"))
     index = AllocationIndex(lacks_times=lacks_times)
     unseen = UnseenWrites(index, views)
@@ -67,6 +68,7 @@ def test_devices_are_judged_by_class_and_request() -> None:
     assert BIG in refusal(story_of("small"))
     assert refusal(story_of("big", of_class=BIG)) == ""
     assert SMALL in refusal(story_of("big", of_class=SMALL))
+    assert SMALL in refusal(story_of("big", SMALL, of_class=BIG))
 
 
 def test_alternative_is_judged_by_its_own_selectors() -> None:
@@ -113,6 +115,10 @@ def slices_unseen(story: Story) -> None:
     story.gap(key_of("resourceslices", ""))
 
 
+def slice_unseen(story: Story) -> None:
+    story.gap(key_of("resourceslices", "p"))
+
+
 SILENT = (
     patched,
     class_lately_changed,
@@ -120,6 +126,7 @@ SILENT = (
     slice_lately_gone,
     slice_of_another_generation,
     class_unseen,
+    slice_unseen,
     slices_unseen,
 )
 
@@ -154,6 +161,11 @@ def class_known_again(story: Story) -> None:
     story.other(after=LONG)
 
 
+def slice_of_another_pool_unseen(story: Story) -> None:
+    story.publish("q", of_size("small", "b"))
+    story.gap(key_of("resourceslices", "q"))
+
+
 def node_and_claim_unseen(story: Story) -> None:
     story.gap(key_of("nodes", ""))
     story.gap(key_of("resourceclaims", "other"))
@@ -161,7 +173,12 @@ def node_and_claim_unseen(story: Story) -> None:
 
 @pytest.mark.parametrize(
     "happens",
-    [changed_long_ago, class_known_again, node_and_claim_unseen],
+    [
+        changed_long_ago,
+        class_known_again,
+        slice_of_another_pool_unseen,
+        node_and_claim_unseen,
+    ],
     ids=lambda each: each.__name__,
 )
 def test_what_cannot_have_changed_the_device_excuses_nothing(
