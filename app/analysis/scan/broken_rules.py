@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from app.analysis.scan.sightings import Certainty, Sightings
 from app.analysis.verify.invariants import Violation, ViolationKind
+from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 
 DEVICE_TWICE = "device-in-two-claims"
@@ -30,6 +31,15 @@ def see(
                 *violation.objects,
                 certainty=certainty,
             )
+
+
+def unsure_claims(violations: Iterable[Violation]) -> set[frozenset[ObjectKey]]:
+    """Bound pods, each with a claim whose allocation may not be recorded."""
+    return {
+        frozenset(violation.objects)
+        for violation in violations
+        if violation.rule == "bound-pod-has-claims" and violation.kind is ViolationKind.UNSURE
+    }
 
 
 def _incident(violation: Violation, drivers: Mapping[str, frozenset[str]]) -> tuple[str, Certainty]:

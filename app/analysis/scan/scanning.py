@@ -81,11 +81,12 @@ class Scan:
     def found(self) -> list[IncidentSighting]:
         """The sightings of the history, if it ends here."""
         sightings = self._sightings.copy()
-        self._traces.end(sightings)
+        violations = self._invariants.violations()
+        self._traces.end(sightings, broken_rules.unsure_claims(violations))
         self._standing.end(sightings)
         if self._attempts is not None:
             self._attempts.end(sightings)
-        broken_rules.see(self._invariants.violations(), self._counting, sightings)
+        broken_rules.see(violations, self._counting, sightings)
         return sightings.found()
 
     def report(self) -> ScanReport:

@@ -1,6 +1,6 @@
 """Incidents that show in the changes of objects: rules, evictions, claims, slices."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from app.analysis.scan.sightings import Certainty, Sightings
 from app.domain.devices import taints
@@ -52,6 +52,7 @@ class Traces:
         self._published: dict[ObjectKey, dict[DeviceId, list[Taint]]] = {}
         self._evicted: set[str] = set()
         self._unreserved: dict[ObjectKey, Event] = {}
+        self._bypassed: list[tuple[Event, ObjectKey]] = []
         self._now = Instant(0)
 
     def see(self, event: Event) -> None:
@@ -70,12 +71,21 @@ class Traces:
         elif place == api_resources.RESOURCE_SLICES:
             self._slice(event, is_deletion=is_deletion)
 
-    def end(self, sightings: Sightings) -> None:
-        """Adds the incidents that show only by lasting."""
+    def end(self, sightings: Sightings, unsure: Collection[frozenset[ObjectKey]] = ()) -> None:
+        """Adds the incidents that show only by lasting.
+
+        `unsure` are pods with claims of which the allocation may not be recorded.
+        """
         for event in self._unreserved.values():
             self._kept(event, sightings)
+        bypassed = [*self._bypassed]
         for event in self._pods.values():
-            self._waited(event, sightings)
+            bypassed += self._waited(event, sightings)
+        for event, claim in bypassed:
+            if frozenset((event.key, claim)) not in unsure:
+                message = f"it is on node {core.node_name(event.object)} and its claim is not "
+                message += "allocated"
+                sightings.add(BYPASSED, event.revision, message, event.key, claim)
 
     def _kept(self, event: Event, sightings: Sightings) -> None:
         """Finds a claim that was long allocated for nobody, when that ends or is asked about."""
@@ -83,28 +93,33 @@ class Traces:
             message = "it is allocated and nobody has reserved it"
             sightings.add(UNRESERVED, event.revision, message, event.key)
 
-    def _waited(self, event: Event, sightings: Sightings) -> None:
-        """Finds a pod that waits in vain, by its last state before it ends or is asked about."""
-        key = event.key
+    def _waited(self, event: Event, sightings: Sightings) -> Iterable[tuple[Event, ObjectKey]]:
+        """Finds a pod that waits in vain, by its last state before it ends or is asked about.
+
+        Returns the pod with each claim that its node lacks.
+        """
         if _is_ending(event):
-            return
+            return ()
         names = [
             name
             for entry in core.resource_claims(event.object)
             if (name := entry.get("resourceClaimName"))
         ]
-        node = core.node_name(event.object)
-        if len(names) > len(set(names)) and not node:
-            message = f"claims {', '.join(map(str, names))}"
-            sightings.add(NAMED_TWICE, event.revision, message, key)
+        if not core.node_name(event.object):
+            if len(names) > len(set(names)):
+                message = f"claims {', '.join(map(str, names))}"
+                sightings.add(NAMED_TWICE, event.revision, message, event.key)
+            return ()
         claims = [
-            ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, str(name)) for name in names
+            ObjectKey(*api_resources.RESOURCE_CLAIMS, event.key.namespace, str(name))
+            for name in names
         ]
-        for claim in claims if node else ():
-            tree = self._claims.get(claim)
-            if tree is not None and dra.allocation(tree) is None:
-                message = f"it is on node {node} and its claim is not allocated"
-                sightings.add(BYPASSED, event.revision, message, key, claim)
+        trees = ((claim, self._claims.get(claim)) for claim in claims)
+        return [
+            (event, claim)
+            for claim, tree in trees
+            if tree is not None and dra.allocation(tree) is None
+        ]
 
     def _rule(self, event: Event, *, is_deletion: bool) -> None:
         self._everything.pop(event.key, None)
@@ -142,7 +157,7 @@ class Traces:
     def _pod(self, event: Event, *, is_deletion: bool) -> None:
         before = self._pods.get(event.key)
         if before is not None and (is_deletion or _is_ending(event)):
-            self._waited(before, self._sightings)
+            self._bypassed += self._waited(before, self._sightings)
         if is_deletion:
             self._pods.pop(event.key, None)
             return

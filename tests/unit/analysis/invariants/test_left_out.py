@@ -8,6 +8,7 @@ import random
 import msgspec
 import pytest
 
+from app.analysis.scan.scanning import Scan
 from app.analysis.verify.invariants import InvariantWatch, Switches
 from app.domain.log import EventType, Origin, Revision, doubts
 from app.domain.values import json_tree
@@ -166,6 +167,18 @@ def test_claim_of_a_bound_pod_is_not_allocated_where_no_update_is_recorded(verbs
     assert kinds(as_log(story, users=(SCHEDULER, NODE), verbs=verbs)) == {
         ("bound-pod-has-claims", kind)
     }
+
+
+@pytest.mark.parametrize(("verbs", "is_shown"), [(("patch",), False), (("update",), True)])
+def test_scan_names_no_pod_with_a_node_name_whose_allocation_may_be_left_out(verbs, is_shown):
+    story = Story()
+    story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    story.pod("q", "x")
+    write_pod(story)
+    story.other()
+    scan = Scan()
+    scan.follow(as_log(story, users=(SCHEDULER, NODE), verbs=verbs))
+    assert ("pod-with-a-node-name" in {each.incident for each in scan.found()}) is is_shown
 
 
 def test_device_in_two_claims_needs_no_kubelet_and_no_update_to_be_wrong():
