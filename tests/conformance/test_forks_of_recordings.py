@@ -1,5 +1,6 @@
 """Forks of recordings that run on: running pods are affected only if there is a cause."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -18,6 +19,7 @@ from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.domain.log.chain import check_chain, genesis_of
 from app.domain.objects import profile as profiles
 from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
 from app.service import importing
@@ -25,6 +27,7 @@ from app.service.forking import Forker, ForkRequest, ForkSwitches
 from app.service.importing import ImportOptions
 from app.service.replays.reconciling import ReplayTimeline
 from app.service.runtime import RuntimeBounds
+from tests import draws
 from tests.shared_data import shared_path
 
 ACTOR = Actor(user="me")
@@ -156,25 +159,49 @@ def evictions(line: ReplayTimeline, since: int) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("name", ["e-taints", "e-taints-rules-ignored"])
-async def test_pods_stay_where_the_rule_that_evicted_them_is_deleted(name: str) -> None:
+RULES = [
+    ("e-taints", "evict-worker-2"),
+    ("e-taints-rules-ignored", "evict-worker-2"),
+    *([("e-taints", "maintenance"), ("e-taints", "dev-ne")] if draws.WHOLE else ()),
+    *([("i-soak-short", "rule-147")] if draws.WHOLE else ()),
+]
+"""Rules that evict pods in recordings, with the effect from which on they do."""
+
+
+@pytest.mark.parametrize(("name", "rule"), RULES)
+async def test_pods_stay_where_the_rule_that_evicted_them_is_deleted(name: str, rule: str) -> None:
     recording = await recorded(name)
-    rule = "evict-worker-2"
-    (made,) = [
-        event.revision
-        for event in await recording.events(recording.info)
-        if event.key.name == rule and event.type is EventType.OBJECT_CREATED
-    ]
-    with_rule = await recording.fork(made)
+    events = await recording.events(recording.info)
+    evicts = next(each.revision for each in events if each.key.name == rule and is_evicting(each))
+    with_rule = await recording.fork(evicts)
     with_rule.advance(Instant(with_rule.now + 10 * MINUTE))
-    assert evictions(with_rule, made)
     recording = await recorded(name)
-    without = await recording.fork(made, DeleteEdit(name=f"devicetaintrule/{rule}"))
+    without = await recording.fork(evicts, DeleteEdit(name=f"devicetaintrule/{rule}"))
     before = running(without)
     without.advance(Instant(without.now + 10 * MINUTE))
-    assert evictions(without, made) == set()
-    spared = {name for *_, name in outcomes(without, made)}
-    assert {outcome for _, outcome, _ in outcomes(without, made)} == {"Cancelled"}
+    # Others are evicted for what slices say.
+    spared = evictions(with_rule, evicts) - evictions(without, evicts)
     assert spared
-    assert spared <= evictions(with_rule, made)
-    assert before.items() <= running(without).items()
+    cancelled = {each for _, outcome, each in outcomes(without, evicts) if outcome == "Cancelled"}
+    assert spared <= cancelled
+    stays = running(without)
+    pods = {meta.uid(pod): meta.name(pod) for pod in every_pod(without)}
+    assert {uid for uid in before if pods.get(uid) in spared} <= stays.keys()
+    if name.startswith("e-"):
+        assert evictions(without, evicts) == set()
+        assert before.items() <= stays.items()
+    if rule == "evict-worker-2":
+        assert {outcome for _, outcome, _ in outcomes(without, evicts)} == {"Cancelled"}
+        assert cancelled <= evictions(with_rule, evicts)
+
+
+def is_evicting(event: Event) -> bool:
+    """Whether an event is about a rule that evicts."""
+    taint = event.object.get("spec", {}).get("taint", {}) if event.is_about_object else {}
+    return event.key.resource == "devicetaintrules" and taint.get("effect") == "NoExecute"
+
+
+def every_pod(line: ReplayTimeline) -> Iterator[JsonObject]:
+    for key in line.views.objects.keys("", "pods"):
+        if (pod := line.views.objects.get(key)) is not None:
+            yield pod

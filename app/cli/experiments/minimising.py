@@ -79,9 +79,8 @@ def minimise(
     The command removes objects together with what depends on them, then single writes, controllers,
     times, fields, list items and devices. It removes only inputs from outside: controllers decide
     each candidate again, under virtual time. If a recording shows the fact only as it was recorded,
-    the recorded decisions are kept; what is left then need not hold their cause, and the answer
-    says so. Whatever --keep does not specify (the rule, the kind of cause,
-    the class) is taken from the whole history.
+    the recorded decisions are kept, and perhaps not their cause. Whatever --keep does not specify
+    (the rule, the kind of cause, the class) is taken from the whole history.
 
     The result does not depend on the number of workers. If you interrupt the command, nothing is
     written; the same command then continues from there.
