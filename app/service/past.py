@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from anyio import lowlevel
+
 from app.analysis.views import LiveViews
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
 from app.domain.values import api_resources
@@ -11,6 +13,9 @@ from app.ports import EventLog
 from app.service import moments
 
 _CHANGES = 500
+
+TURN = 200
+"""Objects that are folded before the loop runs other tasks: a few milliseconds."""
 
 
 async def fold_objects(
@@ -22,8 +27,10 @@ async def fold_objects(
     """
     events = [event async for event in moments.objects_at(log, info, revision, objects_max)]
     created = await creations(log, info, events)
-    for event in events:
+    for number, event in enumerate(events, 1):
         views.fold(event, created.get(event.key, Revision(0)))
+        if number % TURN == 0:
+            await lowlevel.checkpoint()
     views.show_as_of(revision)
 
 

@@ -8,6 +8,7 @@ import yaml
 from app.analysis.capacity.moments import CapacityBounds
 from app.api.server.limits import ApiLimits, WaitBounds
 from app.domain.errors import InputError, LogUnavailable
+from app.service import past
 from app.service.answering.errands import Errands
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 from tests.api.test_readers import filled, headers
@@ -209,3 +210,23 @@ async def test_nothing_is_not_said_before_all_has_been_read(part):
         assert EMPTY[part] not in first.text
         answer, _ = await complete(server, f"{UI}/{part}")
         assert EMPTY[part] in answer.text
+
+
+async def test_other_requests_run_while_a_past_moment_is_folded(monkeypatch):
+    monkeypatch.setattr(past, "TURN", 2)
+    async with serving() as server:
+        for number in range(20):
+            await server.post(CONFIG_MAPS, config_map(f"m-{number}"))
+        turns, revision = 0, (await server.get(JSON))["revision"]
+        async with anyio.create_task_group() as tasks:
+
+            async def count():
+                nonlocal turns
+                while True:
+                    turns += 1
+                    await anyio.lowlevel.checkpoint()
+
+            tasks.start_soon(count)
+            await server.histories.at("default", revision - 1)
+            tasks.cancel_scope.cancel()
+        assert turns > 8
