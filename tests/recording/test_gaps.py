@@ -1,5 +1,6 @@
 """A history names the gaps and doubts where something may be missing."""
 
+import copy
 import re
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from app.domain.log import EventType
 from app.domain.values.timestamps import SECOND
 from tests.api.serving import CLAIMS, claim
 from tests.recording.proxy import proxying
-from tests.recording.recording import check_same, recording_of
+from tests.recording.recording import check_same, of_recorded_kinds, recording_of, state_of
 from tests.recording.source import NODES, PODS, Writer, node, serving_source
 from tests.recording.test_following import last_version
 
@@ -238,3 +239,31 @@ async def test_watch_that_lost_a_change_is_noticed_at_the_next_that_does_not_fol
             )
         gaps = check_same(await source.events(), await recording.log())
         assert "a watch lost changes: nodes/lost was deleted" in gaps[0].object["message"]
+
+
+async def test_cluster_that_was_restored_from_a_backup_is_a_gap_of_each_kind(tmp_path):
+    """Its resource versions are lower than before, and tell of other changes."""
+    async with serving_source(tmp_path) as source:
+        writer = Writer(source, 12)
+        await writer.write(20)
+        await source.kill()
+        backup = copy.deepcopy(source.store)
+        await source.start()
+        recording = recording_of(source, record_audit_seconds=0.5)
+        async with recording.going():
+            await writer.write(30)
+            await recording.wait_for_version(await last_version(source))
+            await source.kill()
+            source.store = backup
+            await source.start()
+            await Writer(source, 13, "restored").write(20)
+            wanted = state_of(of_recorded_kinds(await source.events()))
+            await recording.wait_for(lambda events: state_of(of_recorded_kinds(events)) == wanted)
+            before = len(await recording.log())
+            async with source.client() as client:
+                await client.post(NODES, json=node("after"))
+            await recording.wait_for(lambda events: events[-1].key.name == "after")
+        kinds = {kind for kind, _ in await recording.gaps()}
+        assert kinds >= {"pods", "nodes", "resourceclaims"}
+        after = (await recording.log())[before:]
+        assert not [event for event in after if "late" in getattr(event.stamp.origin, "losses", ())]

@@ -120,7 +120,7 @@ class Follower:
         self._is_denied = start.is_denied
         self._is_listed = start.is_listed
         self._has_gap = False
-        self._is_expired = False
+        self._is_expired = self._is_restored = False
         self._shares_counter = start.shares_counter
         self._alive = -BACKLOG_AFTER
         self._backlog_until = 0
@@ -190,6 +190,11 @@ class Follower:
                         differing += [] if name in self._unreadable else [each.name]
                 if not token:
                     break
+        except RevisionTooLarge as problem:
+            # A watch from a version that is yet to come is silent until the cluster reaches it.
+            self._is_restored = True
+            self._relist(f"the cluster went back behind resource version {version}: {problem}")
+            return Audit.DIFFERS
         except (Rejected, ClusterUnreachable, InputError):
             return Audit.NOT_MADE
         differing += [
@@ -197,14 +202,18 @@ class Follower:
         ]
         if not differing or not self._position:
             return Audit.AGREES
-        self._lose(
+        self._relist(
             f"a watch lost changes: at resource version {version} the cluster has "
             f"{len(differing)} objects that differ from the recorded ones, such as "
             f"{differing[0]}"
         )
+        return Audit.DIFFERS
+
+    def _relist(self, reason: str) -> None:
+        """End the watch, and list the existing objects after a gap."""
+        self._lose(reason)
         self._whole = anyio.Event()
         self._watching.cancel()
-        return Audit.DIFFERS
 
     async def audits(self) -> None:
         """Audit periodically until cancelled."""
@@ -300,7 +309,13 @@ class Follower:
         self._position, self._reason = "", self._reason or str(problem)
 
     async def _lost(self, text: str) -> None:
-        entry = WindowEntry(kind=self.kind.name, record=self._gap(text), is_lost=True)
+        entry = WindowEntry(
+            kind=self.kind.name,
+            record=self._gap(text),
+            is_lost=True,
+            is_restored=self._is_restored,
+        )
+        self._is_restored = False
         await self._window.put(entry)
 
     async def _list(self) -> None:

@@ -106,6 +106,8 @@ class Journal:
         wants_report = False
         for entry in entries:
             record = entry.record
+            if entry.is_restored:
+                progress.newest = ""
             if record is not None:
                 progress.collector.add(record)
                 progress.note_newest(record)

@@ -46,6 +46,7 @@ class WindowEntry:
 
     `version` is the position from which the kind continues once the entry is stored. `is_lost`
     means that the kind has no position any more, `is_listed` that all existing objects are listed.
+    `is_restored` means that versions begin anew below those of before.
     """
 
     kind: str
@@ -53,6 +54,7 @@ class WindowEntry:
     version: str = ""
     is_lost: bool = False
     is_listed: bool = False
+    is_restored: bool = False
     arrived: int = 0
     is_out: bool = False
 
@@ -119,6 +121,8 @@ class Window:
         """
         while len(self._heap) >= self._bounds.entries_max:
             await self._wait()
+        if entry.is_restored:
+            self._newest = self._given = ""
         order = comparable_version(version)
         if order:
             self._newest = max(self._newest, order)
