@@ -34,12 +34,16 @@ NODES = "/api/v1/nodes"
 
 
 class Source:
-    """A server that can be killed and started again; `options` are those of `running_app`."""
+    """A server that can be killed and started again; `options` are those of `running_app`.
+
+    Requests for the next page of the nodes are answered with 410 while `expired_pages` is not 0.
+    """
 
     def __init__(self, tasks, folder, tls=None, **options):
         self.store = MemoryStore()
         self.refusals = {}
         self.silent = frozenset()
+        self.expired_pages = 0
         self.requests = []
         self.port = 0
         self.histories = None
@@ -119,6 +123,10 @@ class Source:
             if path.endswith(tuple(self.silent)):
                 await anyio.sleep_forever()
             code = next((c for end, c in self.refusals.items() if path.endswith(end)), 0)
+            is_next = b"continue=" in scope["query_string"] and path.endswith("/nodes")
+            if is_next and self.expired_pages:
+                self.expired_pages -= 1
+                code = 410
             if not code or scope["method"] != "GET":
                 await app(scope, receive, send)
                 return

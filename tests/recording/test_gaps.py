@@ -267,3 +267,28 @@ async def test_cluster_that_was_restored_from_a_backup_is_a_gap_of_each_kind(tmp
         assert kinds >= {"pods", "nodes", "resourceclaims"}
         after = (await recording.log())[before:]
         assert not [event for event in after if "late" in getattr(event.stamp.origin, "losses", ())]
+
+
+async def test_list_that_expires_between_its_pages_begins_anew(tmp_path):
+    """The token of the next page is answered by 410 while the objects are listed after a gap."""
+    async with serving_source(tmp_path) as source:
+        writer = Writer(source, 14)
+        recording = recording_of(source, record_page_max=2, record_audit_seconds=0.5)
+        async with recording.going(), source.client() as client:
+            await writer.write(20)
+            await recording.wait_for_version(await last_version(source))
+            source.expired_pages = 3
+            source.refusals["/nodes"] = 403
+            await source.restart()
+            for number in range(6):
+                await client.post(NODES, json=node(f"many{number}"))
+            await recording.wait_for(
+                lambda events: any(event.type is EventType.GAP_OBSERVED for event in events)
+            )
+            source.refusals.clear()
+            wanted = state_of(of_recorded_kinds(await source.events()))
+            await recording.wait_for(lambda events: state_of(of_recorded_kinds(events)) == wanted)
+            assert not source.expired_pages
+        gaps = await recording.gaps()
+        assert {kind for kind, _ in gaps} == {"nodes"}
+        check_same(await source.events(), await recording.log())
