@@ -178,6 +178,19 @@ async def test_the_only_edit_is_the_root_of_every_difference(
     assert {each.root.name for each in report.diff.differences} == {str(change.key)}
 
 
+async def test_nothing_is_made_in_a_namespace_that_is_deleted() -> None:
+    recording = await recorded("c-multihost-tpu")
+    events = await recording.events(recording.info)
+    at = next(each.revision for each in events if each.key.namespace == "tpu")
+    made = {each.uid for each in events[at:] if each.type is EventType.OBJECT_CREATED}
+    info, report = await recording.fork(at, DeleteEdit(name="namespace/tpu"))
+    later = (await recording.events(info))[at:]
+    assert not [each for each in later if each.uid in made and each.key.namespace == "tpu"]
+    assert report.diff is not None
+    kinds = {found.value for each in report.diff.differences for found in each.classes}
+    assert kinds == {"only in A"}
+
+
 async def test_inputs_go_on_up_to_a_moment() -> None:
     recording = await recorded("a-quickstart")
     last = (await recording.log.head(recording.info.id)).revision

@@ -34,7 +34,7 @@ from app.domain.objects.write.commands import (
     ImportObject,
     PatchObject,
 )
-from app.domain.values import condition_types, timestamps
+from app.domain.values import api_resources, condition_types, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -54,6 +54,7 @@ from app.service.replays.reconciling import ReplayTimeline
 
 _GONE = "a write from outside to an object that no longer exists here"
 _ANOTHER = "a write from outside to an object that has been replaced by another one here"
+_NO_NAMESPACE = "a creation from outside in a namespace that no longer exists here"
 _NOT_NEEDED = "a pod that is not created here: its ReplicaSet has all its replicas"
 _NOT_THAT_FAR = "a write of a kubelet or driver to an object that has not reached that state here"
 
@@ -127,6 +128,9 @@ class Run:
         if beginning is not None:
             self._begin(beginning)
         self._begun = self.timeline.head.revision
+        spaces = self.timeline.views.objects.keys(*api_resources.NAMESPACES)
+        self._namespaces = {key.name for key in spaces}
+        """The namespaces that were there before the alteration."""
         if alteration is not None:
             self._alter(alteration)
         self._set_alarms()
@@ -289,6 +293,14 @@ class Run:
             write.event, self.timeline.views.objects
         )
 
+    def _lacks_namespace(self, key: ObjectKey) -> bool:
+        """True when a changed world deletes, or has deleted, the namespace of a new object."""
+        if self._alteration is None or key.namespace not in self._namespaces:
+            return False
+        place = ObjectKey(*api_resources.NAMESPACES, "", key.namespace)
+        namespace = self.timeline.views.objects.get(place)
+        return namespace is None or meta.is_deleting(namespace)
+
     def _is_possible(self, write: Input) -> bool:
         ours = self.timeline.views.objects.get(write.event.key)
         if ours is None or meta.uid(ours) != write.event.uid:
@@ -312,6 +324,9 @@ class Run:
             return
         if self._spare.pop(event.uid, None) is not None and ours is not None:
             return  # a controller here has made it
+        if ours is None and self._lacks_namespace(event.key):
+            self._leave_out(write, _NO_NAMESPACE)
+            return
         if isinstance(command, DeleteObject):
             command = as_served(command, self.timeline.rules.profile)
             if event.uid in self._variant.skipped:
