@@ -1,6 +1,7 @@
 """WRONG and LOSSY: what is left of the log still proves the wrong, so `verify` has to fail.
 
-The lines about the objects of the wrong are kept whole; others are lost.
+The lines about the objects of the wrong are kept whole; others are lost. No decision rests on
+Events, so `decide` has to fail without them.
 """
 
 import random
@@ -80,7 +81,15 @@ def _compose(wrong: str, recording: str, loss: str, kept: Sequence[str]) -> None
             " one in part."
         )
     expected = PART if depends else FAILS
-    alteration("both", recording, verify=expected, decide="")(change)
+    decided = FAILS if loss == "without_events" and recording != SOAK else ""
+    alteration("both", recording, verify=expected, decide=decided)(change)
+
+
+@alteration("both", QUICKSTART, verify=FAILS, decide=FAILS)
+def device_never_published_and_no_event_at_all(log: Log) -> None:
+    """A device that no slice has is allocated, and nothing in the log is about an Event."""
+    ALTERATIONS["device_never_published"].change(log)
+    log.drop(lambda line: bool(line["objectRef"]["resource"] == "events"))
 
 
 for _wrong, _recording, _kept in (

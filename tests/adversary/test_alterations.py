@@ -31,6 +31,8 @@ FEW: list[Row] = [
     ("e-taints", "eviction_missing", "decide"),
     ("e-taints", "eviction_after_its_time", "decide"),
     ("e-taints", "no_eviction_at_all", "decide"),
+    ("j-api-versions", "loses_events", "decide"),
+    ("j-api-versions", "more_devices_than_asked_without_events", "decide"),
     ("e-taints", "pending_eviction_never_followed_by_one", "decide"),
     ("a-quickstart", "ends_after_35_percent", "decide"),
     ("j-api-versions", "ends_after_35_percent", "decide"),

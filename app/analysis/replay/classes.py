@@ -166,6 +166,10 @@ def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Jud
     """The judgement that the two traces give by themselves; None when a run has to tell."""
     if _is_after_end(sides, recorded, again, end):
         return Judgement(reason=DifferenceClass.AFTER_END, detail="it lies after the end")
+    if sides.aspect is Aspect.SAID and not recorded.said:
+        # Audit policies often leave Events out. One binding alone would have left one.
+        detail = "the recording has no Events of controllers"
+        return Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=detail)
     key = recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
     if key is None:
         return None

@@ -68,3 +68,18 @@ def test_controller_of_a_process_at_work_does_not_start_after_the_end(other, at,
     recorded = trace() if other is None else trace(at, writer=other)
     end = End(at=instant(END), later=Trace(), is_of_recording=True)
     assert ending.unstarted(recorded, trace(95), end) == expected
+
+
+@pytest.mark.parametrize(("others", "is_judged"), [(0, False), (1, True)])
+def test_missing_event_tells_nothing_where_there_are_none(others, is_judged):
+    recorded, again = trace(), trace()
+    step = trace(50).writes["u"][0]
+    again.said["u"].append(step)
+    for number in range(others):
+        recorded.said[f"other-{number}"].append(step)
+        again.said[f"other-{number}"].append(step)
+    end = End(at=instant(END), later=Trace(), is_of_recording=True)
+    sides = compare(recorded, again).different[Aspect.SAID, "u", ""]
+    judgement = seen_in_traces(sides, recorded, again, end)
+    assert (judgement is None) is is_judged
+    assert is_judged or judgement.reason == DifferenceClass.NOT_COMPARABLE
