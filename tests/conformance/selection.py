@@ -6,12 +6,11 @@ recording has some. `make draws` judges each alteration on each recording.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from tests import draws
 
 Alter = Callable[..., Any]
-Row = TypeVar("Row", bound=tuple[object, ...])
 
 BY_WORK = (
     "j-api-versions",
@@ -53,11 +52,3 @@ def rows(
         fit = {*names, *(further or {}).get(alter, ())} - {*(absent or {}).get(alter, ())}
         groups.append([(name, alter) for name in by_work(fit)])
     return draws.first_of_each(groups)
-
-
-def with_also(chosen: Sequence[Row], *also: Row) -> list[Row]:
-    """The rows of a run, and those that each run takes because no other row reaches some lines.
-
-    Which those are was measured: lines and branches of `app/analysis/replay` and `verify`.
-    """
-    return [*chosen, *(row for row in also if row not in chosen)]

@@ -119,13 +119,7 @@ async def test_what_is_missing_beside_hides_nothing(name, alter, beside, tmp_pat
     assert verified.outcome is VerifyOutcome.PARTLY, "what is missing alone accuses nobody"
 
 
-@pytest.mark.parametrize(
-    ("name", "alter"),
-    selection.with_also(
-        rows(LACKING),
-        ("e-taints", crossed.lose_what_one_server_kept),
-    ),
-)
+@pytest.mark.parametrize(("name", "alter"), rows(LACKING))
 async def test_what_is_missing_or_dated_wrongly_accuses_nobody(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
     assert verified.outcome is VerifyOutcome.PARTLY, told
