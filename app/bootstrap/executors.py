@@ -78,6 +78,14 @@ class Executor(Protocol):
         ...
 
 
+def run_here(function: Function, content: bytes, task: Task) -> Done:
+    """Run a task in this process; a failed task does not stop the others."""
+    try:
+        return Done(task=task, result=function(content, task.data))
+    except Exception as problem:
+        return Done(task=task, problem=_words(problem))
+
+
 class InlineExecutor:
     """Runs tasks one after the other in this process."""
 
@@ -96,10 +104,7 @@ class InlineExecutor:
         """Run tasks and yield each as it ends, in order."""
         self._bundles |= bundles
         for task in tasks:
-            try:
-                yield Done(task=task, result=function(self._bundles[task.bundle], task.data))
-            except Exception as problem:  # a failed task does not stop the others
-                yield Done(task=task, problem=_words(problem))
+            yield run_here(function, self._bundles[task.bundle], task)
 
 
 class DaskExecutor:
@@ -201,7 +206,10 @@ def _done(future: Any, task: Task) -> Done | None:
 
 
 def tell(message: Any) -> None:
-    """Send a progress message of a task to its caller; does nothing outside Dask's workers."""
+    """Send a progress message of a task to its caller; does nothing outside of workers."""
+    if _Telling.by is not None:
+        _Telling.by(message)
+        return
     dask: Any = sys.modules.get("distributed")
     if dask is None:
         return
@@ -210,6 +218,17 @@ def tell(message: Any) -> None:
     except ValueError:
         return
     worker.log_event(_TOPIC, (worker.get_current_task(), message))
+
+
+class _Telling:
+    """How a process that is a worker itself sends messages; None elsewhere."""
+
+    by: Callable[[Any], None] | None = None
+
+
+def tell_by(send: Callable[[Any], None]) -> None:
+    """Send the messages of tasks that run in this process this way, from now on."""
+    _Telling.by = send
 
 
 def is_installed() -> bool:

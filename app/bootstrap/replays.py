@@ -100,7 +100,7 @@ async def verify(
             until=await _until(store, info, moment),
             deciders=deciders_of(info),
             bounds=_bounds(settings),
-            sharing=Sharing(workers=workers),
+            sharing=Sharing(workers=workers, division=workers.division),
             attestation=Attestation(heads=heads, trusted=trusted, views=store.views),
             second=None if second is None else SecondReader(opinion=second, bounds=opinion_bounds),
             progress=progress,

@@ -74,7 +74,7 @@ ProcessesOption = Annotated[
     typer.Option(
         min=1,
         max=64,
-        help="With verify, the number of processes that share the work of a long history (Dask); "
+        help="With verify, the number of processes that share the work of a long history; "
         "default: the number of processors (REDRA_VERIFY_PROCESSES). Each holds the history's "
         "objects.",
     ),

@@ -12,11 +12,11 @@ import pytest
 
 from app.adapters import packed_events
 from app.adapters.history.formats.bundle import BundleWriter
-from app.analysis.verify.parts import Division
+from app.analysis.verify.parts import Division, PartFound
 from app.bootstrap import executors
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.executors import Task
-from app.bootstrap.verifying import part_workers
+from app.bootstrap.verifying import forks, part_workers
 from app.bootstrap.verifying.part_workers import PartWorkers
 from app.domain.errors import InputError
 from app.domain.log import Event
@@ -64,19 +64,19 @@ async def verify(
 
 
 def workers_of_ours() -> list[int]:
-    """The worker processes that this one has started, or had forked, and that run."""
+    """The worker processes that this one has started or forked, and that run."""
     workers = []
+    ours = Path("/proc/self/cmdline").read_bytes()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             command = (folder / "cmdline").read_bytes()
             parent = parent_of(int(folder.name))
-            is_ours = parent == os.getpid()
             is_fork = b"forkserver" in (folder.parent / str(parent) / "cmdline").read_bytes()
             is_ours_forked = is_fork and parent_of(parent) == os.getpid()
         except (OSError, ValueError):
             continue
-        is_worker = b"spawn_main" in command or command.startswith(b"dask worker")
-        if (is_worker and is_ours) or is_ours_forked:
+        is_worker = command == ours or command.startswith(b"dask worker")
+        if (is_worker and parent == os.getpid()) or is_ours_forked:
             workers.append(int(folder.name))
     return workers
 
@@ -86,11 +86,9 @@ def parent_of(number: int) -> int:
     return int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-@pytest.fixture(autouse=True)
-def forked_workers() -> Iterator[None]:
-    """Workers are forks, which are processes in all else; one test starts them as users do."""
-    with forked_dask_workers():
-        yield
+def names_in(folder: Path) -> set[str]:
+    """The names of the files of a folder."""
+    return {path.name for path in folder.iterdir()}
 
 
 @pytest.fixture
@@ -113,11 +111,22 @@ def local_cluster() -> Iterator[Any]:
         yield client
 
 
-async def test_several_processes_find_what_one_finds(events: list[Event]) -> None:
+@pytest.mark.parametrize("can_fork", [True, False])
+async def test_several_processes_find_what_one_finds(
+    events: list[Event], can_fork: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verify_part = part_workers.verify_part
+
+    def verify_noted(content: bytes, data: Any) -> PartFound:
+        (tmp_path / str(os.getpid())).touch()
+        return verify_part(content, data)
+
+    monkeypatch.setattr(forks, "ARE_POSSIBLE", can_fork)
+    monkeypatch.setattr(part_workers, "verify_part", verify_noted)
     alone = await verify(events)
-    seen: set[int] = set()
-    together = await verify(events, 3, reached=lambda _: seen.update(workers_of_ours()))
-    assert len(seen) == 2, "two others took part"
+    with forked_dask_workers():
+        together = await verify(events, 3)
+    assert len(names_in(tmp_path) - {str(os.getpid())}) == 2
     assert together.to_json() == alone.to_json()
     assert together.agrees
     assert not workers_of_ours()
@@ -142,6 +151,23 @@ async def test_worker_that_is_killed_in_the_middle_changes_nothing(
     assert killed
     assert together.to_json() == alone.to_json()
     assert pids[0] not in workers_of_ours()
+
+
+async def test_forks_that_die_change_nothing(
+    events: list[Event], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verify_part = part_workers.verify_part
+
+    def verify_the_second_time(content: bytes, data: Any) -> PartFound:
+        kill_the_first_time(str(tmp_path).encode(), data[0])
+        return verify_part(content, data)
+
+    monkeypatch.setattr(part_workers, "verify_part", verify_the_second_time)
+    alone = await verify(events)
+    together = await verify(events, 3)
+    assert names_in(tmp_path) == {"died-0", "died-1"}
+    assert together.to_json() == alone.to_json()
+    assert not workers_of_ours()
 
 
 def kill_the_first_time(folder: bytes, data: int) -> int:
@@ -174,7 +200,7 @@ def fail(folder: bytes, _: object) -> None:
 
 def test_only_worker_may_die_with_all_that_was_sent(tmp_path: Path) -> None:
     tasks = [Task(digest=f"t{n}", bundle="b", data=n) for n in range(2)]
-    with executors.opened(1, "") as executor:
+    with forked_dask_workers(), executors.opened(1, "") as executor:
         bundles = {"b": str(tmp_path).encode()}
         ended = [*executor.map(kill_the_first_time, bundles, tasks)]
     # They come as they are done.
@@ -182,21 +208,21 @@ def test_only_worker_may_die_with_all_that_was_sent(tmp_path: Path) -> None:
 
 
 def test_task_that_kills_every_worker_is_given_up(given_up_at_once: None) -> None:
-    with executors.opened(1, "") as executor:
+    with forked_dask_workers(), executors.opened(1, "") as executor:
         (ended,) = executor.map(kill, {"b": b""}, [Task(digest="t", bundle="b", data=0)])
     assert "died" in ended.problem
 
 
 def test_task_that_fails_is_not_run_again(tmp_path: Path) -> None:
     tasks = [Task(digest="t", bundle="b", data=0)]
-    with executors.opened(1, "") as executor:
+    with forked_dask_workers(), executors.opened(1, "") as executor:
         (ended,) = executor.map(fail, {"b": str(tmp_path).encode()}, tasks)
     assert ended.problem == "here: it is wrong"
     assert (tmp_path / "failures").read_text() == "failed\n"
 
 
 async def test_worker_that_cannot_do_it_is_told(
-    events: list[Event], given_up_at_once: None, monkeypatch: pytest.MonkeyPatch
+    events: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(part_workers, "verify_part", kill)
     with pytest.raises(BaseExceptionGroup) as caught:
@@ -210,7 +236,14 @@ async def test_worker_that_cannot_do_it_is_told(
     assert not workers_of_ours()
 
 
-async def test_who_stops_waiting_leaves_no_process_behind(events: list[Event]) -> None:
+async def test_who_stops_waiting_leaves_no_process_behind(
+    events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait(_: bytes, __: object) -> None:
+        signal.pause()
+
+    monkeypatch.setattr(part_workers, "verify_part", wait)
+
     async def stop() -> None:
         with anyio.fail_after(PATIENCE_SECONDS):
             while len(workers_of_ours()) < 2:  # noqa: ASYNC110 workers tell nobody of their start
@@ -256,11 +289,10 @@ def test_command_takes_a_number_of_processes_or_a_cluster(
 ) -> None:
     monkeypatch.setattr(verifying.Sharing, "__init__", _divided_anywhere(verifying.Sharing))
     address = local_cluster.scheduler.address
-    with dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}):
-        answers = [
-            redra("replay", bundle, "--mode", "verify", "-o", "json", *words)
-            for words in (("--processes", 1), ("--processes", 3), ("--scheduler", address))
-        ]
+    answers = [
+        redra("replay", bundle, "--mode", "verify", "-o", "json", *words)
+        for words in (("--processes", 1), ("--processes", 3), ("--scheduler", address))
+    ]
     assert [code for code, *_ in answers] == [0, 0, 0]
     assert len({out for _, out, _ in answers}) == 1
     assert redra("verify", bundle, "-o", "json", "--scheduler", address)[:2] == answers[0][:2]
@@ -296,10 +328,12 @@ def test_options_that_do_not_fit_are_refused(
     assert said in error
 
 
-def test_without_dask_one_process_verifies_and_more_are_refused(
+def test_without_forks_and_dask_one_process_verifies_and_more_are_refused(
     bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executors, "find_spec", lambda _: None)
+    assert redra("verify", bundle, "--processes", 2)[0] == 0
+    monkeypatch.setattr(forks, "ARE_POSSIBLE", False)
     assert redra("verify", bundle)[0] == 0
     for words in (("--processes", "2"), ("--scheduler", "tcp://127.0.0.1:1")):
         code, out, error = redra("verify", bundle, *words)

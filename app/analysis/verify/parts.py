@@ -49,8 +49,8 @@ class Division:
 
     load: int = 900_000
     start: int = 1_000_000
-    fold: int = 40
-    check: int = 10
+    fold: int = 30
+    check: int = 20
     decide: int = 600
     allocate: int = 300
     worth_percent: int = 90

@@ -1,8 +1,8 @@
-"""The workers on Dask that verify parts of a history beside this process."""
+"""The workers that verify parts of a history beside this process: its forks, or Dask's."""
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TypeAlias
@@ -13,11 +13,13 @@ from anyio.from_thread import BlockingPortal
 
 from app.adapters import packed_events
 from app.adapters.packed_events import PackedEvents
-from app.analysis.verify.parts import PartFound, PartVerifier, VerifiedPart
+from app.analysis.verify.parts import Division, PartFound, PartVerifier, VerifiedPart
 from app.bootstrap import executors, garbage_collection
 from app.bootstrap.deciders import deciders_of
-from app.bootstrap.executors import Executor, Task
+from app.bootstrap.executors import Done, Executor, Task
 from app.bootstrap.recordings import PROGRAM
+from app.bootstrap.verifying import forks
+from app.bootstrap.verifying.forks import Forks
 from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, Revision
 
@@ -25,6 +27,10 @@ OPTION = "--processes"
 
 WORKERS_MAX = 64
 """The most parts into which a history is divided."""
+
+FORKED = Division(load=0, start=300_000)
+"""The costs of a fork: only modules that are loaded on first use, compiled selectors and other
+caches are made again."""
 
 _Data: TypeAlias = tuple[int, HistoryInfo, VerifiedPart]
 """The place of a part, its history, and the part."""
@@ -40,8 +46,11 @@ def usable() -> int:
 def count_of(wanted: int) -> int:
     """The number of parts for a history on this machine; `wanted` of 0 leaves the choice open.
 
-    Raises InputError when more than one is wanted and Dask is not installed.
+    Raises InputError when more than one is wanted, this process cannot be forked and Dask is not
+    installed.
     """
+    if forks.ARE_POSSIBLE:
+        return wanted or min(usable(), WORKERS_MAX)
     if wanted > 1:
         executors.check_installed(OPTION)
     return wanted or (min(usable(), WORKERS_MAX) if executors.is_installed() else 1)
@@ -65,10 +74,10 @@ def verify_part(content: bytes, data: _Data) -> PartFound:
 class PartWorkers:
     """Verifies parts on workers. A context manager: leaving ends the workers it has started.
 
-    With a `scheduler`, the workers of its cluster are used and `count` is ignored. Otherwise
-    `count` - 1 workers are started here when there is work. At most `bytes_max` of packed events
-    are kept for them; beyond that this process verifies the history alone. Raises InputError on
-    entering when no scheduler answers.
+    With a `scheduler`, the workers of its cluster are used and `count` is ignored. Otherwise up to
+    `count` - 1 workers are started here when there is work: forks where that is possible, else
+    Dask's. At most `bytes_max` of packed events are kept for them; beyond that this process
+    verifies the history alone. Raises InputError on entering when no scheduler answers.
     """
 
     def __init__(
@@ -81,6 +90,7 @@ class PartWorkers:
         self._events = PackedEvents()
         self._open = ExitStack()
         self._executor: Executor | None = None
+        self._forks: Forks | None = None
 
     def __enter__(self) -> "PartWorkers":
         if self._scheduler:
@@ -96,6 +106,15 @@ class PartWorkers:
         """The number of parts into which the history may be divided."""
         return self._count
 
+    @property
+    def division(self) -> Division:
+        """The costs of starting these workers."""
+        return FORKED if self._forks_here else Division()
+
+    @property
+    def _forks_here(self) -> bool:
+        return forks.ARE_POSSIBLE and not self._scheduler
+
     def keep(self, events: Sequence[Event]) -> None:
         """Keep the events for the workers."""
         if self._count == 1:
@@ -105,47 +124,40 @@ class PartWorkers:
             self._count = 1
             self._events.clear()
 
-    async def start(self, workers: int) -> None:
-        """Start local workers, unless there are workers. They are ready some time later."""
-        if self._executor is None:
-            opened = executors.opened(workers, "", waits=False)
+    async def start(self, parts: Sequence[VerifiedPart]) -> None:
+        """Start a local worker for each part, unless there are workers.
+
+        They are ready some time later.
+        """
+        if self._forks_here:
+            content, tasks = self._tasks(parts)
+            self._forks = Forks(function=verify_part, content=content)
+            self._open.callback(self._forks.close)
+            self._forks.start(tasks)
+        elif self._executor is None:
+            opened = executors.opened(len(parts), "", waits=False)
             # Not interrupted in between: a half-started executor would be left behind.
             self._executor = await to_thread.run_sync(self._open.enter_context, opened)
 
     async def verify(
         self, parts: Sequence[VerifiedPart], reached: Callable[[int, Revision], None]
     ) -> list[PartFound]:
-        """Verify parts, each on one worker.
+        """Verify the parts for which workers were started, each on one worker.
 
         Raises InputError when all workers that tried a part have died.
         """
-        await self.start(len(parts))
-        executor = self._executor
-        assert executor is not None
         async with BlockingPortal() as portal:
 
             def heard(task: Task, message: object) -> None:
                 portal.start_task_soon(reached, task.data[0], Revision(int(str(message))))
 
-            running = partial(self._run, parts, executor, heard)
+            running = partial(self._run, parts, heard)
             answers = await to_thread.run_sync(running, abandon_on_cancel=True)
         return list(answers)
 
-    def _run(
-        self, parts: Sequence[VerifiedPart], executor: Executor, heard: executors.Heard
-    ) -> list[PartFound]:
-        content = self._events.content()
-        bundle = hashlib.sha256(content).hexdigest()
-        tasks = [
-            Task(
-                digest=self._digest(bundle, part),
-                bundle=bundle,
-                data=(place, self._history, part),
-            )
-            for place, part in enumerate(parts)
-        ]
+    def _run(self, parts: Sequence[VerifiedPart], heard: executors.Heard) -> list[PartFound]:
         by_place: dict[int, PartFound] = {}
-        for done in executor.map(verify_part, {bundle: content}, tasks, heard):
+        for done in self._results(parts, heard):
             place, _, part = done.task.data
             if done.problem:
                 raise InputError(
@@ -156,6 +168,26 @@ class PartWorkers:
                 )
             by_place[place] = done.result
         return [by_place[place] for place in range(len(parts))]
+
+    def _results(self, parts: Sequence[VerifiedPart], heard: executors.Heard) -> Iterator[Done]:
+        if self._forks is not None:
+            return self._forks.results(heard)
+        assert self._executor is not None, "workers were started"
+        content, tasks = self._tasks(parts)
+        return self._executor.map(verify_part, {tasks[0].bundle: content}, tasks, heard)
+
+    def _tasks(self, parts: Sequence[VerifiedPart]) -> tuple[bytes, list[Task]]:
+        """The packed events, and a task for each part."""
+        content = self._events.content()
+        bundle = hashlib.sha256(content).hexdigest()
+        return content, [
+            Task(
+                digest=self._digest(bundle, part),
+                bundle=bundle,
+                data=(place, self._history, part),
+            )
+            for place, part in enumerate(parts)
+        ]
 
     def _digest(self, bundle: str, part: VerifiedPart) -> str:
         settings = msgspec.json.encode(self._history.settings, order="sorted")

@@ -70,14 +70,20 @@ class Workers(Protocol):
         """Take the next events of the history, in order, before any part is verified."""
         ...
 
-    async def start(self, workers: int) -> None:
-        """Start so many workers if there are none; they may be ready later. Raises InputError."""
+    async def start(self, parts: Sequence[VerifiedPart]) -> None:
+        """Start a worker for each part if there are none; they may be ready later.
+
+        Raises InputError.
+        """
         ...
 
     async def verify(
         self, parts: Sequence[VerifiedPart], reached: Callable[[int, Revision], None]
     ) -> Sequence[PartFound]:
-        """Verify each part; `reached` gets a part's place and revision. Raises InputError."""
+        """Verify the parts that were given to `start`.
+
+        `reached` gets a part's place and revision. Raises InputError.
+        """
         ...
 
 
@@ -256,9 +262,9 @@ async def _divided(
 ) -> list[PartFound]:
     """Verify the first part here and the others on the workers."""
     there: list[PartFound] = []
-    # Not beside the first part: loading a library while another thread computes takes many times
-    # as long, because it gives way at every file.
-    await workers.start(len(parts) - 1)
+    # Not beside the first part: a process must not be forked beside a thread that computes, and
+    # loading a library there takes many times as long, because it gives way at every file.
+    await workers.start(parts[1:])
 
     async def verify_there() -> None:
         there.extend(await workers.verify(parts[1:], lambda n, at: telling.reached(n + 1, at)))

@@ -45,8 +45,8 @@ class InThisProcess:
     def keep(self, events: Sequence[Event]) -> None:
         self._events.add(events)
 
-    async def start(self, workers: int) -> None:
-        self.started = workers
+    async def start(self, parts: Sequence[VerifiedPart]) -> None:
+        self.started = len(parts)
 
     async def verify(
         self, parts: Sequence[VerifiedPart], reached: Callable[[int, Revision], None]
