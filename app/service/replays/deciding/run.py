@@ -128,9 +128,7 @@ class Run:
         if beginning is not None:
             self._begin(beginning)
         self._begun = self.timeline.head.revision
-        spaces = self.timeline.views.objects.keys(*api_resources.NAMESPACES)
-        self._namespaces = {key.name for key in spaces}
-        """The namespaces that were there before the alteration."""
+        self._namespaces = self._names_of_namespaces()
         if alteration is not None:
             self._alter(alteration)
         self._set_alarms()
@@ -292,6 +290,10 @@ class Run:
         return self._alteration is not None and lacks_no_pod(
             write.event, self.timeline.views.objects
         )
+
+    def _names_of_namespaces(self) -> set[str]:
+        """The namespaces that are there, before an alteration."""
+        return {key.name for key in self.timeline.views.objects.keys(*api_resources.NAMESPACES)}
 
     def _lacks_namespace(self, key: ObjectKey) -> bool:
         """True when a changed world deletes, or has deleted, the namespace of a new object."""
