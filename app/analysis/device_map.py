@@ -8,12 +8,13 @@ an unusable pool are `unusable`.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from app.analysis import scope
 from app.analysis.map_answers import DeviceMap, Gauge, MappedDevice, MappedPool
 from app.analysis.views import LiveViews
 from app.domain.devices.model import Device
 from app.domain.devices.pools import Pool
 from app.domain.devices.taints import BLOCKING_EFFECTS
-from app.domain.errors import InputError
+from app.domain.errors import InputError, NotFound
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, quantity, selectors
 from app.domain.values.fields import meta
@@ -48,7 +49,10 @@ class DeviceMapRequest:
 
 
 def of(history: str, views: LiveViews, wanted: DeviceMapRequest, bounds: MapBounds) -> DeviceMap:
-    """The map as of the views. Raises InputError for an invalid label selector."""
+    """The map as of the views.
+
+    Raises InputError for an invalid label selector, NotFound for an unknown node or driver.
+    """
     try:
         labels = selectors.parse_labels(wanted.labels)
     except SelectorError as problem:
@@ -60,6 +64,8 @@ def of(history: str, views: LiveViews, wanted: DeviceMapRequest, bounds: MapBoun
         node = nodes[0] if len(nodes) == 1 else ""
         if _is_wanted(wanted, place, node) and (not wanted.labels or _has(views, node, labels)):
             places.append((node == "", node, place))
+    if not places:
+        _check_known(views, wanted)
     mapped: list[MappedPool] = []
     devices = omitted = 0
     for _, node, place in sorted(places):
@@ -72,6 +78,18 @@ def of(history: str, views: LiveViews, wanted: DeviceMapRequest, bounds: MapBoun
             mapped.append(_mapped(views, pool, node, bounds.devices_max))
             devices += size
     return DeviceMap(history=history, revision=views.revision, pools=tuple(mapped), omitted=omitted)
+
+
+def _check_known(views: LiveViews, wanted: DeviceMapRequest) -> None:
+    """Raises NotFound for a node or driver that does not exist, with the nearest names."""
+    nodes = {key.name for key in views.objects.keys(*api_resources.NODES)}
+    nodes |= {one.node.name for one in views.inventory.slices()}
+    drivers = {driver for driver, _ in views.inventory.pool_ids()}
+    for noun, name, known in (("node", wanted.node, nodes), ("driver", wanted.driver, drivers)):
+        if name and name not in known:
+            near = scope.nearest(name, sorted(known - {""}))
+            text = f"{noun} {name!r} does not exist at revision {views.revision}"
+            raise NotFound(f"{text}; {near}" if near else text)
 
 
 def _is_wanted(wanted: DeviceMapRequest, place: tuple[str, str], node: str) -> bool:

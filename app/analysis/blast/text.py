@@ -160,13 +160,18 @@ def _claims(radius: BlastRadius) -> str:
         return parting or "no allocated claim is concerned"
     kinds = Counter(kind for claim in radius.claims for kind in {t.kind for t in claim.troubles})
     words = {
-        "tainted": "hold a tainted device",
-        "gone": "hold a device that is gone",
-        "pool": "hold a device of a pool that cannot be used",
-        "class": "no longer fit their class",
-        "request": "no longer fit their request",
+        "tainted": ("holds a tainted device", "hold a tainted device"),
+        "gone": ("holds a device that is gone", "hold a device that is gone"),
+        "pool": (
+            "holds a device of a pool that cannot be used",
+            "hold a device of a pool that cannot be used",
+        ),
+        "class": ("no longer fits its class", "no longer fit their class"),
+        "request": ("no longer fits its request", "no longer fit their request"),
     }
-    counts_text = ", ".join(f"{kinds[kind]} {text}" for kind, text in words.items() if kinds[kind])
+    counts_text = ", ".join(
+        f"{count} {texts[count != 1]}" for kind, texts in words.items() if (count := kinds[kind])
+    )
     cut = " (of those listed)" if radius.left_out.get("claims") else ""
     return f"{total} concerned: {counts_text}{cut}" + (f"; {parting}" if parting else "")
 
@@ -315,7 +320,8 @@ def _pool(pool: PoolFate) -> str:
 
 def _class(item: ClassFate) -> str:
     text = (
-        f"{item.name}: {_arrow(item.before.devices, item.after.devices)} devices, "
+        f"{item.name}: {_arrow(item.before.devices, item.after.devices)} "
+        f"{'device' if item.before.devices == item.after.devices == 1 else 'devices'}, "
         f"{_arrow(item.before.allocatable, item.after.allocatable)} allocatable, "
         f"{_arrow(item.before.free, item.after.free)} free"
     )

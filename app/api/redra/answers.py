@@ -479,6 +479,8 @@ def integer(request: HttpRequest, name: str, default: int) -> int:
     text = request.parameter(name)
     if not text:
         return default
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
+    if not text.isascii() or not text.isdigit():
         raise BadRequest(f'{name} must be a number, not "{text[:64]}"')
+    if len(text) > 18:
+        raise BadRequest(f"{name} must be a number of at most 18 digits")
     return int(text)

@@ -34,7 +34,8 @@ async def named(
         is_all = len(searched) == len(others)
     if not names:
         return problem
-    text = f"{problem.message}; history {_listed(names, is_all=is_all)} has it"
+    noun, verb = ("history", "has") if len(names) == 1 else ("histories", "have")
+    text = f"{problem.message}; {noun} {_listed(names, is_all=is_all)} {verb} it"
     return NotFound(text, resource=problem.resource)
 
 

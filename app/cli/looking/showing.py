@@ -308,7 +308,7 @@ def _defect_lines(one: Mapping[str, Any]) -> list[str]:
 def map_lines(answer: "DeviceMap", *, with_devices: bool) -> list[str]:
     """The lines of pools, grouped by node."""
     if not answer.pools:
-        return ["no pool fits"]
+        return [f"no such pool is published at revision {answer.revision}"]
     lines: list[str] = []
     node: str | None = None
     for pool in answer.pools:

@@ -5,6 +5,8 @@ message of the same object. Earlier reports are folded from the log, so that cou
 after a restart. Parity: controllers.md 11.1.
 """
 
+import hashlib
+import uuid
 from collections.abc import Iterable, Mapping
 
 from app.domain.controllers.resources import is_of
@@ -22,6 +24,7 @@ from app.domain.objects.write.commands import (
     WriteOptions,
 )
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values import names as object_names
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -139,7 +142,7 @@ def fresh_key(
     now: Instant,
     names: frozenset[ObjectKey] = frozenset(),
 ) -> ObjectKey:
-    """The key of a new Event: `<object>.<16 hex digits of nanoseconds>`.
+    """The key of a new Event: `<object>.<16 hex digits of nanoseconds>`, or a UUID if that is long.
 
     While the name is taken, the time is increased by one nanosecond. Upstream's clock never returns
     the same nanosecond twice; virtual time may.
@@ -147,7 +150,13 @@ def fresh_key(
     namespace = str(subject.get("namespace") or "default")
     nanos = now * 1000
     while True:
-        key = ObjectKey(*api_resources.EVENTS, namespace, f"{subject.get('name')}.{nanos:016x}")
+        name = f"{subject.get('name')}.{nanos:016x}"
+        if len(name) > object_names.SUBDOMAIN_MAX:
+            # Parity: controllers.md 11.1: a name that is not valid gives way to a random UUID. Here
+            # it is made from the name, so that a decision that is made again is the same.
+            digest = hashlib.sha256(f"{namespace}/{name}".encode()).digest()
+            name = str(uuid.UUID(bytes=digest[:16], version=4))
+        key = ObjectKey(*api_resources.EVENTS, namespace, name)
         if key not in names and objects.event(key) is None:
             return key
         nanos += 1

@@ -237,13 +237,13 @@ def _near(evidence: ExplainedMoment, place: DeviceId) -> str:
     inventory = evidence.views.inventory
     names = [device.id[2] for item in inventory.slices_of(place[:2]) for device in item.devices]
     if names:
-        return f"; pool {'/'.join(place[:2])} has {', '.join(names[:NAMES_MAX])}"
+        return f"; pool {'/'.join(place[:2])} has {listed(names, len(names))}"
     known = inventory.pool_ids()
     pools_of = [name for driver, name in known if driver == place[0]]
     if pools_of:
-        return f"; pools of {place[0]} are {', '.join(pools_of[:NAMES_MAX])}"
+        return f"; pools of {place[0]} are {listed(pools_of, len(pools_of))}"
     drivers = sorted({driver for driver, _ in known})
-    return f"; drivers are {', '.join(drivers[:NAMES_MAX])}" if drivers else ""
+    return f"; drivers are {listed(drivers, len(drivers))}" if drivers else ""
 
 
 def _span(span: biographies.DeviceSpan) -> JsonObject:

@@ -173,7 +173,7 @@ async def test_very_many_histories_and_namespaces_make_a_short_answer(calls: Cou
     named = (
         f"wide (in namespaces {first} and at least 17 more), with-00, with-01 and at least 1 more"
     )
-    assert refusal.value.message.endswith(f"; history {named} has it")
+    assert refusal.value.message.endswith(f"; histories {named} have it")
     assert calls["keys"] <= 3
     for number in range(60):
         await begin(store, f"a-{number:02}", Cluster())
