@@ -25,9 +25,8 @@ OPEN: dict[tuple[str, str, str], str] = {
     ("e-taints", "loses_claim_controller", "decide"): "fails",
     ("e-taints", "loses_collector", "decide"): "fails",
     ("e-taints", "loses_kubelets", "decide"): "fails",
-    # The node of a placement that was under way at the end, and a node that changes afterwards.
+    # The node of a placement that was under way at the end.
     ("a-quickstart", "binding_to_a_worse_node", "decide"): "in part",
-    ("a-quickstart", "pod_moves_to_another_node", "decide"): "agrees",
     # Another control plane is proved to do this: one of 1.35, or one in which C1 is repaired.
     ("e-taints", "rule_never_reported", "decide"): "in part",
     ("e-taints", "rule_without_selector_evicts", "decide"): "in part",

@@ -19,8 +19,18 @@ from app.domain.log.pages import Page
 _DECIDED = frozenset(("pods", "resourceclaims"))
 """The kinds that controllers decide about; all others are inputs of decisions."""
 
-ACTS = frozenset(("finalizer-outlasts-allocation",))
-"""The rules about an act of a controller, which need not leave any difference that stays."""
+ACTS = frozenset(
+    (
+        "allocation-unchanged",
+        "finalizer-outlasts-allocation",
+        "immutable-field-unchanged",
+        "pod-on-allocated-node",
+    )
+)
+"""The rules about acts of controllers and servers that need not leave any difference that stays."""
+
+_OF_SERVERS = frozenset(("immutable-field-unchanged",))
+"""The rules that the server holds for objects of all kinds, whoever writes them."""
 
 
 class Impossible:
@@ -77,11 +87,14 @@ class Impossible:
         return {**self.broken(), **self._found}
 
     def broken(self, rules: Container[str] = RULES) -> Mapping[ObjectKey, str]:
-        """The pods and claims whose recorded states break an invariant of `rules`."""
+        """The pods and claims whose recorded states break an invariant of `rules`.
+
+        Of what only a server holds, all objects count.
+        """
         return {
             key: f"{violation.rule}: {violation.message}"
             for violation in reversed(self._watch.violations())
             if violation.kind.is_failure and violation.rule in rules
             for key in violation.objects
-            if key.resource in _DECIDED
+            if key.resource in _DECIDED or violation.rule in _OF_SERVERS
         }
