@@ -1,12 +1,13 @@
 """One object: its fields with their writers, its versions with their changes, its relations.
 
-Fields are named by their paths, as `spec.devices.requests[0].name`. `managedFields` and the
-resource version are bookkeeping of the API and left out. Of a Secret, names are shown, but no
-values.
+Fields are named by their paths, as `spec.devices.requests[0].name`. An entry of a list is followed
+by its uid, type, name or value, so that it keeps its writer when another one is put in or taken
+out. `managedFields` and the resource version are bookkeeping of the API and left out. Of a Secret,
+names are shown, but no values.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -123,7 +124,7 @@ def of(
     older = len(events) > versions_max
     writers: dict[str, Event | None] = {}
     versions: list[Version] = []
-    before: dict[str, Any] = {}
+    before: dict[str, PlacedValue] = {}
     last: JsonObject = {}
     is_first = True
     for event in reversed(events[: versions_max + 1]):
@@ -131,9 +132,13 @@ def of(
             # An earlier object of the same name is a different object.
             before = {}
         last = _visible(event)
-        now = dict(flat(last))
-        changes = [path for path in now if path not in before or before[path] != now[path]]
-        gone = [path for path in before if path not in now]
+        now = {one.identity: one for one in placed(last)}
+        changes = [
+            name
+            for name, one in now.items()
+            if name not in before or before[name].value != one.value
+        ]
+        gone = [name for name in before if name not in now]
         if is_first and older:
             writers.update(dict.fromkeys(now))
         else:
@@ -150,7 +155,7 @@ def of(
         name=key.name,
         revision=revision,
         exists=exists,
-        fields=tuple(_field(path, value, writers[path]) for path, value in before.items()),
+        fields=tuple(_field(one, writers[name]) for name, one in before.items()),
         versions=tuple(reversed(versions)),
         relations=tuple(one for one in _relations(views, key, last) if sees(one.key)),
         older=older,
@@ -169,35 +174,86 @@ def _visible(event: Event) -> JsonObject:
     return secret
 
 
-def flat(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+class PlacedValue(NamedTuple):
+    """A value with its path, and the same path with the identities of list entries."""
+
+    path: str
+    identity: str
+    value: Any
+
+
+def flat(tree: Any) -> Iterator[tuple[str, Any]]:
     """Each value with its path; empty objects and lists are values, null counts as absent."""
+    return ((one.path, one.value) for one in placed(tree))
+
+
+def placed(tree: Any, path: str = "", identity: str = "") -> Iterator[PlacedValue]:
+    """Each value with its path and identity, as `flat`."""
     if path in _BOOKKEEPING or tree is None:
         return
     if isinstance(tree, dict) and tree:
         for name, value in tree.items():
             plain = name.isidentifier()
             step = f".{name}" if plain and path else name if plain else f"[{name!r}]"
-            yield from flat(value, f"{path}{step}")
+            yield from placed(value, f"{path}{step}", f"{identity}{step}")
     elif isinstance(tree, list) and tree:
-        for index, value in enumerate(tree):
-            yield from flat(value, f"{path}[{index}]")
+        for index, (known, value) in enumerate(zip(_identities(tree), tree, strict=True)):
+            yield from placed(value, f"{path}[{index}]", f"{identity}[{known}]")
     else:
-        yield path, tree
+        yield PlacedValue(path, identity, tree)
 
 
-def _field(path: str, value: Any, event: Event | None) -> Field:
+_IDENTITIES = (
+    ("uid",),
+    ("type",),
+    ("name",),
+    ("driver", "pool", "device", "shareID"),
+    ("key", "effect"),
+    ("id",),
+)
+"""The fields by which entries of lists are told apart; the first ones that are unique count."""
+
+
+def _identities(entries: Sequence[Any]) -> Sequence[str]:
+    """What tells the entries apart, whatever their order; their positions if nothing does."""
+    if all(isinstance(entry, dict) for entry in entries):
+        for names in _IDENTITIES:
+            known = [
+                ",".join(f"{name}={entry.get(name, '')}" for name in names)
+                for entry in entries
+                if names[0] in entry
+            ]
+            if len(set(known)) == len(entries):
+                return known
+    elif all(isinstance(entry, str) for entry in entries) and len(set(entries)) == len(entries):
+        return [f"={entry}" for entry in entries]
+    return [str(index) for index in range(len(entries))]
+
+
+def _field(one: PlacedValue, event: Event | None) -> Field:
     if event is None:
-        return Field(path=path, value=value, revision=Revision(0))
+        return Field(path=one.path, value=one.value, revision=Revision(0))
     actor = event.stamp.actor
     return Field(
-        path=path, value=value, revision=event.revision, actor=actor.user, agent=actor.agent
+        path=one.path,
+        value=one.value,
+        revision=event.revision,
+        actor=actor.user,
+        agent=actor.agent,
     )
 
 
+_NOWHERE = PlacedValue("", "", None)
+
+
 def _version(
-    event: Event, paths: Sequence[str], before: dict[str, Any], now: dict[str, Any]
+    event: Event,
+    changed: Sequence[str],
+    before: Mapping[str, PlacedValue],
+    now: Mapping[str, PlacedValue],
 ) -> Version:
     stamp = event.stamp
+    sides = [(before.get(name), now.get(name)) for name in changed[:CHANGES_MAX]]
     return Version(
         revision=event.revision,
         time=timestamps.micro_text(stamp.time),
@@ -207,10 +263,14 @@ def _version(
         agent=stamp.actor.agent,
         cause=stamp.cause,
         changes=tuple(
-            FieldChange(path=path, old=before.get(path), new=now.get(path))
-            for path in paths[:CHANGES_MAX]
+            FieldChange(
+                path=(new or old or _NOWHERE).path,
+                old=None if old is None else old.value,
+                new=None if new is None else new.value,
+            )
+            for old, new in sides
         ),
-        omitted=max(0, len(paths) - CHANGES_MAX),
+        omitted=max(0, len(changed) - CHANGES_MAX),
     )
 
 

@@ -103,12 +103,17 @@ class Spans:
         self._devices: dict[ObjectKey, dict[ObjectKey, None]] = {}
         self._holders: dict[ObjectKey, dict[ObjectKey, None]] = {}
         self._names: dict[tuple[str, str], _Names] = {}
+        self._wanted: dict[ObjectKey, tuple[tuple[ObjectKey, ...], int]] = {}
         self._holding: dict[ObjectKey, tuple[ObjectKey, ...]] = {}
         self._last: Moment = (Revision(0), Instant(0))
 
     def claims_of(self, pod: ObjectKey) -> Sequence[ObjectKey]:
         """The claims that were ever created or reserved for a pod of that name."""
         return tuple(self._claims.get(pod, ()))
+
+    def wanted_by(self, pod: ObjectKey) -> tuple[Sequence[ObjectKey], int]:
+        """The claims that a pod names, and the number of those to be made from its templates."""
+        return self._wanted.get(pod, ((), 0))
 
     def devices_of(self, claim: ObjectKey) -> Sequence[ObjectKey]:
         """The devices that a claim of that name ever held."""
@@ -157,6 +162,7 @@ class Spans:
             return
         pod = outlines.pod(event.body)
         self._pods[event.uid] = key
+        self._want(key, pod)
         node = pod.spec.node_name
         if pod.status.phase in core.FINISHED:
             state = FINISHED
@@ -167,6 +173,19 @@ class Spans:
         else:
             state = RUNNING if pod.status.phase == "Running" else BOUND
         self._enter(key, state, node, now)
+
+    def _want(self, key: ObjectKey, pod: outlines.PodOutline) -> None:
+        entries = pod.spec.resource_claims
+        if not entries:
+            self._wanted.pop(key, None)
+            return
+        named = tuple(
+            ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, entry.resource_claim_name)
+            for entry in entries
+            if entry.resource_claim_name
+        )
+        needless = sum(not each.resource_claim_name for each in pod.status.resource_claim_statuses)
+        self._wanted[key] = named, max(0, len(entries) - len(named) - needless)
 
     def _fold_claim(self, event: Event, now: Moment) -> None:
         key = event.key

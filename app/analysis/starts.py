@@ -191,12 +191,21 @@ def _start(
     runs = next((span.begin for span in life if span.state in _IN_USE), None)
     last = life[-1].end
     end = bound or last or (until, now)
-    claims = [
-        chronicle.spans.lanes[claim]
-        for claim in chronicle.spans.claims_of(key)
-        if chronicle.spans.lanes[claim][0].begin[0] <= end[0]
-    ]
+    named, generated = chronicle.spans.wanted_by(key)
+    lanes = {
+        claim: lane
+        for claim in (*chronicle.spans.claims_of(key), *named)
+        if (lane := chronicle.spans.lanes.get(claim)) and lane[0].begin[0] <= end[0]
+    }
+    claims = lanes.values()
+    # Claims of an earlier pod of this name have ended before this one was created.
+    own = sum(lane[-1].end is None or lane[-1].end > created for lane in claims)
+    wanted = {*named}
+    is_short = len(lanes.keys() & wanted) < len(wanted) or own < len(wanted) + generated
     made = _latest((_since(lane, frozenset(), end[0]) for lane in claims), created)
+    if is_short and bound is None:
+        # A pod with a node had its claims, whether they were recorded or not.
+        made = None
     devices = _latest((_since(lane, _HAS_DEVICES, end[0]) for lane in claims), created)
     steps: list[tuple[str, spans.Moment]] = []
     before, waits_for = created, ""

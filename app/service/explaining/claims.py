@@ -15,7 +15,7 @@ from app.analysis.explain.tallies import devices_text
 from app.domain.controllers.resources import pod_key
 from app.domain.errors import NotFound
 from app.domain.log import Event, ObjectKey
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.explaining import pods, published
@@ -91,11 +91,19 @@ async def _choice(
 ) -> Choice:
     """The reasons for these devices: the allocation, recomputed at the moment it was made."""
     moment = choices.moment_of(events, tree)
+    # The devices were chosen for those that the claim was reserved for then, who may be gone.
+    chosen_for = (
+        claim_reasons.consumers_of(event.object) for event in events if event.revision == moment
+    )
+    users = next(filter(None, chosen_for), users)
     if moment is None or not users:
         return Choice(children=(Reason(text="the history does not show who chose these devices"),))
     decisions = await evidence.decisions(pod_key(key.namespace, users[0]), until=moment)
     before = choices.revision_before(decisions, moment)
     node = choices.node_of(evidence.views, key.namespace, users[0], tree)
+    if not node:
+        states = await evidence.changes(pod_key(key.namespace, users[0]))
+        node = next(filter(None, (core.node_name(event.object) for event in states)), "")
     views = await evidence.views_at(before)
     pod = views.objects.get(pod_key(key.namespace, users[0]))
     if pod is None or not node:

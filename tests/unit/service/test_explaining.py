@@ -757,3 +757,19 @@ async def test_devices_that_draw_different_amounts_are_not_said_to_need_the_same
     async with asking(cluster) as ask:
         said = texts((await ask("pod", "second")).reason)
     assert any("needs 4 or 1, 0 is left" in text for text in said)
+
+
+async def test_choice_is_explained_when_the_pod_of_the_choice_is_gone() -> None:
+    cluster = cluster_of(nodes=1)
+    cluster.claim()
+    for name in ("first", "second"):
+        cluster.pod(name, claim="claim")
+        cluster.settle()
+    async with asking(cluster) as ask:
+        before = texts((await ask("resourceclaim", "claim")).reason)
+    cluster.delete("pods", "first", grace_seconds=0)
+    cluster.settle()
+    async with asking(cluster) as ask:
+        after = texts((await ask("resourceclaim", "claim")).reason)
+    (why,) = (text for text in before if text.startswith("why these"))
+    assert why in after

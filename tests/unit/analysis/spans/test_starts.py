@@ -10,6 +10,7 @@ from app.analysis.starts import PaceBounds, percentile
 from app.domain.log import EventType, Revision
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
+from tests.cluster import Cluster
 from tests.unit.projections.log_of import LogOf
 
 
@@ -131,3 +132,25 @@ def test_percentile_is_the_smallest_value_that_is_enough(count):
         below = [each for each in values if each < value]
         assert len(below) < share * count
     assert percentile([], 0.5) == 0.0
+
+
+def test_pod_waits_for_a_claim_that_is_missing_or_was_never_allocated():
+    """A claim that no pod has reserved belongs to the pods that name it."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.template()
+    cluster.claim("there")
+    for name in ("missing", "there"):
+        cluster.pod(f"names-{name}", claim=name)
+    cluster.settle()
+    cluster.delete("resourceclaims", "there")
+    cluster.settle()
+    chronicle = Chronicle()
+    chronicle.fold(cluster.line.events)
+    answer = starts.of("h", chronicle, cluster.line.head.revision, cluster.line.now)
+    waits = {one.name: (one.waits_for, [step.name for step in one.steps]) for one in answer.pods}
+    assert waits == {
+        "names-missing": ("claims", []),
+        "names-there": ("devices", ["claims"]),
+    }
+    assert {step.name: step.count for step in answer.steps}["devices"] == 0
