@@ -11,7 +11,7 @@ from app.domain.errors import InputError, LogUnavailable
 from app.service import past
 from app.service.answering.errands import Errands
 from tests.api.serving import CONFIG_MAPS, config_map, serving
-from tests.api.test_readers import filled, headers
+from tests.api.test_readers import PATHS, RBAC, filled, headers
 from tests.api.test_redra_capacity import fill
 from tests.patience import PATIENCE_SECONDS
 from tests.web.browsing import browsing, needs_browser
@@ -23,12 +23,12 @@ AT_ONCE = ApiLimits(waits=WaitBounds(seconds=0))
 """No request waits for its page."""
 
 
-async def complete(server, path):
+async def complete(server, path, **given):
     """The page when it is complete, and the pages that were answered before."""
     before = []
     with anyio.fail_after(PATIENCE_SECONDS):
         while True:
-            answer = await server.raw("GET", path)
+            answer = await server.raw("GET", path, **given)
             root = read(answer.text)
             if not [link for link in root.all("a") if "data-again" in link.attributes]:
                 return answer, before
@@ -72,6 +72,19 @@ async def test_page_that_was_begun_for_one_user_is_not_given_to_another():
         assert (whole.status_code, "other/p-other" in whole.text) == (200, True)
         for answer in (first, second):
             assert "other/p-other" not in answer.text
+
+
+@pytest.mark.parametrize("part", ["", "lanes", "why?kind=pod&namespace=other&name=p-other"])
+async def test_page_that_was_begun_with_a_right_is_not_given_without_it(part):
+    async with filled(limits=AT_ONCE) as server:
+        path, cat, root = f"/ui/h/one/{part}", headers("cat"), headers("root")
+        assert (await server.raw("GET", path, **cat)).status_code == 202
+        await anyio.wait_all_tasks_blocked()
+        role = {"metadata": {"name": "cat-clusterrole"}, "rules": [PATHS]}
+        await server.put(f"/h/one{RBAC}/clusterroles/cat-clusterrole", role, **root)
+        answer, _ = await complete(server, path, **cat)
+        assert answer.status_code == 403
+        assert "decided-summary" not in answer.text
 
 
 async def test_page_that_nobody_came_for_is_made_anew():

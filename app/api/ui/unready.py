@@ -1,7 +1,7 @@
 """Pages that take longer than a request waits.
 
 Such a page is made on without the request, which is answered with what is known about its progress.
-The next request for the same page by the same user gets the page.
+The next request for the same page by the same user, with the same rights, gets the page.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,11 +11,12 @@ import anyio
 from app.api.redra.answers import Inquiry
 from app.api.server.limits import WaitBounds
 from app.domain.log import Actor
+from app.domain.objects.access.rules import Grants
 from app.domain.values.bounded import Bounded
 from app.service.answering.errands import Errand
 
-_Place = tuple[int, Actor, str, bytes]
-"""The runtime, the user, the path and the query."""
+_Place = tuple[int, Actor, Grants, str, bytes]
+"""The runtime, the user with their present rights, the path and the query."""
 
 MADE_AT_ONCE = frozenset(("blast", "compare", "rehearsal", "report"))
 """Pages whose work ends with their request, because it is bounded by its own settings."""
@@ -36,7 +37,9 @@ class UnreadyPages:
             return await make()
         request, runtime = inquiry.request, inquiry.runtime
         query = bytes(request.scope.get("query_string", b""))
-        place = runtime.life, inquiry.actor, request.path, query
+        # Who has lost a right meanwhile must not get what was read with it.
+        rights = inquiry.reader().grants
+        place = runtime.life, inquiry.actor, rights, request.path, query
         errand = self._begun.get(place)
         if errand is None or self._is_old(errand):
             errand = runtime.errands.begin(("page", place), make)
