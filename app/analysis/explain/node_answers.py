@@ -3,8 +3,8 @@
 Computed on request, from the views of any revision; a normal scheduling attempt stops earlier.
 """
 
-from collections.abc import Generator
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
 
 from app.domain.allocation import Allocation, Allocator, Answer
 from app.domain.allocation.reasons import counterfactual, explanation
@@ -23,7 +23,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted, Cy
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import DeviceVerdict, Verdicts
 from app.domain.devices.taints import taint_of
 from app.domain.values import api_resources, counts
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 CLOSING = frozenset((filters.UNSCHEDULABLE.plugin, filters.TAINTED.plugin))
@@ -53,7 +53,8 @@ class NodeAnswer:
 
     `answer` is the allocator's; None when the node refuses the pod before the allocator is asked.
     `opened` is the answer that a node closed by a cordon or by taints would give if it were open;
-    None where that was not computed.
+    None where that was not computed. `own` are the pod's allocated claims by name, as they would be
+    allocated anew; `elsewhere` names those that cannot be used on the node.
     """
 
     node: str
@@ -61,6 +62,8 @@ class NodeAnswer:
     answer: Answer | None = None
     allocator: Allocator | None = None
     opened: OpenNode | None = None
+    own: Mapping[str, JsonView] = field(default_factory=dict)
+    elsewhere: frozenset[str] = frozenset()
 
     def looking_for_help(
         self,
@@ -77,13 +80,23 @@ class NodeAnswer:
         if self.answer is not None:
             return (
                 yield from counterfactual.looking(
-                    self.allocator, self.answer, changes_max=changes_max, tries_max=tries_max
+                    self.allocator,
+                    self.answer,
+                    changes_max=changes_max,
+                    tries_max=tries_max,
+                    own=self.own,
+                    elsewhere=self.elsewhere,
                 )
             )
         if self.opened is None or self.opened.answer is None or changes_max < 2:
             return []
         helps = yield from counterfactual.looking(
-            self.allocator, self.opened.answer, changes_max=changes_max - 1, tries_max=tries_max
+            self.allocator,
+            self.opened.answer,
+            changes_max=changes_max - 1,
+            tries_max=tries_max,
+            own=self.own,
+            elsewhere=self.elsewhere,
         )
         opening = OpenClosedNode(text=self.opened.change)
         return [replace(one, changes=(opening, *one.changes)) for one in helps]
@@ -162,10 +175,16 @@ def ask_nodes(
     pod = pod_spec.read(tree)
     claims = pod_claims.resolve(views.objects, pod.facts)
     cycle = attempt.begin(rules, views, nodes, Verdicts(), pod, claims, now)
+    own = {
+        claim.name: {name: part for name, part in claim.tree.items() if name != "status"}
+        for claim in claims
+        if claim.allocation is not None
+    }
     closed = 0
     for info in nodes.order():
         if node and info.name != node:
             continue
+        elsewhere = frozenset(claim.name for claim in claims if not cycle.is_available(claim, info))
         verdict = cycle.verdict(info)
         if verdict.refusal is not None:
             is_closed = verdict.refusal.plugin in CLOSING
@@ -175,6 +194,8 @@ def ask_nodes(
                 text=", ".join(verdict.refusal.reasons),
                 allocator=cycle.allocator,
                 opened=_opened(cycle, info) if is_closed and closed <= opened_max else None,
+                own=own,
+                elsewhere=elsewhere,
             )
             continue
         if (refusal := cycle.check_rivals(info)) is not None:
@@ -201,9 +222,16 @@ def ask_nodes(
             if answer is None or isinstance(answer, Allocation)
             else explanation.event_reason(answer)
         )
-        if not text and not all(cycle.is_available(claim, info) for claim in claims):
+        if not text and elsewhere:
             text = attempt.NOT_AVAILABLE.reasons[0]
-        yield NodeAnswer(node=info.name, text=text, answer=answer, allocator=cycle.allocator)
+        yield NodeAnswer(
+            node=info.name,
+            text=text,
+            answer=answer,
+            allocator=cycle.allocator,
+            own=own,
+            elsewhere=elsewhere,
+        )
 
 
 def _opened(cycle: Cycle, info: NodeInfo) -> OpenNode:

@@ -43,13 +43,15 @@ POOLS_MAX = 3
 class NodeReason:
     """The answer of one node: the scheduler's text, and the explanation if the allocator was asked.
 
-    `opened` is the answer that a closed node would give if it were open.
+    `opened` is the answer that a closed node would give if it were open. `elsewhere` names the
+    pod's allocated claims that cannot be used on the node.
     """
 
     node: str
     text: str
     explained: Explanation | None = None
     opened: OpenNode | None = None
+    elsewhere: frozenset[str] = frozenset()
 
     def requests(self) -> list[tuple[str, RequestReason]]:
         """The pairs of claim and request, in order; empty without an explanation."""
@@ -97,7 +99,13 @@ class NodeReason:
 def node_reason(answer: NodeAnswer, *, effort_steps: int) -> NodeReason:
     """The answer of one node, with the reasons down to the device."""
     explained = answer.explain(effort_steps=effort_steps)
-    return NodeReason(node=answer.node, text=answer.text, explained=explained, opened=answer.opened)
+    return NodeReason(
+        node=answer.node,
+        text=answer.text,
+        explained=explained,
+        opened=answer.opened,
+        elsewhere=answer.elsewhere,
+    )
 
 
 def merge_nodes(
@@ -151,7 +159,7 @@ def same_answer(reason: NodeReason) -> Hashable:
     pools: tuple[str, ...] = ()
     if explained is not None:
         pools = tuple(why for _, why in explained.pools)
-    return (_same_text(reason), tuple(parts), pools)
+    return (_same_text(reason), tuple(parts), pools, reason.elsewhere)
 
 
 def _same_causes(reason: NodeReason) -> Hashable:
@@ -202,12 +210,31 @@ def _group(nodes: Sequence[NodeReason]) -> Reason:
     if first.explained is not None:
         children += _tried_reasons(first, len(nodes))
     children += _pools(nodes)
+    children += _elsewhere(nodes)
     children += _if_open(nodes)
     children += _quirks(nodes)
     text = first.text or "it fits"
     if any(reason.text != first.text for reason in nodes):
         text += " (the others alike)"
     return Reason(text=f"{subject}: {text}", children=tuple(children), count=len(nodes))
+
+
+def _elsewhere(nodes: Sequence[NodeReason]) -> list[Reason]:
+    """The pod's allocated claims that cannot be used there, which the scheduler leaves unsaid."""
+    claims: dict[str, list[str]] = {}
+    for reason in nodes:
+        # Parity: controllers.md 3.4: only a node with devices for all other claims says so.
+        for claim in sorted(reason.elsewhere if reason.explained is not None else ()):
+            claims.setdefault(claim, []).append(reason.node)
+    return [
+        Reason(
+            text=f"claim {claim} is allocated for other nodes"
+            + (f" than {_names(names)}" if len(nodes) > 1 else "")
+            + ": its devices cannot be used there, either",
+            count=len(names),
+        )
+        for claim, names in claims.items()
+    ]
 
 
 def _quirks(nodes: Sequence[NodeReason]) -> list[Reason]:

@@ -773,3 +773,37 @@ async def test_choice_is_explained_when_the_pod_of_the_choice_is_gone() -> None:
         after = texts((await ask("resourceclaim", "claim")).reason)
     (why,) = (text for text in before if text.startswith("why these"))
     assert why in after
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+async def test_help_counts_the_claims_that_the_pod_has_elsewhere(devices: int) -> None:
+    """Claim `there` is on node n1: on n0 the pod needs its release, too, and then two devices."""
+    cluster = cluster_of(nodes=2, devices=devices)
+    for name in ("held", "there", "new"):
+        cluster.claim(name)
+    others = [f"filler-{number}" for number in range(2 * devices - 2)]
+    for name, node in (("held", "n0"), ("there", "n1")):
+        cluster.pod(name, claim=name, nodeSelector={"kubernetes.io/hostname": node})
+        cluster.settle()
+    for name in others:
+        cluster.claim(name)
+        cluster.pod(name, claim=name)
+        cluster.settle()
+    entries = [{"name": name, "resourceClaimName": name} for name in ("there", "new")]
+    cluster.pod("both", resourceClaims=entries)
+    async with asking(cluster.settle()) as ask:
+        answer = await ask("pod", "both", help=True)
+    said = texts(answer.reason)
+    assert (
+        "claim default/there is allocated for other nodes: its devices cannot be used there, "
+        "either" in said
+    )
+    helps = answer.details.get("helps", [])
+    for one in helps:
+        # Each proved help makes the pod fit when it is done.
+        released = [text.removeprefix("release claim default/") for text in one["changes"]]
+        assert one["node"] == "n1" or "there" in released
+    if devices == 1:
+        assert not helps, "no node has two devices"
+    else:
+        assert helps

@@ -1,7 +1,7 @@
 """Changes of the inputs of an allocation: each creates a new world and keeps the old one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from app.domain.allocation import capacity
@@ -14,12 +14,19 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationWorld:
-    """The inputs of an attempt. A change creates a new world."""
+    """The inputs of an attempt. A change creates a new world.
+
+    `own` are the allocated claims of the pod by name, as they are to be allocated when they are
+    released. Those that cannot be used on the node are `elsewhere`: without their release the pod
+    does not fit.
+    """
 
     claims: tuple[JsonView, ...]
     classes: Mapping[str, JsonView]
     state: AllocatedState
     inventory: Inventory
+    own: Mapping[str, JsonView] = field(default_factory=dict)
+    elsewhere: frozenset[str] = frozenset()
 
 
 class Change(Protocol):
@@ -47,10 +54,17 @@ class ReleaseClaim:
         return f"release claim {self.claim}"
 
     def apply(self, world: AllocationWorld) -> AllocationWorld:
-        """The world without the devices that the claim holds."""
+        """The world without the devices that the claim holds; the pod's own is allocated anew."""
         state = world.state.copy()
         state.release(self.claim)
-        return replace(world, state=state)
+        own = world.own.get(self.claim)
+        return replace(
+            world,
+            state=state,
+            claims=world.claims if own is None else (*world.claims, own),
+            own={name: tree for name, tree in world.own.items() if name != self.claim},
+            elsewhere=world.elsewhere - {self.claim},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ attribute that it lacks and others have. Every answer is proven by an actual all
 changed world. Single changes are tried before pairs, pairs before triples, within a bound of tries.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -37,7 +37,7 @@ from app.domain.devices.model import Taint
 from app.domain.devices.pools import Pool
 from app.domain.values import quantity
 from app.domain.values.identifiers import DeviceId
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 
 CHANGES_MAX = 2
 """The most changes that are combined."""
@@ -118,16 +118,27 @@ def what_would_help(
 
 
 def looking(
-    allocator: Allocator, answer: Answer, *, changes_max: int, tries_max: int
+    allocator: Allocator,
+    answer: Answer,
+    *,
+    changes_max: int,
+    tries_max: int,
+    own: Mapping[str, JsonView] | None = None,
+    elsewhere: frozenset[str] = frozenset(),
 ) -> Generator[None, None, list[Help]]:
-    """Like `what_would_help`, in steps of one try, for callers that must yield between steps."""
-    if answer.case is None or isinstance(answer, Allocation):
+    """Like `what_would_help`, in steps of one try, for callers that must yield between steps.
+
+    `own` and `elsewhere` are those of `AllocationWorld`.
+    """
+    if answer.case is None or (isinstance(answer, Allocation) and not elsewhere):
         return []
     world = AllocationWorld(
         claims=tuple(plan.tree for plan in answer.case.plans),
         classes=allocator.classes,
         state=allocator.state,
         inventory=allocator.inventory,
+        own=own or {},
+        elsewhere=elsewhere,
     )
     start = _Tried(changes=(), world=world, answer=answer)
     frontier: list[_Tried] = [start]
@@ -149,7 +160,7 @@ def looking(
                 yield
                 seen.add(frozenset(changes))
                 made = tried.with_change(allocator, change)
-                if isinstance(made.answer, Allocation):
+                if made.fits:
                     alike.add(kind)
                     helps.append(Help(node=answer.node.name, changes=changes))
                 else:
@@ -173,7 +184,7 @@ def _all_releases(
     rest = [change for change in start.releases() if frozenset((change,)) not in seen]
     for change in rest[:tries_left]:
         yield
-        if isinstance(start.with_change(allocator, change).answer, Allocation):
+        if start.with_change(allocator, change).fits:
             helps.append(Help(node=start.answer.node.name, changes=(change,)))
     if len(rest) <= tries_left:
         return helps
@@ -188,6 +199,11 @@ class _Tried:
     world: AllocationWorld
     answer: Answer
 
+    @property
+    def fits(self) -> bool:
+        """Whether all claims of the pod can be used on the node."""
+        return isinstance(self.answer, Allocation) and not self.world.elsewhere
+
     def candidates(self) -> list[Change]:
         """The further changes that may help; removing a first cause reveals those behind it."""
         case = self.answer.case
@@ -195,7 +211,9 @@ class _Tried:
             return []
         try:
             changes = chain(
-                _repairs(case.problem, self.world), _candidates(case.problem, self.world.inventory)
+                (ReleaseClaim(claim=claim) for claim in sorted(self.world.elsewhere)),
+                _repairs(case.problem, self.world),
+                _candidates(case.problem, self.world.inventory),
             )
             return [change for change in changes if change not in self.changes][:CANDIDATES_MAX]
         except AttemptAborted:
