@@ -38,6 +38,7 @@ def shelf():
 
 LARGE = cel(f"device.attributes['{D}'].gen\n  >= 4")
 REFUSED = "cannot allocate all claims"
+HOT = {"key": "x.test/hot", "effect": "NoSchedule"}
 SMALL = {"attributes": {"gen": {"int": 3}}}
 
 
@@ -92,7 +93,13 @@ ROWS = {
     ),
     "too few devices": (
         hardware() + wanting(ask("c", count=3)),
-        ["request dev wants 3 of class c: 4 devices on 2 nodes suitable"],
+        ["request dev wants 3 of class c: 4 devices on 2 nodes suitable, too few on each node"],
+    ),
+    "all devices, one of which is tainted": (
+        hardware(each=lambda number: {"taints": [HOT]} if number else {})
+        + wanting(ask("c", allocationMode="All")),
+        ["request dev wants all of class c: 2 devices on 2 nodes suitable; 2 devices on 2 nodes "
+         "tainted (x.test/hot:NoSchedule)"],
     ),
     "one of two requests": (
         hardware(each=lambda _: SMALL) + wanting(ask("c", "one"), ask("c", "two", selectors=LARGE)),
@@ -181,7 +188,8 @@ async def test_pods_that_differ_are_told_apart_and_those_that_do_not_together():
     assert await causes_on(await stored(played(objects)[0])) == [same]
     objects += wanting(ask("c", count=3), name="more", user="three")
     assert sorted(await causes_on(await stored(played(objects)[0]))) == [
-        "lab/three: request dev wants 3 of class c: 4 devices on 2 nodes suitable",
+        "lab/three: request dev wants 3 of class c: 4 devices on 2 nodes suitable, too few on each "
+        "node",
         f"lab/two: {same}",
     ]
 

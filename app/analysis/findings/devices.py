@@ -37,6 +37,8 @@ REFUSED = CANNOT_ALLOCATE.reasons[0]
 _SELECTED = frozenset((causes.CauseKind.SELECTOR.value, causes.CauseKind.SELECTOR_ERROR.value))
 """Kinds of causes of devices that a selector excludes."""
 
+_WANTS_ALL = " wants all "
+
 _SPACE = re.compile(r"\s+")
 
 
@@ -47,7 +49,8 @@ def lines(
 
     `is_local` is whether each device is published for one node, so that counts over nodes are
     numbers of devices. When each request has suitable devices, all requests are told, but for
-    nodes on which all could be satisfied alone.
+    nodes on which all could be satisfied alone. The devices for a single request are then too few
+    on each node, however many they are together.
     """
     requests: dict[tuple[str, str], list[CauseCount]] = {}
     for cause in summary.causes:
@@ -58,11 +61,13 @@ def lines(
         if all(cause.cause != causes.SUITABLE for cause in counted)
     }
     entries = _entries(pod)
-    sentences = [
-        f"request {name}{entries.get(claim, '')}{_wants(views, claim, name)}: "
-        + "; ".join(_causes(counted, is_local=is_local))
-        for (claim, name), counted in list((failing or requests).items())[:REQUESTS_SHOWN_MAX]
-    ]
+    is_only = len(requests) == 1 and not (failing or summary.together or summary.causes_cut)
+    sentences = []
+    for (claim, name), counted in list((failing or requests).items())[:REQUESTS_SHOWN_MAX]:
+        wants = _wants(views, claim, name)
+        is_spread = is_local and is_only and not wants.startswith(_WANTS_ALL)
+        said = "; ".join(_causes(counted, is_local=is_local, is_spread=is_spread))
+        sentences.append(f"request {name}{entries.get(claim, '')}{wants}: {said}")
     if summary.together and summary.together == summary.causes_nodes:
         sentences = []
     if summary.causes_nodes and not requests:
@@ -96,14 +101,18 @@ def _wants(views: LiveViews, claim: str, request: str) -> str:
         wishes = (each.exactly, *each.first_available) if each.name == main else ()
         for wish in wishes:
             if wish is not None and wish.name in ("", alternative):
-                number = "all" if wish.allocation_mode == "All" else str(wish.count or 1)
-                return f" wants {number} of class {wish.device_class_name}"
+                of_class = f"of class {wish.device_class_name}"
+                is_all = wish.allocation_mode == "All"
+                return f"{_WANTS_ALL if is_all else f' wants {wish.count or 1} '}{of_class}"
     return ""
 
 
-def _causes(counted: Iterable[CauseCount], *, is_local: bool) -> Iterator[str]:
+def _causes(
+    counted: Iterable[CauseCount], *, is_local: bool, is_spread: bool = False
+) -> Iterator[str]:
     """The causes of the devices; those that selectors exclude come last, as farthest from fitting.
 
+    `is_spread` is whether each node has too few suitable devices for the request.
     Devices that are short of a counter are counted together, whichever counter it is.
     """
     kinds = causes.CauseKind
@@ -125,6 +134,8 @@ def _causes(counted: Iterable[CauseCount], *, is_local: bool) -> Iterator[str]:
             where = "" if is_local else " counted on each node"
         is_suitable = cause.cause == causes.SUITABLE
         said = "suitable" if is_suitable else causes.said(cause.cause, about)
+        if is_suitable and is_spread:
+            said += ", too few on each node" if count > 1 else ", too few"
         yield f"{devices_text(_devices(group))}{where} {said}"
     if left := sum(map(_devices, groups[CAUSES_SHOWN_MAX:])):
         yield f"{devices_text(left)} for other reasons"
