@@ -15,6 +15,9 @@ _AFTERWARDS = re.compile(
 _QUOTED = re.compile(r'"[^"]*"')
 _COUNTS = re.compile(r"(?:(?<=^)|(?<=, ))\d+ ")
 _REASON = re.compile(r"(\d+) (.+)$", re.DOTALL)
+_TAINTS = re.compile(r"\{[^}]*\}")
+_VOLUMES_OF_NODES = re.compile(r"node.*(?:volume|pvc|free storage|available disk)", re.IGNORECASE)
+_VOLUMES_OF_POD = re.compile(r"persistentvolumeclaim", re.IGNORECASE)
 
 
 def first_cause(message: str) -> str:
@@ -48,6 +51,20 @@ def reasons(message: str) -> Iterator[tuple[str, int]]:
         reason = _REASON.match(part)
         if reason is not None:
             yield reason[2].rstrip(". "), int(reason[1])
+
+
+def about_volumes(message: str) -> list[tuple[str, int]]:
+    """The reasons that lie in the volumes of the pod, with their numbers of nodes.
+
+    A reason for which no node was looked at has no number (0), as in `0/3 nodes are available: pod
+    has unbound immediate PersistentVolumeClaims.`
+    """
+    counted = [*reasons(message)]
+    if counted:
+        return [each for each in counted if _VOLUMES_OF_NODES.match(_TAINTS.sub("", each[0]))]
+    text, is_counted = _stripped(message)
+    is_of_pod = is_counted and _VOLUMES_OF_POD.search(_QUOTED.sub("", text))
+    return [(text.rstrip(". "), 0)] if is_of_pod else []
 
 
 def _stripped(message: str) -> tuple[str, int]:

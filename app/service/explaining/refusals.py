@@ -4,17 +4,20 @@ Two reasons are in no object of that moment. Devices may have been in flight: pr
 claims were written a little later. And the recorded scheduler may have seen DeviceTaintRules where
 its release does not, or the other way round (C24). Both are tried; what comes out as recorded is a
 possible cause, and without one the cause is not known.
+
+A refusal for the volumes of a pod is not searched for: pods are placed here without regard to them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec import structs
 
-from app.analysis import scheduling_rules
+from app.analysis import scheduler_messages, scheduling_rules
 from app.analysis.explain import node_answers, verdicts
 from app.analysis.explain.pods import Steps
 from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.tallies import nodes_text
 from app.analysis.explain.trees import NodeReason
 from app.analysis.explain.verdicts import SchedulerMessage
 from app.analysis.views import LiveViews
@@ -48,6 +51,8 @@ class _Variant:
 
 async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMessage) -> Reason:
     """The first circumstances under which the nodes refuse as recorded, or that none is known."""
+    if of_volumes := scheduler_messages.about_volumes(verdict.message):
+        return Reason(text=_of_volumes(of_volumes), is_kept=True)
     refused = verdict.event.revision
     then = await evidence.views_at(refused)
     nodes = then.objects.count(*api_resources.NODES)
@@ -75,6 +80,14 @@ async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMe
         tried.append("with and without DeviceTaintRules")
     text = f"why it was refused is not known: tried again {', '.join(tried)}, the nodes give "
     return Reason(text=f"{text}another answer", is_kept=True)
+
+
+def _of_volumes(reasons: Sequence[tuple[str, int]]) -> str:
+    said = [f"{text} ({nodes_text(count)})" if count else text for text, count in reasons]
+    return (
+        "the scheduler refused the pod for its volumes, at which redra does not look when it tries "
+        f"again (A18): {listed(said, len(said))}"
+    )
 
 
 def _possible(variant: _Variant, in_flight: list[Event], refused: int) -> Reason:

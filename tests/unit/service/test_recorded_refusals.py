@@ -53,6 +53,7 @@ async def told(
     revision: int,
     profile: Profile = Profile(),
     events: Sequence[Event] | None = None,
+    message: str = REFUSED,
     **bounds: int,
 ) -> str:
     """What is said of a refusal of pod b that a recording has at this revision.
@@ -75,7 +76,7 @@ async def told(
         bounds=ExplainBounds(**bounds),
     )
     event = recorded[revision - 1]
-    return (await refusals.reason(evidence, POD, SchedulerMessage(REFUSED, "there", event))).text
+    return (await refusals.reason(evidence, POD, SchedulerMessage(message, "there", event))).text
 
 
 async def test_devices_in_flight_are_a_possible_cause() -> None:
@@ -161,3 +162,30 @@ async def test_recording_whose_scheduler_was_repaired_has_its_refusal_explained(
     text = verdict.children[-1].text
     assert "saw DeviceTaintRules, unlike its release (C24), and devices that were" in text
     assert "for claims taints/n-1-dev-8k67w, taints/n-2-dev-npxwl later" in text
+
+
+VOLUMES = {
+    "1 cannot allocate all claims, 2 node(s) had volume node affinity conflict": (
+        "node(s) had volume node affinity conflict (2 nodes)"
+    ),
+    "1 node(s) didn't match PersistentVolume's node affinity": (
+        "node(s) didn't match PersistentVolume's node affinity (1 node)"
+    ),
+    "pod has unbound immediate PersistentVolumeClaims": (
+        "pod has unbound immediate PersistentVolumeClaims"
+    ),
+    'persistentvolumeclaim "data" not found': 'persistentvolumeclaim "data" not found',
+    "1 Insufficient x.test/volume": "",
+    "1 node(s) had untolerated taint {x.test/volume: full}": "",
+    "request volume: device class volume does not exist": "",
+}
+
+
+@pytest.mark.parametrize("reasons", VOLUMES)
+async def test_volumes_are_named_as_what_is_not_tried_again(reasons: str) -> None:
+    cluster = crowded(devices=3)
+    message = f"0/3 nodes are available: {reasons}. preemption: 0/3 nodes are available."
+    text = await told(cluster, before_allocation(cluster), message=message)
+    said = VOLUMES[reasons]
+    assert ("redra does not look when it tries again (A18)" in text) == bool(said)
+    assert text.endswith(f": {said}" if said else "the nodes give another answer")
