@@ -279,7 +279,7 @@ def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
     except NotFound as problem:
         raise NotFound(f"{problem.message}{_meant(world, key)}", resource=kind.plural) from problem
     if kind.kind == "Pod":
-        removals.note_pod(world, key)
+        removals.note_pod(world, key, old)
     elif kind.kind == "ResourceClaim":
         world.touched.claims[key] = old
     elif kind.kind == "Node":

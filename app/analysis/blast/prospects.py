@@ -7,6 +7,7 @@ ones as taken. Nothing is written and no pod is evicted for another.
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
+from app.domain.controllers import pods
 from app.domain.controllers.plan import DeviceViews
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
@@ -23,6 +24,7 @@ from app.domain.objects.kinds import extended_resources
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources
 from app.domain.values.fields import core
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 PodPlace: TypeAlias = tuple[str, str]
@@ -31,7 +33,8 @@ PodPlace: TypeAlias = tuple[str, str]
 def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
     """The pods that wait for a node and request devices, in the order of the active queue.
 
-    Pods of other schedulers, with scheduling gates, or with unusable claims are left out.
+    Pods of other schedulers, with scheduling gates, or with unusable claims are left out, and those
+    whose node is chosen: their claims are reserved, and they wait for their binding.
     """
     waiting: list[tuple[int, int, PodSpec]] = []
     for event in _events(objects, api_resources.PODS):
@@ -43,10 +46,24 @@ def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
         asks = facts.entries or any(map(extended_resources.is_extended, spec.amounts.requests))
         if facts.is_done or facts.is_deleting or spec.is_gated or not asks:
             continue
-        if pod_claims.are_there(objects, facts):
+        if pod_claims.are_there(objects, facts) and not _is_being_bound(objects, spec, tree):
             waiting.append((-spec.priority, event.revision, spec))
     waiting.sort(key=lambda item: item[:2])
     return [spec for _, _, spec in waiting]
+
+
+def _is_being_bound(objects: ObjectsReader, pod: PodSpec, tree: JsonObject) -> bool:
+    """Whether a node is chosen for the pod (controllers.md 3.7)."""
+    if not core.nominated_node_name(tree):
+        return False
+    try:
+        claims = pod_claims.resolve(objects, pod.facts)
+    except ClaimsNotReady:
+        return False
+    return bool(claims) and all(
+        claim.allocation is not None and pods.is_reserved_for(claim.tree, pod.facts.uid)
+        for claim in claims
+    )
 
 
 def _nothing() -> None:

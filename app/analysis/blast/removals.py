@@ -27,9 +27,14 @@ def make_ready(world: World, key: ObjectKey, taints: Sequence[JsonObject]) -> No
     world.apply(PatchObject(key=key, version="v1", type=PatchType.MERGE, body=body), "patch")
 
 
-def note_pod(world: World, key: ObjectKey) -> None:
-    """Notes that a pod was deleted on the hypothetical cluster."""
+def note_pod(world: World, key: ObjectKey, before: JsonObject) -> None:
+    """Notes that a pod was deleted on the hypothetical cluster; it was `before`.
+
+    A pod without a node is gone at once, and what it has reserved is given back.
+    """
     world.touched.pods[key.namespace, key.name] = Fate.DELETED.value
+    if world.objects.get(key) is None:
+        world.touched.gone[key.namespace, key.name] = before
 
 
 def note_node(world: World, name: str, uid: Uid) -> None:
@@ -58,6 +63,7 @@ def releases(world: World) -> Iterator[ClaimRelease]:
     places = world.touched.pods
     keys = (ObjectKey(*api_resources.PODS, *place) for place in places)
     ending = {meta.uid(tree) for key in keys if (tree := world.objects.get(key)) is not None}
+    ending |= {meta.uid(tree) for tree in world.touched.gone.values()}
     for place, claim in sorted(world.taints.claims.items()) if ending else ():
         if claim.pod_uids <= ending and len(claim.reserved) == len(claim.references) > 0:
             yield ClaimRelease(

@@ -117,13 +117,14 @@ class Touched:
     """The objects that a change touches.
 
     Pools are touched by slices, classes by selectors. `pods` are those that it ends, with their
-    fates; `kept` those that a drain cannot evict, with the refusal; `claims` those that it deletes,
-    in their state before.
+    fates, `gone` those that end at once, in their state before; `kept` those that a drain cannot
+    evict, with the refusal; `claims` those that it deletes, in their state before.
     """
 
     pools: set[PoolId] = field(default_factory=set)
     classes: set[str] = field(default_factory=set)
     pods: dict[Place, str] = field(default_factory=dict)
+    gone: dict[Place, JsonObject] = field(default_factory=dict)
     kept: dict[Place, str] = field(default_factory=dict)
     claims: dict[ObjectKey, JsonView] = field(default_factory=dict)
 
@@ -269,6 +270,8 @@ class World:
         for place in places:
             key = pod_key(*place)
             tree = self.objects.get(key)
+            is_gone = tree is None
+            tree = self.touched.gone.get(place) if tree is None else tree
             if tree is None:
                 continue
             facts = pods.facts(tree)
@@ -276,7 +279,8 @@ class World:
             names = [named.name for named in pods.named_claims(facts)]
             for name in filter(None, [*names, facts.extended_claim]):
                 claims.add(claim_key(facts.namespace, name))
-            self.remove(key)
+            if not is_gone:
+                self.remove(key)
         for key in sorted(claims):
             self._unreserve(key, uids)
 

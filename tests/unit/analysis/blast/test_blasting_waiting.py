@@ -277,3 +277,23 @@ def test_preview_gives_no_device_that_its_rule_would_taint():
     # A rule for one of the two devices frees the other one, in the preview, too.
     found = ask(cluster, rule("bad", "None", pool="n1", device="gpu-0"))
     assert told(found) == {"waits": ("freed", "n1")}
+
+
+def test_deleted_pod_that_waits_for_its_binding_gives_its_device_back():
+    """It has no node, so it is gone at once; its claim is reserved, and another pod waits."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    conditions = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+    cluster.slice(devices=[{"name": "d", **conditions}])
+    for name in ("binding", "waits"):
+        cluster.claim(name)
+        cluster.pod(name, claim=name)
+        cluster.settle()
+    found = ask(cluster, ProposedDeletion(kind="pod", name="binding"))
+    assert told(found) == {"waits": ("freed", "n1")}
+    (release,) = found.claim_releases
+    assert (release.name, release.pods) == ("binding", ("binding",))
+    # Its node is chosen, and a cordon takes that back no more.
+    cordoned = ask(cluster, compare.ProposedCordon(node="n1"))
+    assert (told(cordoned), cordoned.totals["waiting"]) == ({}, 1)
