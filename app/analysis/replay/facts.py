@@ -15,7 +15,7 @@ from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType
 from app.domain.log.chain import canonical_json
 from app.domain.objects.schema.structural import SchemaNode, Schemas
-from app.domain.values import condition_types, json_tree
+from app.domain.values import api_resources, condition_types, json_tree
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.names import SUFFIX_ALPHABET, SUFFIX_LENGTH
@@ -24,7 +24,6 @@ _CLOCK_FIELDS = frozenset(
     (
         "lastHeartbeatTime",
         "lastProbeTime",
-        "allocationTimestamp",
         "creationTimestamp",
         "deletionTimestamp",
         "timeAdded",
@@ -34,7 +33,7 @@ _CLOCK_FIELDS = frozenset(
 )
 
 _TIME = "(time)"
-"""Stands for the value of a lastTransitionTime: that there is one counts, not which one it is."""
+"""Stands for the value of such a time: that there is one counts, not which one it is."""
 
 _RANDOM = "(random)"
 """Stands for the value of a shareID: that there is one counts, which one is random."""
@@ -45,7 +44,11 @@ _REFUSED = re.compile(
 )
 """The generated name of a refused object. It is random, and no recorded object has it."""
 
-_STANDING_FOR = {"shareID": _RANDOM, "lastTransitionTime": _TIME}
+_STANDING_FOR = {
+    "allocationTimestamp": _TIME,
+    "lastTransitionTime": _TIME,
+    "shareID": _RANDOM,
+}
 
 _MADE_WITH = ("annotations", "finalizers", "labels", "ownerReferences")
 """The metadata that the creator of an object sets, besides its name."""
@@ -370,10 +373,15 @@ def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]
 
 
 def consumers(claim: JsonView | None) -> dict[str, str]:
-    """The pods for which a claim is reserved: uid to name."""
+    """The consumers for which a claim is reserved: uid to name, with the kind of those but pods."""
     if claim is None:
         return {}
-    return {consumer.uid: consumer.name for consumer in dra.consumers(claim)}
+    return {
+        consumer.uid: consumer.name
+        if (consumer.api_group, consumer.resource) == api_resources.PODS
+        else f"{consumer.resource}.{consumer.api_group}/{consumer.name}"
+        for consumer in dra.consumers(claim)
+    }
 
 
 def condition_changes(before: JsonView | None, after: JsonView) -> Iterator[ConditionSet]:

@@ -51,6 +51,7 @@ NOT_JUDGED = (
     "evictions",
     "statuses of rules",
     "claims made from templates",
+    "the form and order of reservations",
     "conditions and Events",
 )
 """Writes of a recorded cluster's controllers that verification does not make again: a recording

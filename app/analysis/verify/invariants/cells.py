@@ -44,7 +44,12 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
             kind=ViolationKind.OUTSIDE, objects=objects, message=message, pools=(pool.id,)
         )
         yield ("allocated-device-published", device), finding
-    if len(held) > 1 and not all(result.share_id for _, result in held):
+    shares = [result.share_id for _, result in held] if len(held) > 1 else []
+    if shares and all(shares) and len({*shares}) < len(shares):
+        # Parity: allocator.md 8.3: each share gets an identifier of its own.
+        message = f"a share of device {path} is allocated twice"
+        yield ("device-in-one-claim", device), _blamed(held, message, (pool.id,))
+    if shares and not all(shares):
         published = pool.devices.get(name)
         if published is None or not published.allow_multiple_allocations:
             message = f"device {path} is allocated {len(held)} times"

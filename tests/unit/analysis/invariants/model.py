@@ -815,9 +815,9 @@ class Judge:
         for device, held in world.holdings().items():
             published = world.device(device)
             may_share = published is not None and at(published, "allowMultipleAllocations") is True
-            if len(held) > 1 and not all(
-                may_share or text(result, "shareID") for _, result in held
-            ):
+            shares = [text(result, "shareID") for _, result in held]
+            is_twice = all(shares) and len(set(shares)) < len(shares)
+            if len(held) > 1 and (is_twice or not all(may_share or share for share in shares)):
                 broken["device-in-one-claim", device] = ("", {key for key, _ in held})
         return broken
 

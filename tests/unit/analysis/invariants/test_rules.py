@@ -186,6 +186,15 @@ def shares_of_a_device_draw_its_counters_once(story):
     return []
 
 
+def one_share_is_given_to_two_claims(story):
+    """Parity: allocator.md 8.3: each share has an identifier of its own."""
+    story.publish("p", device("a", shared=True))
+    story.allocate("x", result("p", "a", shareID="1"))
+    story.allocate("y", result("p", "a", shareID="2"))
+    begin = story.allocate("z", result("p", "a", shareID="2"))
+    return [("device-in-one-claim", "broken", "x,y,z", begin, None)]
+
+
 def a_new_generation_has_its_own_counters(story):
     parts = [device(name, consumes={"units": "4"}) for name in "ab"]
     story.publish("p", *parts, counters={"units": "8"})
@@ -1681,7 +1690,8 @@ def allocated_before_the_devices_were_changed_and_seen_after_it(story):
         name: [result(name, each, shareID=f"{name}{each}") for each in "ab"] for name in "pq"
     }
     unsure = changed_unseen(story, one, given(*results["p"]))
-    broken = changed_unseen(story, other, given(results["q"][0], results["p"][0]))
+    again = {**results["p"][0], "shareID": "other"}
+    broken = changed_unseen(story, other, given(results["q"][0], again))
     return [
         ("constraint-holds", "unsure", "x", unsure, None),
         ("share-of-shared-device", "unsure", "x", unsure, None),
