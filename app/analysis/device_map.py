@@ -5,14 +5,18 @@ needs, `tainted` when a taint excludes claims that do not tolerate it, otherwise
 an unusable pool are `unusable`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from app.analysis import scope
+from app.analysis.explain.reasons import listed
 from app.analysis.map_answers import DeviceMap, Gauge, MappedDevice, MappedPool
 from app.analysis.views import LiveViews
+from app.domain.allocation.quirks import UPSTREAM, Quirks
 from app.domain.devices.model import Device
-from app.domain.devices.pools import Pool
+from app.domain.devices.pools import OldPool, Pool, newest
 from app.domain.devices.taints import BLOCKING_EFFECTS
 from app.domain.errors import InputError, NotFound
 from app.domain.log import ObjectKey
@@ -48,8 +52,14 @@ class DeviceMapRequest:
         return bool(self.driver or self.pool or self.node or self.labels)
 
 
-def of(history: str, views: LiveViews, wanted: DeviceMapRequest, bounds: MapBounds) -> DeviceMap:
-    """The map as of the views.
+def of(
+    history: str,
+    views: LiveViews,
+    wanted: DeviceMapRequest,
+    bounds: MapBounds,
+    quirks: Quirks = UPSTREAM,
+) -> DeviceMap:
+    """The map as of the views. Older generations that nodes still use are pools of their own.
 
     Raises InputError for an invalid label selector, NotFound for an unknown node or driver.
     """
@@ -60,23 +70,30 @@ def of(history: str, views: LiveViews, wanted: DeviceMapRequest, bounds: MapBoun
     inventory = views.inventory
     places = []
     for place in inventory.pool_ids():
-        nodes = sorted({one.node.name for one in inventory.slices_of(place)})
-        node = nodes[0] if len(nodes) == 1 else ""
-        if _is_wanted(wanted, place, node) and (not wanted.labels or _has(views, node, labels)):
-            places.append((node == "", node, place))
+        sides: list[tuple[str, OldPool | None]] = [
+            (_node_of({one.node.name for one in newest(inventory.slices_of(place))}), None)
+        ]
+        sides += [(_node_of(old.nodes), old) for old in views.old_pools(place, quirks)]
+        for node, old in sides:
+            if _is_wanted(wanted, place, node) and (not wanted.labels or _has(views, node, labels)):
+                places.append((node == "", node, place, old))
     if not places:
         _check_known(views, wanted)
     mapped: list[MappedPool] = []
     devices = omitted = 0
-    for _, node, place in sorted(places):
-        size = sum(len(one.devices) for one in inventory.slices_of(place))
+    for _, node, place, old in sorted(places, key=lambda each: each[:3]):
+        pool = inventory.pool(place)
+        if pool is None:
+            continue
+        members = _members(views, pool) if old is None else list(old.devices())
+        size = len(members)
         if mapped and devices + size > bounds.devices_max:
             omitted += 1
             continue
-        pool = inventory.pool(place)
-        if pool is not None:
-            mapped.append(_mapped(views, pool, node, bounds.devices_max))
-            devices += size
+        one = _mapped(views, pool if old is None else old.pool, node, members)
+        devices += size
+        one = replace(one, devices=one.devices[: bounds.devices_max])
+        mapped.append(one if old is None else replace(one, problem=unnoticed_text(old)))
     return DeviceMap(history=history, revision=views.revision, pools=tuple(mapped), omitted=omitted)
 
 
@@ -103,18 +120,39 @@ def _has(views: LiveViews, node: str, labels: LabelSelector) -> bool:
     return tree is not None and labels.matches(meta.labels(tree))
 
 
-def device_at(views: LiveViews, place: DeviceId) -> tuple[MappedPool, MappedDevice] | None:
-    """One device of the newest generation of its pool, and the pool; None for any other."""
+def device_at(
+    views: LiveViews, place: DeviceId, quirks: Quirks = UPSTREAM
+) -> tuple[MappedPool, MappedDevice] | None:
+    """One device of the newest generation of its pool, or of an older one that nodes still use,
+    and the pool; None for any other.
+    """
     pool = views.inventory.pool(place[:2])
     if pool is None:
         return None
-    mapped = _mapped(views, pool, "", len(_members(views, pool)))
-    device = next((one for one in mapped.devices if one.name == place[2]), None)
-    return None if device is None else (mapped, device)
+    sides = [_mapped(views, pool, "", _members(views, pool))]
+    sides += [
+        replace(_mapped(views, old.pool, "", list(old.devices())), problem=unnoticed_text(old))
+        for old in views.old_pools(place[:2], quirks)
+    ]
+    for mapped in sides:
+        for device in mapped.devices:
+            if device.name == place[2]:
+                return mapped, device
+    return None
 
 
-def _mapped(views: LiveViews, pool: Pool, node: str, devices_max: int) -> MappedPool:
-    members = _members(views, pool)
+def unnoticed_text(old: OldPool) -> str:
+    """Why devices of an older generation can still be allocated, and where."""
+    some = listed(old.nodes, len(old.nodes))
+    return f"generation {old.newest} is there, which goes unnoticed on {some}"
+
+
+def _node_of(names: Collection[str]) -> str:
+    """The only node; empty if there are several, or if a slice is for more than one."""
+    return next(iter(names)) if len(names) == 1 else ""
+
+
+def _mapped(views: LiveViews, pool: Pool, node: str, members: list[Device]) -> MappedPool:
     used = _used(views, members)
     left = {
         (name, counter): amount - used.get((name, counter), 0)
@@ -129,7 +167,7 @@ def _mapped(views: LiveViews, pool: Pool, node: str, devices_max: int) -> Mapped
         generation=pool.generation,
         state=pool.state.value,
         problem=pool.problem,
-        devices=tuple(_device(views, pool, one, left) for one in members[:devices_max]),
+        devices=tuple(_device(views, pool, one, left) for one in members),
         counters=tuple(_gauges(pool, used)),
     )
 

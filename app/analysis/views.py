@@ -9,13 +9,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from app.domain.allocation import AllocatedState, Features
+from app.domain.allocation.allocator import reading_of
+from app.domain.allocation.quirks import Quirks
+from app.domain.devices import nodes, pools
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.inventory import Inventory
+from app.domain.devices.pools import OldPool
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import GATES, Profile
 from app.domain.values import api_groups, api_resources
+from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject
 from projections.objects import ObjectsProjection
 
@@ -108,6 +113,13 @@ class LiveViews:
         Also True for revisions for which this is no longer known.
         """
         return revision in self._remerged or revision <= self._forgotten
+
+    def old_pools(self, place: PoolId, quirks: Quirks) -> tuple[OldPool, ...]:
+        """The older generations of a pool whose devices some nodes can still be given (Q12)."""
+        objects = self.objects
+        trees = (objects.get(key) or {} for key in objects.keys(*api_resources.NODES))
+        reading = reading_of(self.features, quirks)
+        return pools.old_pools(self.inventory.slices_of(place), map(nodes.node_of, trees), reading)
 
     def load_objects(self, state: bytes) -> None:
         """Start from a snapshot of the objects; the other views follow from it."""

@@ -16,7 +16,7 @@ from app.domain.devices import taints
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device, Taint
 from app.domain.devices.patches import ClassFilter
-from app.domain.devices.pools import Pool, PoolState
+from app.domain.devices.pools import OldPool, Pool, PoolState
 from app.domain.values import quantity
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.quantity import Quantity
@@ -162,13 +162,17 @@ def matches(chosen: ClassFilter, device: Device) -> tuple[bool, str]:
     return True, ""
 
 
-def usable(inventory: Inventory) -> list[Device]:
-    """The devices of all usable pools."""
+def usable(inventory: Inventory, olds: Iterable[OldPool] = ()) -> list[Device]:
+    """The devices of all usable pools, and of older generations that nodes still use."""
     devices: list[Device] = []
     for pool in inventory.pool_ids():
         survey = inventory.pool(pool)
         if survey is not None and survey.state is PoolState.USABLE:
             devices += [device for _, device in survey.devices()]
+    older = {device.id: device for old in olds for device in old.devices()}
+    if older:
+        known = {device.id for device in devices}
+        devices += [device for name, device in older.items() if name not in known]
     return devices
 
 

@@ -1,14 +1,16 @@
 """The devices that some node sees, those short of counters, and the nodes that take pods."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from app.domain.allocation import AllocatedState
+from app.domain.allocation import AllocatedState, Features
+from app.domain.allocation.allocator import reading_of
 from app.domain.allocation.counters import available_of
-from app.domain.devices import nodes
+from app.domain.allocation.quirks import Quirks
+from app.domain.devices import nodes, pools
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError
-from app.domain.devices.pools import PoolState
+from app.domain.devices.pools import OldPool, PoolState
 from app.domain.values.fields import core, meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
@@ -40,6 +42,18 @@ def reachable(inventory: Inventory, trees: Iterable[JsonObject]) -> frozenset[De
                 if is_near or (item.per_device and _is_for_one(device.node, takers))
             )
     return frozenset(seen)
+
+
+def old_pools(
+    inventory: Inventory, trees: Sequence[JsonObject], features: Features, quirks: Quirks
+) -> tuple[OldPool, ...]:
+    """The older generations of all pools whose devices some of these nodes can still be given."""
+    reading = reading_of(features, quirks)
+    return tuple(
+        old
+        for place in inventory.pool_ids()
+        for old in pools.old_pools(inventory.slices_of(place), map(nodes.node_of, trees), reading)
+    )
 
 
 def short_of_counters(inventory: Inventory, allocated: AllocatedState) -> frozenset[DeviceId]:

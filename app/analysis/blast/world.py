@@ -29,6 +29,7 @@ from app.domain.devices import patches
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory, SliceChange
 from app.domain.devices.patches import ClassFilter
+from app.domain.devices.pools import OldPool
 from app.domain.errors import InputError, Rejected
 from app.domain.log import Actor, Draft, Event, EventType, HistoryInfo, ObjectKey, Revision, Stamp
 from app.domain.log.chain import seal
@@ -362,6 +363,14 @@ class World:
                 if (reasons := taints.reasons_on(claim.results))
             },
         )
+
+    def old_pools(self) -> tuple[OldPool, ...]:
+        """The older generations whose devices some nodes can still be given."""
+        rules = self.scheduling
+        if rules is None:
+            return ()
+        trees = [event.object for event in self.objects.events(*api_resources.NODES)]
+        return reach.old_pools(self.inventory, trees, rules.features, rules.allocator_quirks)
 
     def _reach(self) -> frozenset[DeviceId] | None:
         if not self._knows_nodes:

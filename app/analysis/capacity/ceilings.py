@@ -4,7 +4,7 @@ It ignores where devices are and which belong together. The part beyond the sche
 lost to places, constraints, other resources, or earlier choices.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from app.analysis.blast import devices, reach
 from app.analysis.blast.world import World
@@ -12,6 +12,7 @@ from app.domain.allocation import AllocatedState
 from app.domain.devices import taints
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device
+from app.domain.devices.pools import OldPool
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
@@ -29,7 +30,8 @@ def of(world: World, pod: JsonView) -> int | None:
     """
     entries = core.resource_claims(pod)
     least: int | None = None
-    free = tuple(claimable(world.inventory, world.allocated))
+    olds = world.old_pools()
+    free = tuple(claimable(world.inventory, world.allocated, olds))
     for entry in entries:
         name = str(entry.get("resourceClaimTemplateName", ""))
         key = ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, meta.namespace(pod), name)
@@ -42,12 +44,14 @@ def of(world: World, pod: JsonView) -> int | None:
     return least
 
 
-def claimable(inventory: Inventory, allocated: AllocatedState) -> Iterator[Device]:
+def claimable(
+    inventory: Inventory, allocated: AllocatedState, olds: Iterable[OldPool] = ()
+) -> Iterator[Device]:
     """Devices of usable pools that no claim holds, or that are shared, and whose counters suffice
     for each alone.
     """
     short = reach.short_of_counters(inventory, allocated)
-    for device in devices.usable(inventory):
+    for device in devices.usable(inventory, olds):
         is_open = device.allow_multiple or not allocated.is_allocated(device.id)
         if is_open and device.id not in short:
             yield device

@@ -59,18 +59,21 @@ def of(
     return CapacityMoment(
         revision=revision,
         time=timestamps.micro_text(now),
-        classes=tuple(_classes(present, compiler, most)),
+        classes=tuple(_classes(present, compiler, most, quirks)),
         counters=tuple(_counters(largest.counters(present))),
     )
 
 
 def _classes(
-    present: Devices, compiler: SelectorCompiler, most: Mapping[str, Largest]
+    present: Devices, compiler: SelectorCompiler, most: Mapping[str, Largest], quirks: Quirks
 ) -> Iterator[ClassCapacity]:
-    published = devices.usable(present.inventory)
-    claimable = tuple(ceilings.claimable(present.inventory, present.allocated))
+    olds = reach.old_pools(present.inventory, present.nodes, present.features, quirks)
+    published = devices.usable(present.inventory, olds)
+    claimable = tuple(ceilings.claimable(present.inventory, present.allocated, olds))
     # A recording may lack its nodes: then any device may be on a node.
     near = reach.reachable(present.inventory, present.nodes) if present.nodes else None
+    if near is not None:
+        near |= {device.id for old in olds for device in old.devices()}
     for name, tree in present.classes.items():
         chosen = patches.class_filter_of(tree, compiler)
         counts, _ = devices.class_counts(chosen, published, present.allocated)

@@ -71,9 +71,19 @@ def claims_of(
 def unpublished(views: LiveViews, results: Sequence[DeviceResult]) -> Iterator[Reason]:
     """Devices that the newest generation of their pool does not have."""
     for result in results:
-        slices = pools.newest(views.inventory.slices_of(result.id[:2]))
-        known = {device.id for item in slices for device in item.devices}
-        if result.id not in known:
+        everywhere = views.inventory.slices_of(result.id[:2])
+        having = [one for one in everywhere if any(each.id == result.id for each in one.devices)]
+        current = pools.newest(everywhere)
+        if any(one in current for one in having):
+            continue
+        if having:
+            names = [one.name for one in having]
+            yield Reason(
+                text=f"{result.text} is published by slice {listed(names, len(names))} of "
+                f"generation {having[0].generation} only, and generation {current[0].generation} "
+                "is there; that alone ends no pod"
+            )
+        else:
             yield Reason(text=f"{result.text} is not published any more; that alone ends no pod")
 
 

@@ -126,6 +126,9 @@ class RemadeAttempts:
             return
         if place == api_resources.RESOURCE_SLICES:
             self._there.update(needs.of_slice(event.object))
+            if needs.PARTS not in self._there:
+                pool = dra.driver(event.object), dra.pool_name(event.object)
+                self._there.update(needs.of_pool(self._views.inventory.slices_of(pool)))
         elif place == api_resources.RESOURCE_CLAIMS:
             self._there.update(needs.of_claim(event.object))
 

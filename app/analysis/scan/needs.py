@@ -1,7 +1,8 @@
 """The preconditions of allocator defects in a history; a defect without them is not tried."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from app.domain.devices.model import Slice
 from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonView
 
@@ -40,6 +41,12 @@ def of_slice(tree: JsonView) -> Iterator[str]:
             yield COUNTERS
         if device.get("allowMultipleAllocations"):
             yield SHARED
+
+
+def of_pool(slices: Sequence[Slice]) -> Iterator[str]:
+    """The preconditions that a pool fulfils: it has parts, whatever number its slices announce."""
+    if len(slices) > 1:
+        yield PARTS
 
 
 def of_claim(tree: JsonView) -> Iterator[str]:

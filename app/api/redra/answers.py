@@ -44,6 +44,7 @@ from app.api.kubernetes.timelines import views_at
 from app.api.redra.scans import Scans
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
+from app.domain.controllers import registry
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import BadRequest, NotFound, TooLarge
 from app.domain.log import Actor, Event, ObjectKey, Revision
@@ -339,7 +340,9 @@ class Answers:
         inquiry.reader().check_all(WORKED_OUT_FROM)
         views = await self.views(inquiry)
         name = inquiry.runtime.info.name
-        return device_map.of(name, views, pools_wanted(inquiry), self._limits.map)
+        options = registry.options_from(inquiry.runtime.info.settings)
+        quirks = registry.allocator_quirks_of(inquiry.runtime.rules.profile, options)
+        return device_map.of(name, views, pools_wanted(inquiry), self._limits.map, quirks)
 
     async def timeline(self, inquiry: Inquiry) -> TimelinePage:
         """A filtered page of the timeline, newest entries first, with rows the reader may see."""

@@ -328,7 +328,10 @@ def _pool_lines(pool: "MappedPool", *, with_devices: bool) -> list[str]:
         counts[device.state] = counts.get(device.state, 0) + 1
         rows[device.sets] = rows.get(device.sets, "") + _SIGNS[device.state]
     summary = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no devices"
-    state = "" if pool.state == "usable" else f" {pool.state}: {pool.problem}".rstrip(": ")
+    state = "" if pool.state == "usable" else f" {pool.state}"
+    if pool.state == "usable" and pool.problem:
+        state = f" generation {pool.generation}"
+    state += f": {pool.problem}" if pool.problem else ""
     lines = [f"  {pool.driver}/{pool.pool}{state}  {summary}"]
     for sets, signs in rows.items():
         name = f"{', '.join(sets)}: " if sets and len(rows) > 1 else ""

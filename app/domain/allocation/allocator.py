@@ -117,6 +117,20 @@ class _Attempt:
             self.key = self.like = None
 
 
+def reading_of(
+    features: Features, quirks: Quirks = UPSTREAM, variant: AllocatorVariant | None = None
+) -> Reading:
+    """How slices are read with these features and quirks, by `variant` or the one they require."""
+    variant = features.variant() if variant is None else variant
+    return Reading(
+        partitionable=features.partitionable_devices,
+        counter_slices_everywhere=variant is AllocatorVariant.STABLE,
+        newer_unnoticed=quirks.q12,
+        obsolete_disappear=quirks.q13,
+        binding_pools_last=quirks.q15,
+    )
+
+
 class Allocator:
     """Allocates the claims of one pod, node by node, on one state of the cluster.
 
@@ -148,13 +162,7 @@ class Allocator:
         self.compiler = compiler
         self._bounds = bounds or Bounds()
         self._prune = prune
-        self.reading = Reading(
-            partitionable=features.partitionable_devices,
-            counter_slices_everywhere=self.variant is AllocatorVariant.STABLE,
-            newer_unnoticed=quirks.q12,
-            obsolete_disappear=quirks.q13,
-            binding_pools_last=quirks.q15,
-        )
+        self.reading = reading_of(features, quirks, self.variant)
         self._attempt: _Attempt | None = None
 
     def allocate(self, node: Node | JsonView, claims: Sequence[JsonView]) -> Answer:

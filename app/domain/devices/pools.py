@@ -261,6 +261,52 @@ def newest(slices: Collection[_T]) -> list[_T]:
     return [item for item in slices if item.generation == generation]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OldPool:
+    """An older generation that these nodes take for a usable pool: they do not notice the newer."""
+
+    pool: Pool
+    newest: int
+    nodes: tuple[str, ...]
+
+    @property
+    def slices(self) -> frozenset[str]:
+        """The names of the slices whose devices can still be allocated."""
+        return frozenset(one.name for one in self.pool.slices)
+
+    def devices(self) -> Iterable[Device]:
+        """The devices that can still be allocated, in search order."""
+        return (device for _, device in self.pool.devices())
+
+
+def old_pools(
+    everywhere: Sequence[Slice], nodes: Iterable[Node], reading: Reading
+) -> tuple[OldPool, ...]:
+    """The older generations of a pool whose devices some of the nodes can still be given.
+
+    `everywhere` are all slices of the pool. Parity: allocator.md 2.4, quirk Q12.
+    """
+    newest_generation = max((one.generation for one in everywhere), default=0)
+    if not reading.newer_unnoticed or all(
+        one.generation == newest_generation for one in everywhere
+    ):
+        return ()
+    made: dict[tuple[str, ...], tuple[Pool, list[str]]] = {}
+    for node in nodes:
+        try:
+            gathered = gather(node, everywhere, lambda _: everywhere, reading)
+        except NodeSelectionError:
+            continue
+        for pool in gathered:
+            if pool.usable and pool.generation < newest_generation:
+                names = tuple(one.name for one in pool.slices)
+                made.setdefault(names, (pool, []))[1].append(node.name)
+    return tuple(
+        OldPool(pool=pool, newest=newest_generation, nodes=tuple(names))
+        for pool, names in made.values()
+    )
+
+
 def survey(pool: PoolId, everywhere: Sequence[Slice]) -> Pool:
     """The pool as the whole cluster sees it: its newest generation, for any node.
 

@@ -15,6 +15,7 @@ from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.views import LiveViews
+from app.domain.allocation.quirks import Quirks
 from app.domain.errors import NotFound
 from app.domain.log import Event, ObjectKey
 from app.domain.values import identifiers
@@ -41,26 +42,36 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
         )
     views = evidence.views
     holders = views.allocated.holders(place)
+    quirks = evidence.rules.allocator_quirks
     is_published = tainted.device_of(views, place) is not None
+    olds = [
+        old
+        for old in views.old_pools(place[:2], quirks)
+        if any(each.id == place for each in old.devices())
+    ]
     outcome, text = ("Allocated", f"held by claim {', '.join(holders)}")
     if not holders:
-        outcome, text = _unheld(views, place)
+        outcome, text = _unheld(views, place, quirks)
         if admins := [span.text for span in life.holders if span.end is None]:
             text += f"; {listed(admins, len(admins))}"
-    reasons = (*devices.patched(views, place), *life.reasons(await evidence.now()))
+    reasons = (
+        *map(pools.unnoticing, olds),
+        *devices.patched(views, place),
+        *life.reasons(await evidence.now()),
+    )
     return _explained(
         evidence,
         subject=f"device {name}",
-        outcome=outcome if is_published else "NotPublished",
+        outcome=outcome if is_published or olds else "NotPublished",
         text=text,
         reasons=reasons,
         details={"holders": [_span(span) for span in life.holders]},
     )
 
 
-def _unheld(views: LiveViews, place: DeviceId) -> tuple[str, str]:
+def _unheld(views: LiveViews, place: DeviceId, quirks: Quirks) -> tuple[str, str]:
     """The outcome and the words for a device that no claim holds: whether one could."""
-    mapped = device_map.device_at(views, place)
+    mapped = device_map.device_at(views, place, quirks)
     text = "no claim has it"
     if mapped is None:
         return "Free", text
@@ -83,7 +94,7 @@ async def pool(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     if not evidence.views.inventory.slices_of(place):
         raise NotFound(f"no slice of pool {name} is published", resource="pools")
     state, text = pools.state_of(evidence.views, place)
-    reasons = tuple(pools.of_pool(evidence.views, place))
+    reasons = tuple(pools.of_pool(evidence.views, place, evidence.rules.allocator_quirks))
     return _explained(evidence, subject=f"pool {name}", outcome=state, text=text, reasons=reasons)
 
 
@@ -104,7 +115,9 @@ async def resource_slice(
         subject=questions.named(key),
         outcome="Obsolete" if generation < newest else state,
         text=f"{devices_text(count)} of pool {'/'.join(place)}, generation {generation}",
-        reasons=tuple(pools.of_slice(evidence.views, events, tree)),
+        reasons=tuple(
+            pools.of_slice(evidence.views, events, tree, evidence.rules.allocator_quirks)
+        ),
     )
 
 
@@ -158,7 +171,8 @@ async def patch(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> 
 async def node(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
     """Whether pods may be scheduled to a node, and how much of it is in use."""
     events = await evidence.changes(key)
-    reasons = tuple(nodes.reasons(evidence.views, events, key.name, tree))
+    quirks = evidence.rules.allocator_quirks
+    reasons = tuple(nodes.reasons(evidence.views, events, key.name, tree, quirks))
     return _explained(
         evidence,
         subject=questions.named(key),

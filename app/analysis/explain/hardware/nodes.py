@@ -7,6 +7,7 @@ from app.analysis.explain import lives, sources
 from app.analysis.explain.hardware import pools as pool_reasons
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.views import LiveViews
+from app.domain.allocation.quirks import Quirks
 from app.domain.devices import pools
 from app.domain.devices.model import Slice
 from app.domain.log import Event
@@ -26,7 +27,7 @@ def state_of(tree: JsonView) -> str:
 
 
 def reasons(
-    views: LiveViews, events: Sequence[Event], name: str, tree: JsonView
+    views: LiveViews, events: Sequence[Event], name: str, tree: JsonView, quirks: Quirks
 ) -> Iterator[Reason]:
     """The node's readiness, taints, devices by pool, and pods."""
     if core.unschedulable(tree):
@@ -46,7 +47,7 @@ def reasons(
     if lost := meta.annotation(tree, well_known.LOST_DRIVERS):
         yield Reason(text=f"drivers {lost} do not answer")
     yield from lives.ending(events, tree)
-    yield from _devices(views, name)
+    yield from _devices(views, name, quirks)
     yield _pods(views, name)
     yield from lives.origin(events)
 
@@ -55,7 +56,7 @@ def _has_taint(taint: JsonView, tree: JsonView) -> bool:
     return taint in core.taints(tree)
 
 
-def _devices(views: LiveViews, name: str) -> Iterator[Reason]:
+def _devices(views: LiveViews, name: str, quirks: Quirks) -> Iterator[Reason]:
     by_pool: dict[PoolId, list[Slice]] = {}
     for resource_slice in views.inventory.slices():
         if resource_slice.node.name == name:
@@ -63,8 +64,17 @@ def _devices(views: LiveViews, name: str) -> Iterator[Reason]:
     if not by_pool:
         yield Reason(text="no driver publishes devices for it alone")
     for place, slices in list(by_pool.items())[:POOLS_MAX]:
-        children = tuple(pool_reasons.used(views, pools.newest(slices)))
+        current = pools.newest(slices)
+        children = tuple(pool_reasons.used(views, current))
         _, text = pool_reasons.state_of(views, place)
+        generation = pools.newest(views.inventory.slices_of(place))[0].generation
+        if current[0].generation < generation:
+            text = f"pool {'/'.join(place)} has generation {generation}, which is not for this node"
+            olds = [one for one in views.old_pools(place, quirks) if name in one.nodes]
+            children = tuple(
+                pool_reasons.unnoticing(one, pool_reasons.used(views, one.pool.slices))
+                for one in olds
+            )
         yield Reason(text=text, children=children, count=sum(len(one.devices) for one in slices))
     if (rest := len(by_pool) - POOLS_MAX) > 0:
         yield Reason(text=f"{rest} more pools", count=rest)

@@ -1,17 +1,18 @@
 """Slices and pools: the current generation, missing slices, who published them, free devices."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.analysis.explain import lives, sources
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.views import LiveViews
+from app.domain.allocation.quirks import Quirks
 from app.domain.devices import pools
 from app.domain.devices.model import Slice
-from app.domain.devices.pools import PoolState
+from app.domain.devices.pools import OldPool, PoolState
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources
-from app.domain.values.fields import dra
+from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonView
 
@@ -31,20 +32,35 @@ def state_of(views: LiveViews, place: PoolId) -> tuple[str, str]:
     return pool.state.value.capitalize(), f"{text} is {pool.state.value}: {pool.problem}"
 
 
-def of_pool(views: LiveViews, place: PoolId) -> Iterator[Reason]:
+def unnoticing(old: OldPool, uses: Iterable[Reason] = ()) -> Reason:
+    """The reason that nodes still get devices of an older generation, with their use below it."""
+    names = sorted(old.slices)
+    text = (
+        f"on {listed(old.nodes, len(old.nodes))} the scheduler does not notice generation "
+        f"{old.newest}: it takes slice {listed(names, len(names))} of generation "
+        f"{old.pool.generation} for the whole pool, so its devices are still allocated there"
+    )
+    return Reason(text=text, children=tuple(uses), issues=("Q12",), is_kept=True)
+
+
+def of_pool(views: LiveViews, place: PoolId, quirks: Quirks) -> Iterator[Reason]:
     """Reasons about a pool: its state, its devices, and its slices by generation."""
     everywhere = views.inventory.slices_of(place)
     newest = pools.newest(everywhere)
     _, text = state_of(views, place)
     yield Reason(text=text, is_kept=True)
     yield from used(views, newest)
+    for old in views.old_pools(place, quirks):
+        yield unnoticing(old, used(views, old.pool.slices))
     for resource_slice in everywhere[:SLICES_MAX]:
         yield _slice_line(views, resource_slice, is_newest=resource_slice in newest)
     if (rest := len(everywhere) - SLICES_MAX) > 0:
         yield Reason(text=f"{rest} more slices", count=rest)
 
 
-def of_slice(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
+def of_slice(
+    views: LiveViews, events: Sequence[Event], tree: JsonView, quirks: Quirks
+) -> Iterator[Reason]:
     """Reasons about a slice: its role in its pool, who published it, and what it contains."""
     place = (dra.driver(tree), dra.pool_name(tree))
     generation = dra.pool(tree).generation
@@ -53,10 +69,12 @@ def of_slice(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Itera
     if newest and newest[0].generation > generation:
         names = [resource_slice.name for resource_slice in newest]
         event = views.objects.event(ObjectKey(*api_resources.RESOURCE_SLICES, "", names[0]))
+        olds = [one for one in views.old_pools(place, quirks) if meta.name(tree) in one.slices]
+        end = "" if olds else "; its devices are not allocated any more"
         yield Reason(
             text=f"obsolete: it is of generation {generation} of pool {'/'.join(place)}, and "
-            f"generation {newest[0].generation} is there (slice {listed(names, len(names))}); its "
-            "devices are not allocated any more",
+            f"generation {newest[0].generation} is there (slice {listed(names, len(names))}){end}",
+            children=tuple(map(unnoticing, olds)),
             revision=0 if event is None else event.revision,
             is_kept=True,
         )

@@ -9,7 +9,7 @@ from app.analysis.verify.invariants.known import SOUND, Fit, KnownClaim, KnownPo
 from app.analysis.verify.invariants.nodes import Selector
 from app.analysis.verify.invariants.placements import RESERVATIONS_MAX
 from app.analysis.verify.invariants.pools import Held, Pool, PoolId, draws
-from app.analysis.verify.invariants.violations import Finding, Place, ViolationKind
+from app.analysis.verify.invariants.violations import Cause, Finding, Place, ViolationKind
 from app.domain.log import ObjectKey
 
 Broken = Iterator[tuple[Place, Finding]]
@@ -40,8 +40,13 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
     if held and cluster.stock.is_withdrawn(device):
         message = f"device {path} is allocated but no longer published"
         objects = _claims(held)
+        kind: ViolationKind | None = ViolationKind.OUTSIDE
+        if pool.is_unnoticed(name):
+            message = f"device {path} is allocated, and only an older generation has it"
+            kind = None
+        causes = _causes(held)
         finding = Finding(
-            kind=ViolationKind.OUTSIDE, objects=objects, message=message, pools=(pool.id,)
+            kind=kind, objects=objects, message=message, causes=causes, pools=(pool.id,)
         )
         yield ("allocated-device-published", device), finding
     shares = [result.share_id for _, result in held] if len(held) > 1 else []
@@ -102,9 +107,12 @@ def _pool(pool: Pool) -> Broken:
 
 
 def _blamed(held: Iterable[Held], message: str, pools: tuple[PoolId, ...]) -> Finding:
-    causes = frozenset(claim.cause for claim, _ in held if claim.cause is not None)
-    objects = _claims(held)
+    causes, objects = _causes(held), _claims(held)
     return Finding(kind=None, objects=objects, message=message, causes=causes, pools=pools)
+
+
+def _causes(held: Iterable[Held]) -> frozenset[Cause]:
+    return frozenset(claim.cause for claim, _ in held if claim.cause is not None)
 
 
 def _claims(held: Iterable[Held]) -> tuple[ObjectKey, ...]:

@@ -118,6 +118,27 @@ class Pool:
         """
         return device in self.devices or (not self.is_complete and self.has(device))
 
+    def is_unnoticed(self, device: str) -> bool:
+        """Whether the nodes of an older slice with the device see no newer generation (Q12).
+
+        That is so when its generation has as many slices for these nodes as it announces. Slices
+        that are not for one named node are not judged.
+        """
+        return any(
+            device in each.devices
+            and bool(each.node_name)
+            and each.slice.spec.pool.resource_slice_count
+            == sum(
+                other.generation == each.generation and other.node_name == each.node_name
+                for other in self.slices.values()
+            )
+            and not any(
+                other.generation > each.generation and other.node_name in ("", each.node_name)
+                for other in self.slices.values()
+            )
+            for each in self.slices.values()
+        )
+
     @property
     def is_complete(self) -> bool:
         """Whether all slices of the newest generation exist."""

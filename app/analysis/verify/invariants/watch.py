@@ -374,8 +374,7 @@ class InvariantWatch:
             self._open.pop(cell, None)
 
     def _now(self) -> Moment:
-        revision, time = self._at
-        return Moment(revision=revision, time=time)
+        return Moment(revision=self._at[0], time=self._at[1])
 
     def _judged(self, ended: _Ended) -> Violation:
         """The violation, made UNSURE if what would end it may not have been recorded.
@@ -492,9 +491,10 @@ def _may_have_come_later(one: Event | None, other: Event | None) -> bool:
 def _blame(place: Place, causes: frozenset[Cause]) -> ViolationKind:
     """The severity when a device or counter is allocated beyond its limit, by the cause.
 
-    Counters and capacity may have been sufficient when claims were allocated that were found
-    allocated. For a device in two claims that is impossible.
+    Claims that were found allocated may have had enough, but no device twice. Q12 is known.
     """
+    if place[0] == "allocated-device-published":
+        return ViolationKind.KNOWN if Cause.ALLOCATED in causes else ViolationKind.OUTSIDE
     if Cause.ALLOCATED in causes or (causes and place[0] == "device-in-one-claim"):
         return ViolationKind.BROKEN
     return ViolationKind.UNSURE if causes else ViolationKind.OUTSIDE

@@ -398,7 +398,13 @@ def blame_double(causes: set) -> str:
     return "broken" if causes & {"allocated", "found"} else "outside"
 
 
+def blame_old(causes: set) -> str:
+    """A device of an older generation: the scheduler took it, or it was taken before."""
+    return "known" if "allocated" in causes else "outside"
+
+
 BLAME = {
+    "allocated-device-published": blame_old,
     "device-in-one-claim": blame_double,
     "counters-not-overdrawn": blame,
     "consumed-within-capacity": blame,
@@ -628,6 +634,29 @@ class World:
         if newest and len(newest) >= whole(newest[0][1], "spec", "pool", "resourceSliceCount"):
             return False
         return self.is_published(device)
+
+    @remembered
+    def goes_unnoticed(self, device):
+        """In a generation that the slices for one named node make complete, none newer for it."""
+        slices = self.slices(device[:2])
+        for node in {text(each, "spec", "nodeName") for each in slices} - {""}:
+            near = [each for each in slices if text(each, "spec", "nodeName") in ("", node)]
+            newest = max(whole(each, "spec", "pool", "generation") for each in near)
+            own = [
+                each
+                for each in near
+                if whole(each, "spec", "pool", "generation") == newest
+                and text(each, "spec", "nodeName") == node
+            ]
+            having = [
+                each
+                for each in own
+                if any(text(one, "name") == device[2] for one in items(each, "spec", "devices"))
+                and whole(each, "spec", "pool", "resourceSliceCount") == len(own)
+            ]
+            if having:
+                return True
+        return False
 
     @remembered
     def holdings(self):
@@ -989,7 +1018,8 @@ class Judge:
                 continue
             if self.was_published(number, device):
                 holders = {key for key, _ in held}
-                broken["allocated-device-published", device] = ("outside", holders)
+                kind = "" if self.worlds[number].goes_unnoticed(device) else "outside"
+                broken["allocated-device-published", device] = (kind, holders)
         return broken
 
     @remembered
