@@ -10,11 +10,13 @@ from app.api.server.limits import ApiLimits, WaitBounds
 from app.domain.errors import InputError, LogUnavailable
 from app.service import past
 from app.service.answering.errands import Errands
-from tests.api.serving import CONFIG_MAPS, config_map, serving
+from app.service.replays.scanning import HistoryScan
+from tests.api.serving import CONFIG_MAPS, config_map, pod, serving
 from tests.api.test_readers import PATHS, RBAC, filled, headers
 from tests.api.test_redra_capacity import fill
 from tests.patience import PATIENCE_SECONDS
 from tests.web.browsing import browsing, needs_browser
+from tests.web.planted import PODS
 from tests.web.reading import read
 from tests.web.test_more_pages import RULE
 
@@ -133,6 +135,30 @@ async def test_scan_follows_its_history_and_does_not_begin_again(monkeypatch):
         assert min(starts) == before
         past = (await server.get(f"{JSON}/scan?at={before}"))["items"]
         assert past == []
+
+
+async def test_scan_that_is_asked_for_again_and_again_holds_up_no_other_answer(monkeypatch):
+    gate, plain = anyio.Event(), HistoryScan.read
+
+    async def gated(self, until):
+        await gate.wait()
+        return await plain(self, until)
+
+    monkeypatch.setattr(HistoryScan, "read", gated)
+    waits = WaitBounds(seconds=1e-9)
+    async with serving(limits=ApiLimits(waits=waits, explanations_at_once_max=2)) as server:
+        runtime = await server.histories.open("default")
+        await server.post(PODS, pod("p"))
+        for number in range(8):
+            await server.raw("GET", f"{UI}/scan")
+            await anyio.wait_all_tasks_blocked()
+            await server.post(CONFIG_MAPS, config_map(f"m-{number}"))
+        assert runtime.errands.count == 1
+        with anyio.fail_after(PATIENCE_SECONDS):
+            assert (await server.get(f"{JSON}/why?kind=pod&name=p"))["subject"]
+        gate.set()
+        await complete(server, f"{UI}/scan")
+        assert runtime.errands.count == 0
 
 
 async def test_capacity_over_time_completes_without_further_questions_of_a_form():

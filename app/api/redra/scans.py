@@ -16,6 +16,12 @@ from app.service.runtime import HistoryRuntime
 _PRESENT = Revision(0)
 """The place of a scan that follows the present, in the keys of the kept scans."""
 
+_IDLE_MAX = 2
+"""Errands that end without a new revision before the log counts as ended there.
+
+The first one may have been begun for an earlier revision.
+"""
+
 
 class Scans:
     """Scans histories up to a moment; each scan runs once, and others wait for it."""
@@ -48,15 +54,28 @@ class Scans:
                 labels=labels,
             )
             self._kept[place] = kept
-        if kept.report.examined == until:
-            return kept.checked()
-        work = partial(self._read, kept, until)
-        errand = runtime.errands.begin(("scan", kept, until), work)
-        if errand is None:
-            return await work()
-        if await errand.wait_ended(seconds):
-            return errand.outcome()
-        return replace(kept.report, is_complete=False)
+        has_begun = True
+        with anyio.move_on_after(seconds) as time:
+            has_begun = await self._read_on(runtime, kept, until)
+        if time.cancelled_caught:
+            return replace(kept.report, is_complete=False)
+        return kept.checked() if has_begun else await self._read(kept, until)
+
+    async def _read_on(self, runtime: HistoryRuntime, kept: HistoryScan, until: Revision) -> bool:
+        """Have the scan read up to a revision, and wait; False when no errand can be begun.
+
+        One errand at a time reads for all who wait, whichever revision they wait for.
+        """
+        idle = 0
+        while (before := kept.report.examined) < until and idle < _IDLE_MAX:
+            errand = runtime.errands.begin(("scan", kept), partial(self._read, kept, until))
+            if errand is None:
+                return False
+            await errand.wait_ended()
+            if kept.report.examined == before:
+                errand.outcome()
+                idle += 1
+        return True
 
     async def _read(self, kept: HistoryScan, until: Revision) -> ScanReport:
         async with self._turns:
