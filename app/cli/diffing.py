@@ -151,7 +151,7 @@ def _compared(
         at=moment or at,
         parameters={
             "with": other,
-            "withAt": other_moment or at,
+            "withAt": other_moment or at or ("end" if moment else ""),
             "by": by.value,
             "within": str(within),
             "page": "true" if as_page else "",

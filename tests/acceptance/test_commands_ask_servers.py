@@ -61,7 +61,7 @@ QUESTIONS = {
     "head": ("head", "prod"),
     "head of then": ("head", "prod", "--to", "40"),
     "diff": ("diff", "prod", "prod@300"),
-    "diff of objects": ("diff", "prod", "prod@300", "--by", "objects"),
+    "diff of objects": ("diff", "prod@300", "prod", "--by", "objects"),
     "blast": ("blast", "--delete", "devicetaintrule/pool-ns", "--history", "prod", "--at", "369"),
     "blast of a file": ("blast", "-f", "-", "--history", "prod", "--at", "300"),
     "fit": ("fit", "--history", "prod", "--at", "369"),

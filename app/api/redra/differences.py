@@ -68,7 +68,9 @@ class DiffApi:
             raise BadRequest(f'by must be one of {", ".join(ComparisonAspect)}, not "{by[:64]}"')
         other = await self._histories.open(other_name)
         other_moment = request.parameter("withAt")
-        if not other_moment:
+        if other_moment == END:
+            other_moment = ""
+        elif not other_moment:
             other_moment = await _no_later(other, moment)
         await check(runtime, moment)
         await check(other, other_moment)
@@ -82,6 +84,10 @@ class DiffApi:
                 return await diffing.compare_histories(runtime.log, *sides, comparison)
             except RevisionTooLarge as problem:
                 raise NotFound(str(problem), resource="revisions") from problem
+
+
+END = "end"
+"""The value of `withAt` for the end of the other history; without one, both have one moment."""
 
 
 async def _no_later(other: HistoryRuntime, moment: str) -> str:
