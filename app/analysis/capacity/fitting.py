@@ -26,7 +26,7 @@ from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import pods
 from app.domain.controllers.claims import pod_sync
 from app.domain.controllers.claims.pod_sync import PodWrite, SyncFailure
-from app.domain.controllers.resources import pod_key
+from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.controllers.scheduling import summaries
 from app.domain.controllers.scheduling.binding_cycle import writes
 from app.domain.controllers.scheduling.framework import pod_spec
@@ -42,7 +42,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects import first_objects
 from app.domain.objects.write.commands import CreateObject, FieldValidation, WriteOptions
 from app.domain.values import api_resources
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 
 MANAGER = "redra-fit"
@@ -267,6 +267,7 @@ class _Placing:
         self._assumed = Assumptions(self._nodes, devices)
         self._verdicts = Verdicts()
         self._start = 0
+        self._reserved = Counter[ObjectKey]()
         self._stack = ExitStack()
 
     def __enter__(self) -> "_Placing":
@@ -293,6 +294,16 @@ class _Placing:
                 "it is gated: no scheduler looks for its node before spec.schedulingGates is empty"
             )
             return Limit(kind="left", text=text)
+        claims = [
+            claim_key(spec.facts.namespace, named.name)
+            for named in pods.named_claims(spec.facts)
+            if named.name
+        ]
+        if full := next(filter(self._is_full, claims), None):
+            # Parity: controllers.md C14: the filters pass such a pod, and binding fails each time.
+            text = f"claim {full.namespace}/{full.name} is reserved for {pods.RESERVED_MAX} "
+            text += "consumers, and a claim cannot have more: binding fails each time"
+            return Limit(kind="error", text=text)
         with self._assumed.in_force(world.allocated):
             result = attempt(
                 self._rules,
@@ -318,7 +329,13 @@ class _Placing:
             )
             self._assumed.add(spec, result, world.allocated, commands)
         nodes[result.node] += 1
+        self._reserved.update(claims)
         return None
+
+    def _is_full(self, claim: ObjectKey) -> bool:
+        """Whether the claim has as many consumers as it can have, with the copies so far."""
+        consumers = dra.consumers(self._world.objects.get(claim) or {})
+        return len(consumers) + self._reserved[claim] >= pods.RESERVED_MAX
 
     def _create(self, pod: JsonObject) -> JsonObject:
         """The pod as stored, with claims created from templates. Raises Rejected, InputError."""

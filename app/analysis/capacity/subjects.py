@@ -175,6 +175,12 @@ def _of_pod(one: Apply, pod: JsonObject, beside: tuple[Apply, ...]) -> CapacityS
     namespace = meta.namespace(one.tree) or _DEFAULT
     text = f"{kind} {namespace}/{name}"
     problem = None
+    if kind == "DaemonSet":
+        problem = InputError(
+            "a DaemonSet makes one pod for each node: how many more fit is not the question",
+            place=one.place,
+            cure="give its pod template as a Pod",
+        )
     if core.node_name(pod):
         problem = InputError(
             "the pod has spec.nodeName: no scheduler looks for its node",

@@ -3,7 +3,7 @@
 Computed on request, from the views of any revision; a normal scheduling attempt stops earlier.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.domain.allocation import Allocation, Allocator, Answer
@@ -15,7 +15,10 @@ from app.domain.controllers.plan import MergingViews, Views
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
-from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import (
+    ClaimsNotReady,
+    PodClaim,
+)
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.controllers.scheduling.scheduling_cycle import attempt
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
@@ -175,16 +178,12 @@ def ask_nodes(
     pod = pod_spec.read(tree)
     claims = pod_claims.resolve(views.objects, pod.facts)
     cycle = attempt.begin(rules, views, nodes, Verdicts(), pod, claims, now)
-    own = {
-        claim.name: {name: part for name, part in claim.tree.items() if name != "status"}
-        for claim in claims
-        if claim.allocation is not None
-    }
+    own = _unallocated(claims)
     closed = 0
     for info in nodes.order():
         if node and info.name != node:
             continue
-        elsewhere = frozenset(claim.name for claim in claims if not cycle.is_available(claim, info))
+        elsewhere = frozenset(one.name for one in claims if not cycle.is_available(one, info))
         verdict = cycle.verdict(info)
         if verdict.refusal is not None:
             is_closed = verdict.refusal.plugin in CLOSING
@@ -217,11 +216,9 @@ def ask_nodes(
         answer = None
         if cycle.allocator is not None and wanted:
             answer = cycle.allocator.allocate(info.node, wanted)
-        text = (
-            ""
-            if answer is None or isinstance(answer, Allocation)
-            else explanation.event_reason(answer)
-        )
+        text = ""
+        if answer is not None and not isinstance(answer, Allocation):
+            text = explanation.event_reason(answer)
         if not text and elsewhere:
             text = attempt.NOT_AVAILABLE.reasons[0]
         yield NodeAnswer(
@@ -232,6 +229,15 @@ def ask_nodes(
             own=own,
             elsewhere=elsewhere,
         )
+
+
+def _unallocated(claims: Sequence[PodClaim]) -> Mapping[str, JsonView]:
+    """The pod's allocated claims by name, as they are to be allocated when they are released."""
+    return {
+        claim.name: {name: part for name, part in claim.tree.items() if name != "status"}
+        for claim in claims
+        if claim.allocation is not None
+    }
 
 
 def _opened(cycle: Cycle, info: NodeInfo) -> OpenNode:

@@ -236,6 +236,27 @@ def test_pools_that_cannot_be_used_are_told():
     assert told in list(capacity_text.limit_lines(answer))
 
 
+def test_shared_claim_takes_256_consumers():
+    """The room would do for 300 (controllers.md C14)."""
+    cluster = cluster_of(1)
+    cluster.patch("nodes", "n0", {"status": {"allocatable": {"pods": "300"}}}, subresource="status")
+    cluster.claim("shared")
+    cluster.pod("first", claim="shared")
+    cluster.settle()
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "more"},
+        "spec": {
+            "containers": [{"name": "main", "image": "x"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "shared"}],
+        },
+    }
+    answer = ask(cluster, pod)
+    assert (answer.count, answer.limit.kind) == (255, "error")
+    assert "reserved for 256 consumers" in answer.limit.text
+
+
 def test_victims_of_a_copy_are_named_and_stay():
     cluster = cluster_of(2)
     cluster.create("scheduling.k8s.io/v1", "PriorityClass", "high", value=1000)
@@ -410,3 +431,22 @@ def test_question_that_nobody_waits_for_ends_at_the_next_copy():
 def test_what_cannot_be_copied_is_refused(document, error):
     with pytest.raises(error):
         ask(cluster_of(1), document)
+
+
+def test_daemon_set_is_no_question_of_how_many():
+    with pytest.raises(InputError, match="one pod for each node"):
+        ask(
+            cluster_of(1),
+            {
+                "apiVersion": "apps/v1",
+                "kind": "DaemonSet",
+                "metadata": {"name": "ds"},
+                "spec": {
+                    "selector": {"matchLabels": {"app": "ds"}},
+                    "template": {
+                        "metadata": {"labels": {"app": "ds"}},
+                        "spec": {"containers": [{"name": "main", "image": "x"}]},
+                    },
+                },
+            },
+        )
