@@ -16,7 +16,8 @@ from app.analysis.explain.pods import Steps
 from app.analysis.recordings import recorded_gates
 from app.domain.controllers import registry
 from app.domain.errors import InputError
-from app.domain.log import Event, HistoryId, HistoryInfo, ObjectKey, Revision
+from app.domain.log import Event, EventType, HistoryId, HistoryInfo, ObjectKey, Revision
+from app.domain.log.forks import INPUTS_END
 from app.domain.objects import profile as profiles
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values.json_tree import JsonObject
@@ -70,6 +71,9 @@ async def compare_histories(
     if are_recordings and not left.common:
         left = await _beyond(log, a, left, comparison.events_max)
         right = await _beyond(log, b, right, comparison.events_max)
+    elif is_timed and left.common:
+        left = await _finishing(log, a, left, comparison.events_max)
+        right = await _finishing(log, b, right, comparison.events_max)
     report = await _compared(left, right, comparison)
     if isinstance(report, EndReport):
         return report
@@ -255,6 +259,30 @@ async def _beyond(log: EventLog, ending: Ending, side: Side, events_max: int) ->
         events += page
         after = page[-1].revision
     return replace(side, beyond=events)
+
+
+async def _finishing(log: EventLog, ending: Ending, side: Side, events_max: int) -> Side:
+    """A fork in which recorded inputs continue, with what was under way when the inputs ended."""
+    if ending.moment or not side.left_out or not ending.history.is_fork:
+        return side
+    events: list[Event] = []
+    after = side.revision
+    while len(events) < events_max and (
+        page := await log.read(ending.history.id, after=after, limit=_PAGE)
+    ):
+        for event in page:
+            if event.type is EventType.CLOCK_ADVANCED and event.object == INPUTS_END:
+                left_out = side.left_out - len(events) - 1
+                return replace(
+                    side,
+                    revision=events[-1].revision if events else side.revision,
+                    beyond=events,
+                    is_finishing=True,
+                    left_out=left_out,
+                )
+            events.append(event)
+        after = page[-1].revision
+    return side
 
 
 async def _first(log: EventLog, info: HistoryInfo) -> Instant:

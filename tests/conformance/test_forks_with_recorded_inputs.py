@@ -20,6 +20,7 @@ from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.domain.values import timestamps
+from app.domain.values.fields import core
 from app.ports import EventLog, RuntimePorts
 from app.service import diffing, importing
 from app.service.diffing import Comparison, ComparisonAspect
@@ -176,6 +177,38 @@ async def test_the_only_edit_is_the_root_of_every_difference(
     assert len(report.diff.differences) > 2
     (change,) = report.diff.changes
     assert {each.root.name for each in report.diff.differences} == {str(change.key)}
+
+
+async def test_pod_that_moves_is_followed_to_the_end_of_the_work_on_its_node() -> None:
+    """A pod is placed when the last recorded input has passed, and others run on another node."""
+    recording = await recorded("e-taints")
+    cordon = PatchEdit(name="node/worker-1", body={"spec": {"unschedulable": True}})
+    info, report = await recording.fork(500, cordon)
+    assert report.diff is not None
+    classes = {
+        each.pair.name: {found.value for found in each.classes} for each in report.diff.differences
+    }
+    assert classes["taints/web-6c7b8c75c5-b2svm"] == {"moved", "later"}
+    assert "newly unschedulable" not in set().union(*classes.values())
+    nodes: dict[str, str] = {}
+    moved = set()
+    for event in (await recording.events(info))[500:]:
+        if event.key.resource != "pods":
+            continue
+        nodes[event.uid] = core.node_name(event.object) or nodes.get(event.uid, "")
+        writer = event.stamp.actor.user.partition("system:node:")[2]
+        if writer.startswith("worker-"):
+            assert writer == nodes[event.uid], event.key
+            if event.key.name in ("n-3", "web-6c7b8c75c5-fq97s"):
+                moved.add((event.key.name, writer, event.object["status"].get("hostIP")))
+    host = next(
+        event.object["status"]["hostIP"]
+        for event in await recording.events(recording.info)
+        if event.key.resource == "pods"
+        and core.node_name(event.object) == "worker-2"
+        and event.object["status"].get("hostIP")
+    )
+    assert {("n-3", "worker-2", host), ("web-6c7b8c75c5-fq97s", "worker-2", host)} <= moved
 
 
 async def test_nothing_is_made_in_a_namespace_that_is_deleted() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from app.analysis.diff.classes import Class, Parted, PodAspect, said_of
 from app.analysis.diff.inputs import InputDifference
@@ -54,8 +55,12 @@ class Border:
     within: int
 
     def extended(self, side: Side) -> Side:
-        """The longer side, extended by the events at the instant of the other's end."""
-        more = [each for each in side.beyond if self._is_near(side, each)]
+        """The longer side, extended by the events at the instant of the other's end.
+
+        One that only finishes what was under way is extended by all of that.
+        """
+        is_near = partial(self._is_near, side)
+        more = side.beyond if side.is_finishing else list(filter(is_near, side.beyond))
         return replace(side, events=[*side.events, *more])
 
     def near(self, side: Side) -> tuple[Sequence[Event], Sequence[Event]]:
@@ -112,14 +117,15 @@ def after_end(
         return None
     side = a if border.longer == "a" else b
     subjects = dict.fromkeys(also)
-    for event in side.beyond:
+    if side.is_finishing and not (side.left_out or subjects):
+        return None
+    for event in () if side.is_finishing else side.beyond:
         key = event.key
         is_pod = (key.group, key.resource) == api_resources.PODS
         if event.is_about_object and (is_pod if is_about_pods else key.resource != "events"):
             subjects[str(key)] = None
-    return AfterEnd(
-        side=border.longer, time=side.until, events=side.left_out, subjects=tuple(subjects)
-    )
+    events = side.left_out + (len(side.beyond) if side.is_finishing else 0)
+    return AfterEnd(side=border.longer, time=side.until, events=events, subjects=tuple(subjects))
 
 
 def _other(side: str) -> str:

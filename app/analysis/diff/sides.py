@@ -21,6 +21,8 @@ class Side:
     in order, up to `revision` and `until`; `left_out` counts those after that. `shift` is
     subtracted from its instants to convert them to the time of the other side. `beyond` is what a
     recording has after the end of the shorter one with which it is compared; `until` is that end.
+    With `is_finishing`, `beyond` is only the work that was under way at that end: no input came
+    after it.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Side:
     shift: int = 0
     left_out: int = 0
     beyond: Sequence[Event] = ()
+    is_finishing: bool = False
 
     @property
     def rules(self) -> SchedulerRules:

@@ -46,7 +46,7 @@ def running(pod: JsonView, node: JsonView, now: Instant) -> PatchObject:
     """The status patch of a pod whose containers all run and are ready."""
     text = timestamps.seconds_text(now)
     address = _address(meta.uid(pod))
-    host = _host(node)
+    host = host_of(node)
     status: JsonObject = {
         "observedGeneration": meta.generation(pod) or 1,
         "phase": "Running",
@@ -194,7 +194,8 @@ def _status_of(pod: JsonView, container: JsonView) -> ContainerStatus:
     return ContainerStatus()
 
 
-def _host(node: JsonView) -> str:
+def host_of(node: JsonView) -> str:
+    """The address of a node; a derived one if it names none."""
     for address in json_tree.objects(node, "status", "addresses"):
         if address.get("type") == "InternalIP":
             return json_tree.text(address, "address")

@@ -39,6 +39,7 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
+from app.service.replays.deciding import moved_pods
 from app.service.replays.deciding.altered import (
     UNPACED,
     Alteration,
@@ -333,7 +334,8 @@ class Run:
             command = as_served(command, self.timeline.rules.profile)
             if event.uid in self._variant.skipped:
                 self._announce(event.key)
-        actor: Actor = event.stamp.actor
+        actor = moved_pods.kubelet_here(event, ours)
+        command = moved_pods.with_host_here(event, command, self.timeline.views.objects)
         self._is_outside = True
         self._writer = short_name(write.author) if self._is_imposed(write) else None
         try:
