@@ -37,6 +37,7 @@ class Source:
     """A server that can be killed and started again; `options` are those of `running_app`.
 
     Requests for the next page of the nodes are answered with 410 while `expired_pages` is not 0.
+    Lists of the past are refused with the code and message of `past`, which counts them.
     """
 
     def __init__(self, tasks, folder, tls=None, **options):
@@ -44,6 +45,7 @@ class Source:
         self.refusals = {}
         self.silent = frozenset()
         self.expired_pages = 0
+        self.past, self.past_count = None, 0
         self.requests = []
         self.port = 0
         self.histories = None
@@ -127,10 +129,14 @@ class Source:
             if is_next and self.expired_pages:
                 self.expired_pages -= 1
                 code = 410
+            message = f"refused with {code}"
+            if self.past and b"resourceVersionMatch=Exact" in scope["query_string"]:
+                self.past_count += 1
+                code, message = self.past
             if not code or scope["method"] != "GET":
                 await app(scope, receive, send)
                 return
-            status = {"kind": "Status", "code": code, "message": f"refused with {code}"}
+            status = {"kind": "Status", "code": code, "message": message}
             body = json.dumps(status).encode()
             head = {"type": "http.response.start", "status": code, "headers": []}
             await send(head)

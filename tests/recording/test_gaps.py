@@ -4,6 +4,7 @@ import copy
 import re
 from dataclasses import replace
 
+import anyio
 import pytest
 
 from app.adapters.clock import SystemClock
@@ -12,6 +13,7 @@ from app.domain.errors import InputError
 from app.domain.log import EventType
 from app.domain.values.timestamps import SECOND
 from tests.api.serving import CLAIMS, claim
+from tests.patience import PATIENCE_SECONDS
 from tests.recording.proxy import proxying
 from tests.recording.recording import check_same, of_recorded_kinds, recording_of, state_of
 from tests.recording.source import NODES, PODS, Writer, node, serving_source
@@ -241,7 +243,13 @@ async def test_watch_that_lost_a_change_is_noticed_at_the_next_that_does_not_fol
         assert "a watch lost changes: nodes/lost was deleted" in gaps[0].object["message"]
 
 
-async def test_cluster_that_was_restored_from_a_backup_is_a_gap_of_each_kind(tmp_path):
+TOO_LARGE = 504, "Too large resource version: 900, current: 7"
+FUTURE = 500, "etcdserver: mvcc: required revision is a future revision"
+"""The answers to a list of a version that is yet to come: of the API server's cache, and etcd's."""
+
+
+@pytest.mark.parametrize("past", [None, FUTURE])
+async def test_cluster_that_was_restored_from_a_backup_is_a_gap_of_each_kind(tmp_path, past):
     """Its resource versions are lower than before, and tell of other changes."""
     async with serving_source(tmp_path) as source:
         writer = Writer(source, 12)
@@ -254,7 +262,7 @@ async def test_cluster_that_was_restored_from_a_backup_is_a_gap_of_each_kind(tmp
             await writer.write(30)
             await recording.wait_for_version(await last_version(source))
             await source.kill()
-            source.store = backup
+            source.store, source.past = backup, past
             await source.start()
             await Writer(source, 13, "restored").write(20)
             wanted = state_of(of_recorded_kinds(await source.events()))
@@ -292,3 +300,21 @@ async def test_list_that_expires_between_its_pages_begins_anew(tmp_path):
         gaps = await recording.gaps()
         assert {kind for kind, _ in gaps} == {"nodes"}
         check_same(await source.events(), await recording.log())
+
+
+@pytest.mark.parametrize("past", [TOO_LARGE, FUTURE])
+async def test_server_whose_cache_is_behind_the_others_is_no_gap(tmp_path, past):
+    """The cluster did not go back: its newest version is not lower than before."""
+    async with serving_source(tmp_path) as source:
+        writer = Writer(source, 14)
+        recording = recording_of(source, record_audit_seconds=0.1)
+        async with recording.going():
+            await writer.write(10)
+            await recording.wait_for_version(await last_version(source))
+            source.past = past
+            with anyio.fail_after(PATIENCE_SECONDS):
+                while source.past_count < 20:  # noqa: ASYNC110 requests tell nobody
+                    await anyio.sleep(0.02)  # waits: for comparisons, which leave no trace
+            await writer.write(10)
+            await recording.wait_for_version(await last_version(source))
+        assert not check_same(await source.events(), await recording.log())

@@ -120,7 +120,8 @@ class Follower:
         self._is_denied = start.is_denied
         self._is_listed = start.is_listed
         self._has_gap = False
-        self._is_expired = self._is_restored = False
+        self._is_expired = False
+        self._reached = start.position
         self._shares_counter = start.shares_counter
         self._alive = -BACKLOG_AFTER
         self._backlog_until = 0
@@ -145,7 +146,7 @@ class Follower:
                     await self._watch()
                 seconds = 0.0
             except (Expired, RevisionTooLarge) as problem:
-                if isinstance(problem, RevisionTooLarge) or not self._may_continue():
+                if not await self._may_continue(problem):
                     self._lose(str(problem))
                 seconds = self._next_pause()
             except (Forbidden, NotFound, MethodNotAllowed) as problem:
@@ -159,12 +160,15 @@ class Follower:
             # Kinds that lost their server together must not all come back at once.
             await anyio.sleep(seconds * self._share())
 
-    def _may_continue(self) -> bool:
-        """Whether to request the changes since the position once more after a 410.
+    async def _may_continue(self, problem: Rejected) -> bool:
+        """Whether to request the changes since the position once more.
 
         A server that stops may end its watches with 410 although it keeps the changes. One that
-        does not have them answers 410 again. A list that expired begins anew.
+        does not have them answers 410 again. A list that expired begins anew. A version that is too
+        large will come, unless the cluster went back.
         """
+        if isinstance(problem, RevisionTooLarge):
+            return bool(self._position) and not await self._went_back(self._position)
         may_continue = bool(self._position) and not self._is_expired
         self._is_expired = may_continue
         return may_continue
@@ -190,13 +194,12 @@ class Follower:
                         differing += [] if name in self._unreadable else [each.name]
                 if not token:
                     break
-        except RevisionTooLarge as problem:
-            # A watch from a version that is yet to come is silent until the cluster reaches it.
-            self._is_restored = True
-            self._relist(f"the cluster went back behind resource version {version}: {problem}")
-            return Audit.DIFFERS
         except (Rejected, ClusterUnreachable, InputError):
-            return Audit.NOT_MADE
+            # A watch from a version that is yet to come is silent until the cluster reaches it.
+            if self._position != version or not await self._went_back(version):
+                return Audit.NOT_MADE
+            self._relist(f"the cluster went back behind resource version {version}")
+            return Audit.DIFFERS
         differing += [
             name for namespace, name in known if (namespace, name) not in self._unreadable
         ]
@@ -208,6 +211,18 @@ class Follower:
             f"{differing[0]}"
         )
         return Audit.DIFFERS
+
+    async def _went_back(self, version: str) -> bool:
+        """Whether the newest resource version of the cluster is lower than one that it had.
+
+        The refusal of a version does not show that: a server whose cache is behind the others'
+        refuses it as too large, and one that asks etcd answers with an internal error.
+        """
+        try:
+            page = await self._source.list_page(self.kind, limit=1)
+        except (Rejected, ClusterUnreachable, InputError):
+            return False
+        return _is_lower(page.version, version)
 
     def _relist(self, reason: str) -> None:
         """End the watch, and list the existing objects after a gap."""
@@ -284,10 +299,7 @@ class Follower:
 
     def _is_repeated(self, version: str) -> bool:
         """Whether a watch showed this version before: within one watch versions only rise."""
-        if version == self._position:
-            return True
-        order, reached = comparable_version(version), comparable_version(self._position)
-        return bool(order and reached) and order < reached
+        return version == self._position or _is_lower(version, self._position)
 
     async def _put(self, record: Record | None, version: str) -> None:
         if record is not None and not self._shares_counter:
@@ -296,6 +308,7 @@ class Follower:
         await self._window.put(entry, version=version if self._shares_counter else "")
 
     def _lose(self, reason: str) -> None:
+        self._reached = self._position or self._reached
         self._position, self._reason = "", reason
         self._window.leave(self.kind.name)
 
@@ -306,16 +319,16 @@ class Follower:
             self._is_denied = True
             text = f"{problem}; changes of {self.kind.name} are not recorded until that is allowed"
             await self._lost(text)
+        self._reached = self._position or self._reached
         self._position, self._reason = "", self._reason or str(problem)
 
-    async def _lost(self, text: str) -> None:
+    async def _lost(self, text: str, *, is_restored: bool = False) -> None:
         entry = WindowEntry(
             kind=self.kind.name,
             record=self._gap(text),
             is_lost=True,
-            is_restored=self._is_restored,
+            is_restored=is_restored,
         )
-        self._is_restored = False
         await self._window.put(entry)
 
     async def _list(self) -> None:
@@ -329,7 +342,8 @@ class Follower:
                 await self._lost(
                     f"{self._reason or 'the recording did not continue where it had ended'}; "
                     f"changes of {self.kind.name} up to resource version {page.version} are "
-                    "not recorded; the objects that exist then are listed"
+                    "not recorded; the objects that exist then are listed",
+                    is_restored=self._shares_counter and _is_lower(page.version, self._reached),
                 )
             for item in page.items:
                 await self._compare(item, listed)
@@ -393,6 +407,12 @@ class Follower:
         pause = self._pause
         self._pause = min(pause * 2, self._bounds.pause_seconds_max)
         return pause
+
+
+def _is_lower(version: str, other: str) -> bool:
+    """Whether a resource version comes before another one; False where that is unknown."""
+    order, reached = comparable_version(version), comparable_version(other)
+    return bool(order and reached) and order < reached
 
 
 def gap(source: str, key: ObjectKey, message: str, now: Instant) -> Record:
