@@ -194,6 +194,17 @@ async def test_pods_that_differ_are_told_apart_and_those_that_do_not_together():
     ]
 
 
+async def test_cause_of_some_of_many_pods_is_told_as_theirs():
+    objects = hardware(each=lambda _: SMALL)
+    objects += wanting(ask("c", count=3), name="three", user="three")
+    for number in range(6):
+        same = ask("c", selectors=LARGE)
+        objects += wanting(same, name=f"want-{number}", user=f"job-{number}")
+    told = await causes_on(await stored(played(objects)[0]))
+    assert told
+    assert all(cause.startswith("lab/") for cause in told)
+
+
 async def test_no_cause_is_told_of_a_pod_that_got_its_devices():
     objects = [*hardware(), *wanting(ask("c"))]
     made = Invented(told=(), steps=({"apply": objects}, {"wait": 5})).incident()

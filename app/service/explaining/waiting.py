@@ -32,6 +32,7 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
     for item in answer.items:
         is_about_devices = item.kind is FindingKind.WAITING_PODS and devices.REFUSED in item.text
         causes: dict[tuple[str, ...], ObjectKey] = {}
+        explained = 0
         for subject in item.objects if is_about_devices and item.present else ():
             pod = evidence.views.objects.get(subject.key)
             if not left or pod is None or core.needs_no_node(pod):
@@ -41,13 +42,17 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             if summary is not None:
                 lines = devices.lines(summary, evidence.views, pod, is_local=is_local)
                 causes.setdefault(lines, subject.key)
-        items.append(replace(item, causes=_together(causes)))
+                explained += 1
+        items.append(replace(item, causes=_together(causes, are_all=explained == item.present)))
     return replace(answer, items=tuple(items))
 
 
-def _together(causes: Mapping[tuple[str, ...], ObjectKey]) -> tuple[str, ...]:
-    """The lines of all pods; they begin with the pod where pods differ."""
-    if len(causes) == 1:
+def _together(causes: Mapping[tuple[str, ...], ObjectKey], *, are_all: bool) -> tuple[str, ...]:
+    """The lines of all pods; they begin with the pod where pods differ, or may differ.
+
+    `are_all` is whether the lines of all waiting pods of the finding are known.
+    """
+    if len(causes) == 1 and are_all:
         return next(iter(causes))
     return tuple(
         f"{pod.namespace}/{pod.name}: {line}" for lines, pod in causes.items() for line in lines
