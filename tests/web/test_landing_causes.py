@@ -118,6 +118,12 @@ ROWS = {
         hardware() + wanting(ask("c", "one", count=2), ask("c", "two", count=2)),
         ["on 2 nodes each request could be satisfied alone, but not all together"],
     ),
+    "a value that no two devices share": (
+        hardware(each=lambda number: {"attributes": {"gen": {"int": number}}})
+        + wanting(ask("c", count=2), constraints=[{"matchAttribute": f"{D}/gen"}]),
+        ["on 2 nodes each device could be taken alone, but not as many together",
+         f"together, their devices must have the same {D}/gen"],
+    ),
 }  # fmt: skip
 
 

@@ -74,7 +74,11 @@ def lines(
         sentences.append(f"no device can be used on the {nodes_text(summary.causes_nodes)} asked")
     if summary.together:
         count = nodes_text(summary.together)
-        sentences.append(f"on {count} each request could be satisfied alone, but not all together")
+        said = "each request could be satisfied alone, but not all together"
+        if len(requests) == 1:
+            said = "each device could be taken alone, but not as many together"
+        sentences.append(f"on {count} {said}")
+        sentences += _constraints(views, {claim for claim, _ in requests})
     sentences += [
         f"{counts.of(pool.count, 'pool')} that cannot be used: {pool.problem}"
         for pool in summary.pools
@@ -89,7 +93,23 @@ def _entries(pod: JsonObject) -> dict[str, str]:
     if len(named) < 2:
         return {}
     names = {entry.name: pods.entry_claim(facts, entry).name for entry in facts.entries}
-    return {f"{facts.namespace}/{name}": f" of claim {entry}" for entry, name in names.items()}
+    return {
+        f"{facts.namespace}/{name}": f" of the pod's entry {entry}" for entry, name in names.items()
+    }
+
+
+def _constraints(views: LiveViews, claims: Iterable[str]) -> Iterator[str]:
+    """What claims want of their devices together; equal constraints of several claims once."""
+    wanted: dict[str, None] = {}
+    for claim in sorted(claims):
+        namespace, _, name = claim.rpartition("/")
+        for one in dra.constraints(views.objects.get(claim_key(namespace, name)) or {}):
+            if one.match_attribute:
+                wanted[f"the same {one.match_attribute}"] = None
+            if one.distinct_attribute:
+                wanted[f"a different {one.distinct_attribute} of each"] = None
+    if wanted:
+        yield f"together, their devices must have {', and '.join(wanted)}"
 
 
 def _wants(views: LiveViews, claim: str, request: str) -> str:
