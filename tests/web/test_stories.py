@@ -23,6 +23,8 @@ PARTS = (
 ADDRESSES = ("/ui/", *(f"/ui/h/default/{part}" for part in PARTS))
 WIDTHS = (390, 800, 1280)
 TELEPHONE = 400
+PAPER = 718
+"""The width of a sheet of A4 without its margins, in pixels of CSS."""
 DRAWN = ("/ui/h/default/", "/ui/h/default/lanes", "/ui/h/default/map")
 """Pages with pictures, whose colours are checked in the dark, too."""
 
@@ -37,6 +39,8 @@ class Visit:
     """The labels of the tables that are cut, by width of the window."""
     inaccessible: dict[str, str]
     """What axe-core complains about, by colour scheme."""
+    unprinted: list[str]
+    """The parts that a sheet of paper cuts off."""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +75,21 @@ def visit(page, story, address):
         page.reload()  # colours that fade over would be measured on their way
         inaccessible["dark"] = inaccessible_parts(page)
         page.emulate_media(color_scheme="light")
-    return Visit(overflow, cut, inaccessible)
+    return Visit(overflow, cut, inaccessible, unprinted_parts(page))
+
+
+def unprinted_parts(page):
+    """What lies beyond the edge of the paper, or in a box that a reader would have to scroll."""
+    sized(page, PAPER)
+    page.emulate_media(media="print")
+    parts = page.eval_on_selector_all(
+        "main *", "all => all.filter(one => one.getBoundingClientRect().right > innerWidth + 1"
+        " || one.clientWidth > 20 && one.scrollWidth > one.clientWidth + 1"
+        " && getComputedStyle(one).overflowX === 'auto')"
+        ".map(one => `${one.tagName} ${one.getAttribute('class')}`)",
+    )  # fmt: skip
+    page.emulate_media(media="screen")
+    return parts
 
 
 def sized(page, width):
@@ -168,6 +186,10 @@ def test_pages_work_without_script(story):
 def test_pages_fit_a_telephone(visits):
     assert {address: one.overflow for address, one in visits.items() if one.overflow > 0} == {}
     assert len(visits) == len(ADDRESSES)
+
+
+def test_pages_fit_on_paper(visits):
+    assert {address: one.unprinted for address, one in visits.items() if one.unprinted} == {}
 
 
 def test_no_text_of_a_course_is_cut(story):
