@@ -19,6 +19,7 @@ from app.domain.log.projection import Projection
 from app.ports import EventLog, ViewStore, WakeUp
 from app.service.folding import FoldingBounds, Projector, parts_of
 from app.service.runtime import HistoryRuntime
+from app.workers.deletions import is_deletion
 
 PAUSE_SECONDS = 0.25
 """Rows are written at most this often; readers of the tables may lag by it."""
@@ -59,6 +60,8 @@ async def run(
             _say_again(runtime.info.name, problem)
             await anyio.sleep(TROUBLE_SECONDS)
         except Exception as mistake:
+            if is_deletion(mistake):
+                return
             runtime.troubles["projector"] = _say(runtime.info.name, mistake)
             return
 
@@ -138,7 +141,8 @@ async def follow_log(
             _say_again(info.name, problem)
             await anyio.sleep(TROUBLE_SECONDS)
         except Exception as mistake:
-            _say(info.name, mistake)
+            if not is_deletion(mistake):
+                _say(info.name, mistake)
             return
 
 

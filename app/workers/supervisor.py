@@ -19,6 +19,7 @@ from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError
 from app.ports import Leases
 from app.service.runtime import HistoryRuntime
+from app.workers.deletions import is_deletion
 from app.workers.loop import ControllerLoop, LoopBounds
 from app.workers.switches import LoopSwitches
 
@@ -118,6 +119,8 @@ async def _keep_running(loop: ControllerLoop, runtime: HistoryRuntime) -> None:
         try:
             await loop.run()
         except Exception as mistake:
+            if is_deletion(mistake):
+                return
             _log.exception("controller %s of history %s failed", loop.name, runtime.info.name)
             runtime.troubles[loop.name] = f"{type(mistake).__name__}: {mistake}"
             if anyio.current_time() - began > RESTART_SECONDS_MAX:

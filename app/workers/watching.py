@@ -11,6 +11,7 @@ from app.ports import Meter, WakeUp
 from app.service.replays import overseeing
 from app.service.replays.overseeing import OverseeingBounds
 from app.service.runtime import HistoryRuntime
+from app.workers.deletions import is_deletion
 
 _log = logging.getLogger("redra")
 
@@ -40,8 +41,9 @@ async def run(
             stopped=anyio.Event(),
             bounds=bounds,
         )
-    except Exception:
-        _log.exception("the history %s is no longer watched over", runtime.info.name)
+    except Exception as mistake:
+        if not is_deletion(mistake):
+            _log.exception("the history %s is no longer watched over", runtime.info.name)
 
 
 def _tell(

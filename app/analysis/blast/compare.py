@@ -407,7 +407,7 @@ def _compare(
         effects=cut("effects", effects),
         preview=is_preview,
         notes=_notes(frozen),
-        totals=counting.totals(pods, devices, sides)
+        totals=counting.totals(pods, devices, sides, after.reach)
         | access.totals(before, after, world.touched.classes, world.allocated)
         | {
             "effects": len(effects),

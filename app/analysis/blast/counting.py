@@ -1,7 +1,7 @@
 """Sums over the fates of pods, claims and devices."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from app.analysis.blast.claims import PoolSides
 from app.analysis.blast.radius import (
@@ -13,12 +13,20 @@ from app.analysis.blast.radius import (
     OwnerFate,
     PodFate,
 )
+from app.domain.values import identifiers
+from app.domain.values.identifiers import DeviceId
 
 
 def totals(
-    pods: Sequence[PodFate], devices: Sequence[DeviceFate], sides: PoolSides
+    pods: Sequence[PodFate],
+    devices: Sequence[DeviceFate],
+    sides: PoolSides,
+    reach: Collection[DeviceId] | None,
 ) -> dict[str, int]:
-    """Counts of pods by fate and of devices by change."""
+    """Counts of pods by fate and of devices by change.
+
+    `reach` are the devices that new pods can reach afterwards; None when nodes are not known.
+    """
     fates = Counter(pod.fate for pod in pods)
     changes = Counter(device.change for device in devices)
     return {
@@ -33,7 +41,10 @@ def totals(
             device.allocatable_before and not device.allocatable_after for device in devices
         ),
         "devices_allocatable": sum(
-            device.allocatable_after and not device.allocatable_before for device in devices
+            device.allocatable_after
+            and not device.allocatable_before
+            and (reach is None or identifiers.parse_device(device.device) in reach)
+            for device in devices
         ),
         "pools_broken": sum(
             old.state == "usable" and new.state in ("incomplete", "invalid")

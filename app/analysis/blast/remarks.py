@@ -4,6 +4,10 @@ from collections.abc import Iterator
 
 from app.analysis import device_selectors
 from app.analysis.blast.world import World
+from app.domain.devices import nodes, pools
+from app.domain.devices.model import Slice
+from app.domain.devices.nodes import Node, NodeSelectionError
+from app.domain.devices.pools import Reading
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import dra
@@ -22,6 +26,8 @@ def on(world: World, key: ObjectKey) -> Iterator[str]:
         yield from _on_rule(world, key)
     elif place == api_resources.NODES and world.objects.get(key) is None:
         yield from _on_gone_node(world, key.name)
+    elif place == api_resources.RESOURCE_SLICES and world.objects.get(key) is not None:
+        yield from _on_slice(world, key.name)
 
 
 def _on_rule(world: World, key: ObjectKey) -> Iterator[str]:
@@ -40,6 +46,26 @@ def _on_rule(world: World, key: ObjectKey) -> Iterator[str]:
     if any(world.taints.selects(rule, *device) for device in devices):
         return
     yield device_selectors.unmatched(rule.spec.get("deviceSelector"), devices) or NO_DEVICE
+
+
+def _on_slice(world: World, name: str) -> Iterator[str]:
+    """The remark on a slice that is for no node. Without any recorded node, none is missed."""
+    trees = [event.object for event in world.objects.events(*api_resources.NODES)]
+    published = [each for each in world.inventory.slices() if each.name == name and each.devices]
+    for each in published if trees else ():
+        if any(_is_for(each, nodes.node_of(tree)) for tree in trees):
+            continue
+        lacks = "no node is one of its nodes"
+        if each.node.name:
+            lacks = f"node {each.node.name} does not exist"
+        yield f"{lacks}: no pod can get its devices"
+
+
+def _is_for(one: Slice, node: Node) -> bool:
+    try:
+        return pools.is_relevant(one, node, Reading(partitionable=True))
+    except NodeSelectionError:
+        return False
 
 
 def _on_gone_node(world: World, node: str) -> Iterator[str]:

@@ -7,15 +7,17 @@ import anyio
 import pytest
 
 from app.adapters.clock import VirtualClock
-from app.adapters.memory import MemoryLeases, MemoryStore
+from app.adapters.memory import MemoryLeases, MemoryStore, MemoryViewStore, MemoryWakeUp
 from app.domain.controllers.plan import Plan, Views
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event
 from app.domain.values.timestamps import Instant
+from app.service.folding import FoldingBounds
 from app.service.runtime import HistoryRuntime
-from app.workers import supervisor
+from app.workers import projecting, supervisor
 from app.workers.loop import ControllerLoop, LoopBounds
 from app.workers.supervisor import WorkerSetting
+from projections.activity import ActivityProjection
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.service.builders import ALICE, START, config_map, namespace, running_history
 
@@ -50,6 +52,32 @@ async def test_a_failing_controller_is_told_and_the_others_go_on(
         assert history.troubles == {"breaks": "ValueError: a mistake of ours"}
         assert "controller breaks of history h failed" in caplog.text
         tasks.cancel_scope.cancel()
+
+
+async def test_loops_end_without_a_word_when_another_process_deletes_the_history(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = MemoryStore()
+    setting = WorkerSetting(
+        leases=MemoryLeases(store, VirtualClock(START)), holder="test", compiler=CelCompiler()
+    )
+    async with running_history(store=store) as history:
+        info = history.info
+        await history.log.delete_history(info.id, at=START, by="alice")
+        for loop in supervisor.loops_of(history, setting)[:2]:
+            with anyio.fail_after(PATIENCE_SECONDS):
+                await supervisor._keep_running(loop, history)
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await projecting.follow_log(
+                info,
+                log=history.log,
+                wake_up=MemoryWakeUp(),
+                views=MemoryViewStore({}),
+                make=lambda: [ActivityProjection()],
+                bounds=FoldingBounds(),
+                idle_seconds=1.0,
+            )
+        assert (history.troubles, caplog.text) == ({}, "")
 
 
 class Clumsy:

@@ -45,6 +45,26 @@ def with_untried_pod():
     return cluster
 
 
+def test_slice_for_a_node_that_does_not_exist_gives_nobody_a_device():
+    cluster = full()
+    pool = {"name": "n9", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "nodeName": "n9", "pool": pool, "devices": [{"name": "x"}]}
+    tree = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "s9"},
+        "spec": spec,
+    }
+    answer = ask(cluster, Put(tree=tree))
+    assert answer.effects[0].warnings == ("node n9 does not exist: no pod can get its devices",)
+    assert (answer.totals["devices_new"], answer.totals["devices_allocatable"]) == (1, 0)
+    cluster.node("n9")
+    cluster.settle()
+    answer = ask(cluster, Put(tree=tree))
+    assert answer.effects[0].warnings == ()
+    assert (answer.totals["devices_new"], answer.totals["devices_allocatable"]) == (1, 1)
+
+
 def test_cordon_spares_what_runs_and_keeps_out_what_waits():
     cluster = with_untried_pod()
     answer = ask(cluster, ProposedCordon(node="n2"))
