@@ -1,8 +1,11 @@
 """Verification by several real processes: the same report, though they die; nothing left behind."""
 
+import errno
+import itertools
 import os
 import signal
 from collections.abc import Callable, Iterator
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from app.bootstrap import executors
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.executors import Task
 from app.bootstrap.verifying import forks, part_workers
+from app.bootstrap.verifying.forks import Forks
 from app.bootstrap.verifying.part_workers import PartWorkers
 from app.domain.errors import InputError
 from app.domain.log import Event
@@ -177,6 +181,61 @@ def kill_the_first_time(folder: bytes, data: int) -> int:
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return data
+
+
+async def test_parts_for_which_no_fork_can_be_made_are_verified_here(
+    events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = await verify(events)
+    allow_forks(monkeypatch, 1)
+    together = await verify(events, 4)
+    assert together.to_json() == alone.to_json()
+    assert not workers_of_ours()
+
+
+def test_dead_fork_that_cannot_be_replaced_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    allow_forks(monkeypatch, 1)
+    running = Forks(function=kill, content=b"")
+    running.start([Task(digest="t", bundle="b", data=0)])
+    (ended,) = running.results(lambda *_: None)
+    assert ended.problem.startswith("its worker died, and the system allows no other: ")
+
+
+def allow_forks(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Lets the system make so many forks, and refuse more."""
+    fork, made = os.fork, itertools.count(1)
+
+    def bounded() -> int:
+        if next(made) > count:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        return fork()
+
+    monkeypatch.setattr(os, "fork", bounded)
+
+
+def test_forks_end_with_the_process_that_has_made_them() -> None:
+    receive, send = get_context("fork").Pipe(duplex=False)
+
+    def command() -> None:
+        def work(_: bytes, __: object) -> None:
+            send.send_bytes(b"runs")
+            signal.pause()
+
+        Forks(function=work, content=b"").start(
+            [Task(digest=f"t{n}", bundle="b", data=n) for n in range(3)]
+        )
+        signal.pause()
+
+    killed = get_context("fork").Process(target=command)
+    killed.start()
+    send.close()
+    assert [receive.recv_bytes() for _ in range(3)] == [b"runs"] * 3
+    killed.kill()
+    killed.join()
+    # The pipe ends with the last process that holds its other end.
+    assert receive.poll(PATIENCE_SECONDS)
+    with pytest.raises(EOFError):
+        receive.recv_bytes()
 
 
 @pytest.fixture

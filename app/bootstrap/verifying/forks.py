@@ -2,7 +2,8 @@
 
 A fork begins with everything that this process has loaded, and shares its memory until one of the
 two writes to it: it starts within milliseconds and is sent nothing. It answers through a pipe. When
-it dies, its task is given to another fork.
+it dies, its task is given to another fork. When this process dies, so do its forks. Tasks for which
+the system allows no fork, for want of processes, memory or files, run in this process.
 
 Forks are made by the main thread, before it computes: a thread that holds a lock while another one
 forks leaves that lock closed in the fork. Only the forks that replace dead ones are made beside it.
@@ -11,9 +12,10 @@ forks leaves that lock closed in the fork. Only the forks that replace dead ones
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -41,12 +43,19 @@ class Forks:
     function: Function
     content: bytes
     _running: list[_Fork] = field(default_factory=list)
+    _left: list[Task] = field(default_factory=list)
+    """The tasks for which no fork could be made."""
     _is_closed: bool = False
+    _changing: threading.Lock = field(default_factory=threading.Lock)
+    """Held while forks are replaced or ended, so that none starts after the end."""
 
     def start(self, tasks: Sequence[Task]) -> None:
-        """Start a fork for each task."""
+        """Start a fork for each task, as far as the system allows."""
         for task in tasks:
-            self._running.append(self._forked(task))
+            try:
+                self._running.append(self._forked(task))
+            except OSError:
+                self._left.append(task)
 
     def results(self, heard: Heard) -> Iterator[Done]:
         """Yield the tasks as they end; `heard` gets the messages that they send with `tell`."""
@@ -58,12 +67,15 @@ class Forks:
                     self._running.remove(fork)
                     fork.end()
                     yield done
+        while self._left and not self._is_closed:
+            yield executors.run_here(self.function, self.content, self._left.pop())
 
     def close(self) -> None:
         """End the forks that still run."""
-        self._is_closed = True
-        for fork in self._running:
-            fork.end()
+        with self._changing:
+            self._is_closed = True
+            for fork in self._running:
+                fork.end()
 
     def _heard(self, fork: _Fork, heard: Heard) -> Done | None:
         """Take the next message of a fork; returns the end of its task."""
@@ -78,20 +90,31 @@ class Forks:
 
     def _replaced(self, fork: _Fork) -> Done | None:
         """Start another fork in the place of a dead one, unless too many have died."""
-        if fork.died == LOST_MAX or self._is_closed:
-            return Done(task=fork.task, problem=f"its workers died {fork.died + 1} times")
-        fork.end()
-        place = self._running.index(fork)
-        self._running[place] = self._forked(fork.task, died=fork.died + 1)
+        with self._changing:
+            if fork.died == LOST_MAX or self._is_closed:
+                return Done(task=fork.task, problem=f"its workers died {fork.died + 1} times")
+            fork.end()
+            place = self._running.index(fork)
+            try:
+                self._running[place] = self._forked(fork.task, died=fork.died + 1)
+            except OSError as problem:
+                text = f"its worker died, and the system allows no other: {problem.strerror}"
+                return Done(task=fork.task, problem=text)
         return None
 
     def _forked(self, task: Task, *, died: int = 0) -> _Fork:
+        """Start a fork. Raises OSError when the system does not allow one more."""
         context = get_context("fork")
         receive, send = context.Pipe(duplex=False)
         process = context.Process(target=self._run, args=(task, receive, send), daemon=True)
-        process.start()
-        # Only the fork may hold this end: the pipe ends with it.
-        send.close()
+        try:
+            process.start()
+        except OSError:
+            receive.close()
+            raise
+        finally:
+            # Only the fork may hold this end: the pipe ends with it.
+            send.close()
 
         def end() -> None:
             process.kill()
@@ -105,7 +128,10 @@ class Forks:
         # Signals of the terminal are for the command, which ends its forks.
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # The command's own handler would do nothing here.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         receive.close()
+        threading.Thread(target=_end_with_parent, daemon=True).start()
 
         def told(message: Any) -> None:
             try:
@@ -116,3 +142,15 @@ class Forks:
 
         executors.tell_by(told)
         told(executors.run_here(self.function, self.content, task))
+
+
+def _end_with_parent() -> None:
+    """End this fork when the process that has made it has died.
+
+    Each fork also holds the ends of those made before it, so they end one after the other, from the
+    last to the first.
+    """
+    parent = parent_process()
+    assert parent is not None, "this is a fork"
+    parent.join()
+    os._exit(1)
