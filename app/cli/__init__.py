@@ -6,6 +6,7 @@ inside the commands, so that `redra --help` is fast. No other package imports th
 The meanings of the exit codes are in `exit_codes.py`.
 """
 
+import os
 import signal
 import sys
 
@@ -25,6 +26,7 @@ def kubectl_plugin() -> None:
 def main() -> None:
     """The console script `redra`."""
     _end_silently_on_interrupts()
+    _open_closed_streams()
     from app.cli import console
 
     console.begin_loading()
@@ -44,6 +46,22 @@ def main() -> None:
         code = ExitCode.DEFECT
     _end_silently_on_interrupts()
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for each standard stream that the caller has closed.
+
+    A file or socket that is opened later would get its number, which libraries do not expect.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is given, which is this one.
+            opened = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(opened, True)
+            stream = os.fdopen(opened, "w" if number else "r", encoding="utf-8", closefd=False)
+            setattr(sys, name, stream)
 
 
 def _end_silently_on_interrupts() -> None:

@@ -4,6 +4,7 @@ import errno
 import itertools
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,6 +23,7 @@ from app.bootstrap.executors import Task
 from app.bootstrap.verifying import forks, part_workers
 from app.bootstrap.verifying.forks import Forks
 from app.bootstrap.verifying.part_workers import PartWorkers
+from app.cli import main
 from app.domain.errors import InputError
 from app.domain.log import Event
 from app.service import exporting
@@ -355,6 +357,23 @@ def test_command_takes_a_number_of_processes_or_a_cluster(
     assert [code for code, *_ in answers] == [0, 0, 0]
     assert len({out for _, out, _ in answers}) == 1
     assert redra("verify", bundle, "-o", "json", "--scheduler", address)[:2] == answers[0][:2]
+
+
+def test_command_runs_without_standard_streams(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run() -> None:
+        for number, name in enumerate(("stdin", "stdout", "stderr")):
+            os.close(number)
+            setattr(sys, name, None)
+        main()
+
+    monkeypatch.setattr(verifying.Sharing, "__init__", _divided_anywhere(verifying.Sharing))
+    monkeypatch.setattr(sys, "argv", ["redra", "verify", str(bundle), "--processes", "3"])
+    command = get_context("fork").Process(target=run)
+    command.start()
+    command.join()
+    assert command.exitcode == 0
 
 
 def _divided_anywhere(sharing: type[Sharing]) -> Callable[..., None]:
