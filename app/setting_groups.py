@@ -72,9 +72,9 @@ class PageSettings:
         ge=0,
         description="Time after which a page that is not ready says what is worked out; it goes on",
     )
-    pages_kept_max: int = setting(64, ge=0, description="Pages that are made without a request")
+    pages_kept_max: int = setting(64, ge=1, description="Pages that are made without a request")
     page_kept_seconds: float = setting(
-        30.0, ge=0, description="Time for which such a page is kept for the next request"
+        30.0, ge=1, description="Time for which such a page is kept for the next request"
     )
     errands_max: int = setting(
         16, ge=0, description="Answers about one history that are worked out without a request"

@@ -42,6 +42,9 @@ def test_setting_is_read_as_what_it_holds(variable: str, text: str, value: objec
         ("POLL_SECONDS", "0", "more than 0"),
         ("POLL_SECONDS", "nan", "more than 0"),
         ("POLL_SECONDS", "soon", "a number"),
+        # A page that is not kept would be made again for each request, and never be there.
+        ("PAGES_KEPT_MAX", "0", "1 or more"),
+        ("PAGE_KEPT_SECONDS", "0", "1 or more"),
         ("VERIFY_PROCESSES", "65", "64 or less"),
         ("TLS", "maybe", "`true` or `false`"),
         ("DATA", "", "the name of a folder or file, not empty"),
