@@ -418,7 +418,36 @@ def node_is_full_of_pods(new):
     )  # fmt: skip
 
 
+def driver_ends_the_sharing_of_a_device(new):
+    """A new version of a driver publishes a device without sharing, and it is given away whole.
+
+    The claim that has a share of it stays.
+    """
+    driver, first, second = f"{new('d')}.test", new("first"), new("second")
+    alone = {"name": "x", "capacity": {"memory": {"value": "40Gi"}}}
+    wanted = ask("c", capacity={"requests": {"memory": "10Gi"}})
+
+    def slice_at(generation, device):
+        return slice_of("s", driver, "n", [device], generation=generation, nodeName="n")
+
+    shared = slice_at(1, {**alone, "allowMultipleAllocations": True})
+    return Invented(
+        told=(rf"{driver}/n/x is allocated 2 times, 1 of them in shares", rf"lab/{first}\b",
+              rf"lab/{second}\b"),
+        on=("DRAConsumableCapacity",),
+        steps=(
+            {"apply": [*lab(driver, shared), claim(first, "lab", wanted),
+                       pod("one", "lab", claim=first)]},
+            {"wait": 10},
+            {"apply": [slice_at(2, alone), claim(second, "lab", wanted),
+                       pod("two", "lab", claim=second)]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
 NIGHT = (
+    driver_ends_the_sharing_of_a_device,
     driver_crash_loops,
     slice_selects_a_label_that_is_misspelled,
     quota_counts_claims,

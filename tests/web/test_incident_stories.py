@@ -136,6 +136,12 @@ async def test_cause_of_an_incident_that_is_in_no_list_is_three_clicks_away(make
     assert clicks <= CLICKS_MAX
 
 
+async def test_device_whose_sharing_has_ended_is_not_the_defect_of_a_device_in_two_claims():
+    made = night_incidents.driver_ends_the_sharing_of_a_device(invented.Names(1))
+    async with serving(store=await stored(made.incident())) as server:
+        assert (await server.get("/redra/v1/histories/default/scan"))["items"] == []
+
+
 TOLD_OF_PODS = [
     *more_incidents.MORE,
     *(make for make in later_incidents.LATER if make(invented.Names(3)).about),

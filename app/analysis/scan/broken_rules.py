@@ -45,6 +45,9 @@ def unsure_claims(violations: Iterable[Violation]) -> set[frozenset[ObjectKey]]:
 def _incident(violation: Violation, drivers: Mapping[str, frozenset[str]]) -> tuple[str, Certainty]:
     match violation.rule:
         case "device-in-one-claim":
+            if "in shares" in violation.message:
+                # It was shared once, and its driver has ended that: no attempt gave it out twice.
+                return "", Certainty.LIKELY
             return DEVICE_TWICE, Certainty.CERTAIN
         case "tolerations-copied":
             return NOT_COPIED, Certainty.CERTAIN

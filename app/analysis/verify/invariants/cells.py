@@ -59,8 +59,10 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
         if published is None or not published.allow_multiple_allocations:
             message = f"device {path} is allocated {len(held)} times"
             # Only a result with a share can name a device that several claims may hold.
-            is_shared = any(result.share_id for _, result in held)
-            pools = (pool.id,) if is_shared else ()
+            shares = sum(bool(result.share_id) for _, result in held)
+            if shares:
+                message += f", {shares} of them in shares"
+            pools = (pool.id,) if shares else ()
             yield ("device-in-one-claim", device), _blamed(held, message, pools)
     for capacity, amount in pool.consumed.get(name, {}).items():
         limit, is_certain = cluster.stock.capacity_of(device, capacity)
