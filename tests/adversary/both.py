@@ -1,7 +1,9 @@
 """WRONG and LOSSY: what is left of the log still proves the wrong, so `verify` has to fail.
 
 The lines about the objects of the wrong are kept whole; others are lost. No decision rests on
-Events, so `decide` has to fail without them.
+Events, so `decide` has to fail without them. Nor does it need namespaces and templates: a server
+refuses objects in a namespace that is not there, and a generated claim has the spec of its template
+(controllers.md 2.2), so their being there, and the spec, are known from other lines.
 """
 
 import random
@@ -46,11 +48,23 @@ def _nodes_and_templates(line: Json, _drawn: random.Random) -> bool:
     return line["objectRef"]["resource"] in ("nodes", "resourceclaimtemplates", "namespaces")
 
 
+def _templates_and_namespaces(line: Json, _drawn: random.Random) -> bool:
+    return line["objectRef"]["resource"] in ("resourceclaimtemplates", "namespaces")
+
+
 _LOSSES: dict[str, tuple[str, Callable[[Json, random.Random], bool]]] = {
     "without_events": ("no Events are recorded", _events),
     "a_third_lost": ("a third of the other lines is lost", _a_third_of_the_rest),
     "without_nodes": ("no nodes, templates and namespaces are recorded", _nodes_and_templates),
+    "without_templates": (
+        "no templates and namespaces are recorded, which the claims and pods imply",
+        _templates_and_namespaces,
+    ),
 }
+
+
+_DECIDED = ("without_events", "without_templates")
+"""Losses that leave everything on which a decision rests, or what implies it."""
 
 
 def _compose(wrong: str, recording: str, loss: str, kept: Sequence[str]) -> None:
@@ -81,7 +95,7 @@ def _compose(wrong: str, recording: str, loss: str, kept: Sequence[str]) -> None
             " one in part."
         )
     expected = PART if depends else FAILS
-    decided = FAILS if loss == "without_events" and recording != SOAK else ""
+    decided = FAILS if loss in _DECIDED and recording != SOAK else ""
     alteration("both", recording, verify=expected, decide=decided)(change)
 
 
@@ -110,6 +124,16 @@ for _wrong, _recording, _kept in (
     for _loss in _LOSSES:
         if _kept or _loss != "a_third_lost":
             _compose(_wrong, _recording, _loss, _kept)
+
+
+@alteration("both", TAINTS, verify=NOT_BLAMED, decide=FAILS)
+def eviction_missing_without_templates(log: Log) -> None:
+    """A pod that a taint evicts is not evicted; no templates and namespaces are recorded.
+
+    Its claim shows what its template was, so that nothing is missing on which the eviction rests.
+    """
+    ALTERATIONS["eviction_missing"].change(log)
+    log.drop(lambda line: _templates_and_namespaces(line, random.Random()))
 
 
 def class_changed(log: Log, seconds: float) -> None:

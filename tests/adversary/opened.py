@@ -15,8 +15,6 @@ OPEN: dict[tuple[str, str, str], str] = {
     ("e-taints", "loses_30_percent_1", "decide"): "fails",
     ("e-taints", "loses_30_percent_2", "decide"): "fails",
     ("e-taints", "loses_70_percent_3", "decide"): "fails",
-    ("e-taints", "loses_resourceclaimtemplates", "decide"): "fails",
-    ("e-taints", "loses_namespaces", "decide"): "fails",
     ("e-taints", "loses_devicetaintrules", "decide"): "fails",
     ("e-taints", "loses_deployments", "decide"): "fails",
     ("e-taints", "loses_replicasets", "decide"): "fails",

@@ -54,6 +54,9 @@ FEW: list[Row] = [
     ("e-taints", "ends_before_the_rule_is_reported", "verify"),
     ("e-taints", "first_lines_of_a_rule_lost", "verify"),
     ("e-taints", "rules_recorded_late", "verify"),
+    ("e-taints", "loses_resourceclaimtemplates", "decide"),
+    ("j-api-versions", "loses_namespaces", "decide"),
+    ("e-taints", "eviction_missing_without_templates", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

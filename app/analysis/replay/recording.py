@@ -21,6 +21,7 @@ from app.analysis.views import LiveViews
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.records import BASELINE_VERB
+from app.domain.objects import first_objects
 from app.domain.objects import registry as kinds
 from app.domain.objects.profile import Profile
 from app.domain.objects.schema.structural import Schemas
@@ -37,6 +38,9 @@ SYSTEM_PREFIX = "system:"
 
 _OBSERVED_SINCE = 35
 """The minor release from which on conditions of pods always have an observed generation."""
+
+_KIND_NAMES = {"namespaces": "namespace", "resourceclaimtemplates": "template of claims"}
+"""The objects that others imply, as they are called in counts."""
 
 _UNREAD = frozenset(("leases", "secrets", "configmaps", "serviceaccounts"))
 """Kinds on which no decision here depends; logs often lack their bodies."""
@@ -130,6 +134,19 @@ class Recording:
             self._views.fold(event)
             if event.is_about_object:
                 self._overuse.after(event, self._objects.get(event.key), known)
+        self._sort(event, known)
+
+    def take_implied(self, event: Event, known: Instant) -> None:
+        """Takes a write of an object that no line shows, like one from outside.
+
+        Of the namespaces that each server makes itself nothing is unsure; of others the labels and
+        the end are.
+        """
+        is_end = is_terminating(event.object)
+        self.lacks.note_implied(event.key, *((known,) if is_end else ()))
+        is_first = event.type is EventType.OBJECT_CREATED
+        if is_first and event.key.name not in first_objects.NAMESPACES:
+            self.not_comparable[f"a {_KIND_NAMES[event.key.resource]} that no line shows"] += 1
         self._sort(event, known)
 
     def bound_starts(self) -> None:

@@ -44,6 +44,7 @@ class Doubting:
             or self._lack_at_end(sides, related, keys, first)
             or self._lack_within(sides, again)
             or self._lack_after(sides, again, first)
+            or self.lacks.in_ending(self._namespace(sides, again), first)
         )
 
     def _lack_at_end(
@@ -89,6 +90,10 @@ class Doubting:
             ][-1:]
         is_by_it = bool(steps) and all(each.writer == _NAMESPACES for each in steps)
         return self.lacks.within(key.namespace, self.end) if is_by_it else ""
+
+    def _namespace(self, sides: Sides, again: Trace) -> str:
+        key = self.recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
+        return "" if key is None else key.namespace
 
     def gap(self, sides: Sides, again: Trace) -> str:
         """The missing record about its own object, its pods and their claims."""

@@ -57,6 +57,7 @@ class Lacks:
         self._written: dict[ObjectKey, Instant] = {}
         self._unseen: dict[ObjectKey, _Stretch] = {}
         self._stretches: list[_Stretch] = []
+        self._implied: dict[str, Instant] = {}
 
     def note(self, event: Event, known: Instant) -> None:
         """Processes an event that others could see from instant `known` on."""
@@ -80,6 +81,11 @@ class Lacks:
         elif event.is_about_object:
             self._note_object(event, known)
 
+    def note_implied(self, key: ObjectKey, end: Instant = _FOREVER) -> None:
+        """Notes an object that no line shows, or that it was to end by an instant."""
+        if key[:2] == api_resources.NAMESPACES:
+            self._implied[key.name] = end
+
     def _note_unseen(self, key: ObjectKey, uid: str, since: Instant, why: str) -> None:
         """Notes that the state of an object or a kind is unknown from an instant on."""
         if key not in self._unseen:
@@ -94,7 +100,7 @@ class Lacks:
     @property
     def is_any(self) -> bool:
         """Whether there is any lack because of which a difference may be undecided."""
-        return bool(self._kinds or self._times or self._stretches)
+        return bool(self._kinds or self._times or self._stretches or self._implied)
 
     @property
     def times(self) -> str:
@@ -135,10 +141,20 @@ class Lacks:
 
         The run goes on without what is missing, so the objects there may differ from then on.
         """
+        if namespace in self._implied:
+            return "its namespace is not recorded"
         is_there = any(
             each.key.namespace == namespace and each.since <= last for each in self._stretches
         )
         return "an object in its namespace is not recorded whole" if is_there else ""
+
+    def in_ending(self, namespace: str, first: Instant) -> str:
+        """The missing end of a namespace in which something differs from an instant on, or empty.
+
+        What ends with a namespace ends in an order that depends on when it was asked to end.
+        """
+        is_ending = first >= self._implied.get(namespace, _FOREVER)
+        return "when its namespace was to end is not recorded" if is_ending else ""
 
     def after(self, key: ObjectKey, instant: Instant) -> str:
         """The stretch, of an object or its kind, that begins after an instant, or empty."""

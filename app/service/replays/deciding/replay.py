@@ -32,6 +32,7 @@ from app.analysis.replay.recording import Recording
 from app.analysis.replay.report import DecideReport
 from app.analysis.replay.steering import SteeredPace
 from app.analysis.replay.traces import Trace
+from app.analysis.replay.unsure.implied import Implied
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches, Variant
 from app.analysis.replay.writers import Writers
@@ -454,8 +455,11 @@ def _sorted_out(
     )
     if beginning is not None:
         recording.begin(beginning)
+    implied = Implied((*begun, *events))
     for event, known in zip(events, instants, strict=True):
         recording.is_over = event.revision > until
+        for each in () if recording.is_over else implied.before(event):
+            recording.take_implied(each, known)
         recording.take(event, known)
     recording.bound_starts()
     for event in events:

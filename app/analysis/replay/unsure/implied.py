@@ -1,0 +1,149 @@
+"""Objects that no line of a recording shows, and that other objects prove to have been there.
+
+A server refuses objects in a namespace that does not exist. The namespace controller deletes what
+is in one that is to end. A claim that was generated for a pod has the spec of the template that the
+pod names. Where no line is about the namespace or the template itself, a replay takes it as there,
+so that all else can still be decided again. Parity: controllers.md 2.2.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from app.analysis.replay.authors import NAMESPACES, UNNAMED
+from app.analysis.replay.facts import subject_of
+from app.analysis.replay.traces import is_event_object
+from app.domain.log import Actor, Event, EventType, ObjectKey, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.log.records import BASELINE_VERB
+from app.domain.values import api_resources, json_tree, timestamps, well_known
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.identifiers import Uid
+from app.domain.values.json_tree import JsonObject
+
+_REFUSED = "FailedResourceClaimCreation"
+"""The reason of the Event in which the claim controller says that it did not find a template."""
+
+_KINDS = frozenset((api_resources.NAMESPACES, api_resources.RESOURCE_CLAIM_TEMPLATES))
+
+
+class Implied:
+    """Finds the objects that the events of a recording imply; `before` takes them in order."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._shown: set[ObjectKey] = set()
+        self._claims: dict[tuple[str, str], JsonObject] = {}
+        self._templates: dict[ObjectKey, JsonObject] = {}
+        self._entries: dict[str, Sequence[JsonObject]] = {}
+        self._living: set[ObjectKey] = set()
+        self._admin: set[str] = set()
+        self._refused: set[str] = set()
+        for event in events:
+            if event.key[:2] in _KINDS:
+                self._shown.add(event.key)
+            elif event.type is EventType.OBJECT_CREATED:
+                self._note(event)
+
+    def _note(self, event: Event) -> None:
+        if is_event_object(event.key) and core.event_object(event.object).reason == _REFUSED:
+            self._refused.add(subject_of(event.object))
+        if event.key[:2] != api_resources.RESOURCE_CLAIMS:
+            return
+        claim, owner = event.object, meta.controller(event.object)
+        if any(each.exactly and each.exactly.admin_access for each in dra.requests(claim)):
+            self._admin.add(event.key.namespace)
+        entry = meta.annotation(claim, well_known.POD_CLAIM_NAME)
+        if owner is not None and entry:
+            self._claims.setdefault((owner.uid, entry), claim)
+
+    def before(self, event: Event) -> Iterator[Event]:
+        """The objects that the event proves to have been there, once each, as events before it."""
+        if not event.is_about_object:
+            return
+        is_end = event.type is EventType.OBJECT_DELETED
+        if event.key.namespace:
+            place = ObjectKey(*api_resources.NAMESPACES, "", event.key.namespace)
+            if place not in self._shown and not is_end:
+                self._living.add(place)
+                yield self._made(place, self._namespace(event.key.namespace), event)
+            elif place in self._living and event.stamp.actor.user == NAMESPACES:
+                self._living.remove(place)
+                yield self._made(
+                    place, _ending(self._namespace(place.name), event), event, "delete"
+                )
+        if event.key.resource == "pods" and not is_end:
+            self._entries[event.uid] = core.resource_claims(event.object)
+            if event.uid not in self._refused:
+                yield from self._templates_of(event.uid, event)
+        elif event.key[:2] == api_resources.RESOURCE_CLAIMS and not is_end:
+            # The controller had not found a template before.
+            yield from self._templates_of(meta.controller_uid(event.object), event)
+
+    def _templates_of(self, pod: str, event: Event) -> Iterator[Event]:
+        """The templates of the claims that were generated for a pod."""
+        for entry in self._entries.get(pod, ()):
+            claim = self._claims.get((pod, json_tree.text(entry, "name")))
+            name = json_tree.text(entry, "resourceClaimTemplateName")
+            if name and claim is not None:
+                yield from self._template(name, _template_of(claim), event)
+
+    def _template(self, name: str, tree: JsonObject, event: Event) -> Iterator[Event]:
+        """The template of a pod's claim; another one of the name has replaced it if it differs."""
+        key = ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, event.key.namespace, name)
+        before = self._templates.get(key)
+        if before == tree or (before is None and key in self._shown):
+            return
+        self._templates[key] = tree
+        yield self._made(key, tree, event, BASELINE_VERB if before is None else "update")
+
+    def _made(
+        self, key: ObjectKey, tree: JsonObject, event: Event, verb: str = BASELINE_VERB
+    ) -> Event:
+        """The write of an implied object, just before an event."""
+        is_new = verb == BASELINE_VERB
+        self._shown.add(key)
+        uid = Uid(f"implied-{key}")
+        metadata = {**tree["metadata"], "name": key.name, "uid": uid}
+        if key.namespace:
+            metadata["namespace"] = key.namespace
+        return Event(
+            revision=event.revision,
+            type=EventType.OBJECT_CREATED if is_new else EventType.OBJECT_UPDATED,
+            key=key,
+            uid=uid,
+            body=canonical_json({**tree, "metadata": metadata}),
+            stamp=Stamp(time=event.stamp.time, actor=Actor(user=UNNAMED), verb=verb),
+        )
+
+    def _namespace(self, name: str) -> JsonObject:
+        """A namespace with the labels that its objects prove: some ask for admin access."""
+        labels = {"kubernetes.io/metadata.name": name}
+        if name in self._admin:
+            labels[well_known.ADMIN_ACCESS] = "true"
+        return {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"labels": labels},
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        }
+
+
+def _ending(namespace: JsonObject, event: Event) -> JsonObject:
+    """A namespace that was asked to end by the time of an event: its controller ends content."""
+    since = timestamps.seconds_text(event.stamp.time)
+    return {**namespace, "metadata": {**namespace["metadata"], "deletionTimestamp": since}}
+
+
+def _template_of(claim: JsonObject) -> JsonObject:
+    """The template from which a claim was generated."""
+    annotations = dict(meta.annotations(claim))
+    annotations.pop(well_known.POD_CLAIM_NAME, None)
+    given = {"annotations": annotations, "labels": dict(meta.labels(claim))}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {},
+        "spec": {
+            "metadata": {name: values for name, values in given.items() if values},
+            "spec": json_tree.copy(dict(meta.spec(claim))),
+        },
+    }
