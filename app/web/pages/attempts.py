@@ -1,5 +1,7 @@
 """The page of a pod's scheduling attempts: a row per attempt, with the delay after it."""
 
+from itertools import zip_longest
+
 from markupsafe import Markup
 
 from app.analysis.attempts import SCHEDULED, AttemptList
@@ -18,8 +20,7 @@ def page(frame: Frame, answer: AttemptList, key: ObjectKey) -> bytes:
                 if text]  # fmt: skip
     length = max(1, max([*instants, frame.time], default=begin) - begin)
     rows = []
-    followers = [*answer.items[1:], None]
-    for one, follower in zip(answer.items, followers, strict=True):
+    for one, follower in zip_longest(answer.items, answer.items[1:]):
         start = (timestamps.parse(one.time) - begin) / length
         until = (timestamps.parse(one.again) - begin) / length if one.again else start
         rows.append(

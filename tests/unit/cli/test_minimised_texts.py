@@ -7,7 +7,10 @@ import pytest
 from app.bootstrap.minimising.searching import Minimised
 from app.cli.experiments import minimising
 
-NOT_DECIDED = "when redra's controllers decide again, the history does not show it"
+NOT_DECIDED = (
+    "when redra's controllers decide again, the history does not show it; what is left shows that "
+    "it was written, and need not show why"
+)
 COMPARED = "it is a difference from what was recorded"
 
 
