@@ -43,8 +43,9 @@ OBSOLETE = LintRule(
     id="slice-obsolete",
     severity=LintSeverity.WARNING,
     reads="ResourceSlice",
-    means="A slice of an older generation is still there: none of its devices is allocated, and on "
-    "nodes that see only such slices the pool disappears without a reason (quirk q13).",
+    means="A slice of an older generation is still there: on nodes that see only such slices, its "
+    "devices are still allocated if the slices there are as many as announced (quirk q12), and "
+    "otherwise the pool disappears without a reason (quirk q13).",
     cure="Delete the slice, or publish it again with the newest generation.",
     reference="docs/parity/allocator.md 2.3, 16 (Q12, Q13)",
 )
