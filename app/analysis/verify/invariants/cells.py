@@ -49,17 +49,17 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
             kind=kind, objects=objects, message=message, causes=causes, pools=(pool.id,)
         )
         yield ("allocated-device-published", device), finding
-    shares = [result.share_id for _, result in held] if len(held) > 1 else []
-    if shares and all(shares) and len({*shares}) < len(shares):
+    identifiers = [result.share_id for _, result in held] if len(held) > 1 else []
+    if identifiers and all(identifiers) and len({*identifiers}) < len(identifiers):
         # Parity: allocator.md 8.3: each share gets an identifier of its own.
         message = f"a share of device {path} is allocated twice"
         yield ("device-in-one-claim", device), _blamed(held, message, (pool.id,))
-    if shares and not all(shares):
+    if identifiers and not all(identifiers):
         published = pool.devices.get(name)
         if published is None or not published.allow_multiple_allocations:
             message = f"device {path} is allocated {len(held)} times"
             # Only a result with a share can name a device that several claims may hold.
-            shares = sum(bool(result.share_id) for _, result in held)
+            shares = sum(map(bool, identifiers))
             if shares:
                 message += f", {shares} of them in shares"
             pools = (pool.id,) if shares else ()
