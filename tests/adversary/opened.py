@@ -12,7 +12,6 @@ OPEN: dict[tuple[str, str, str], str] = {
     ("e-taints", "loses_3_percent_2", "decide"): "fails",
     ("e-taints", "loses_3_percent_3", "decide"): "fails",
     ("e-taints", "loses_10_percent_1", "decide"): "fails",
-    ("e-taints", "loses_30_percent_1", "decide"): "fails",
     ("e-taints", "loses_30_percent_2", "decide"): "fails",
     ("e-taints", "loses_70_percent_3", "decide"): "fails",
     ("e-taints", "loses_devicetaintrules", "decide"): "fails",
@@ -20,7 +19,6 @@ OPEN: dict[tuple[str, str, str], str] = {
     ("e-taints", "loses_replicasets", "decide"): "fails",
     ("e-taints", "loses_verb_update", "decide"): "fails",
     ("e-taints", "loses_verb_patch", "decide"): "fails",
-    ("e-taints", "loses_claim_controller", "decide"): "fails",
     ("e-taints", "loses_collector", "decide"): "fails",
     ("e-taints", "loses_kubelets", "decide"): "fails",
     # The node of a placement that was under way at the end.

@@ -10,8 +10,9 @@ nothing from before it, or from after the object was known again.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
+from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
+from app.domain.log.lost_lines import LostLines
 from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
@@ -58,9 +59,13 @@ class Lacks:
         self._unseen: dict[ObjectKey, _Stretch] = {}
         self._stretches: list[_Stretch] = []
         self._implied: dict[str, Instant] = {}
+        lacks_ends = any(each.code == Loss.NO_DELETES and not each.kind for each in recorded)
+        self.lost = LostLines(lacks_ends=lacks_ends)
+        self._seen: dict[ObjectKey, Revision] = {}
 
     def note(self, event: Event, known: Instant) -> None:
         """Processes an event that others could see from instant `known` on."""
+        self._note_lost(event)
         key = event.key
         is_gap = event.type is EventType.GAP_OBSERVED
         if key.resource in _ALONE or key == CLOCKS:
@@ -80,6 +85,15 @@ class Lacks:
             self._note_unseen(key, "", since, _text(doubts.of_event(event)))
         elif event.is_about_object:
             self._note_object(event, known)
+
+    def _note_lost(self, event: Event) -> None:
+        """Notes the lost lines that the event shows."""
+        if event.stamp.origin is not None:
+            self.lost.follow(event)
+        if event.is_about_object:
+            self._seen[event.key] = event.revision
+        elif event.type is EventType.GAP_OBSERVED and doubts.is_undated(event):
+            self.lost.note(event.key, self._seen.get(event.key, Revision(0)))
 
     def note_implied(self, key: ObjectKey, end: Instant = _FOREVER) -> None:
         """Notes an object that no line shows, or that it was to end by an instant."""
@@ -160,6 +174,14 @@ class Lacks:
         """The stretch, of an object or its kind, that begins after an instant, or empty."""
         is_there = any(each.since >= instant for each in self._of_kind(key))
         return "it may have been done later, where nothing was recorded" if is_there else ""
+
+    def may_have_changed_unseen(self, key: ObjectKey, instant: Instant) -> bool:
+        """Whether a lost line, which no later one shows, may be of a claim's change by an instant.
+
+        Call it at the end: a write that shows the claim at that instant or later shows that none of
+        it was lost before.
+        """
+        return self.lost.may_lack_claims and self._written.get(key, Instant(-1)) < instant
 
     def was_unseen(self, key: ObjectKey, instant: Instant) -> bool:
         """Whether an object may have been different at an instant from its known state.

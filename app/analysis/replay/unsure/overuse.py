@@ -46,10 +46,13 @@ class OveruseAudit:
         """
         problems: dict[str, str] = {}
         for each in self._seen:
-            if not any(self._lacks.was_unseen(key, each.at) for key in each.holders):
+            if not any(self._may_have_given_back(key, each.at) for key in each.holders):
                 for uid in each.accused:
                     problems.setdefault(uid, each.problem)
         return problems
+
+    def _may_have_given_back(self, holder: ObjectKey, at: Instant) -> bool:
+        return self._lacks.was_unseen(holder, at) or self._lacks.may_have_changed_unseen(holder, at)
 
     def after(self, event: Event, before: JsonView | None, known: Instant) -> None:
         """Checks an event that the views already contain; `before` is the object before it.

@@ -8,6 +8,7 @@ from app.domain.log.records import Loss
 from app.domain.values.timestamps import SECOND, Instant
 
 SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "s")
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
 POD = ObjectKey("", "pods", "default", "p")
 REPORT = ObjectKey("", "events", "default", "e")
 
@@ -162,3 +163,18 @@ def test_object_may_have_ended_after_its_last_write_where_deletions_are_left_out
     assert [between(lacks, second, second) != "" for second in (19, 20, 50)] == [False, True, True]
     told = [between(lacks, second, second, keys=(POD,)) for second in (29, 30)]
     assert ["deletions are left out" in text for text in told] == [False, True]
+
+
+def test_claim_may_have_changed_in_a_lost_line_until_a_write_shows_it():
+    holder, others = CLAIM, [CLAIM._replace(name=name) for name in ("a", "b")]
+    gaps = [(15, event(each, EventType.GAP_OBSERVED, losses=[Loss.GAP])) for each in others]
+    before, later = (10, event(holder)), (30, event(holder))
+    for events, expected in (
+        ((before, *gaps), [False, True, True]),
+        ((before, *gaps, later), [False, False, True]),
+        ((before, gaps[0]), [False, False, False]),
+        ((before, later), [False, False, False]),
+    ):
+        lacks = lacks_after(*events)
+        told = [lacks.may_have_changed_unseen(holder, at(seconds)) for seconds in (9, 20, 31)]
+        assert told == expected
