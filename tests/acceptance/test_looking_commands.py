@@ -146,9 +146,10 @@ def test_pool_that_is_nowhere_is_refused_with_the_nearest(data: Path) -> None:
     code, out, error = redra("map", "qqqqqqqqqqqqqqqqq", *named, data=data)
     assert (code, out) == (2, "")
     assert "leave it out to see all" in error
-    # A pool that is there, though not of that driver, is no mistake.
-    of_other = redra("map", name, "--driver", "nobody.example.com", *named, data=data)
-    assert of_other == (0, "no pool fits\n", "")
+    for option, noun in (("--driver", "driver"), ("--node", "node")):
+        code, out, error = redra("map", name, option, "nobody", *named, data=data)
+        assert (code, out, error.count("\n")) == (2, "", 1)
+        assert f"{noun} 'nobody' does not exist at revision 200" in error
 
 
 @pytest.mark.database
