@@ -108,6 +108,42 @@ def eviction_before_its_time(log: Log) -> None:
     shift(log, list(range(first, last + 1)), -9)
 
 
+def _marked_earlier(log: Log, seconds: int) -> None:
+    """The eviction of tol12-0 alone is earlier; what follows from it is when it was."""
+    place = eviction(log, "tol12-0")
+    user = log.lines[place]["user"]["username"]
+    shift(
+        log,
+        [
+            number
+            for number, line in enumerate(log.lines)
+            if line["user"]["username"] == user
+            and line["objectRef"].get("name") == "tol12-0"
+            and line["objectRef"]["resource"] == "pods"
+            and line["verb"] in ("patch", "delete")
+        ],
+        -seconds,
+    )
+
+
+@alteration("wrong", TAINTS, verify=FAILS, decide=FAILS)
+def eviction_alone_two_seconds_early(log: Log) -> None:
+    """The clocks of a server and of a controller do not differ by two seconds (1.3)."""
+    _marked_earlier(log, 2)
+
+
+@alteration("wrong", TAINTS, verify=FAILS, decide=FAILS)
+def eviction_alone_three_seconds_early(log: Log) -> None:
+    """A toleration of twelve seconds ends after nine (1.3)."""
+    _marked_earlier(log, 3)
+
+
+@alteration("wrong", TAINTS, verify=FAILS, decide=FAILS)
+def eviction_alone_eight_seconds_early(log: Log) -> None:
+    """A toleration of twelve seconds ends after four (1.3)."""
+    _marked_earlier(log, 8)
+
+
 @alteration("wrong", TAINTS, verify=AGREES, decide=FAILS)
 def eviction_after_its_time(log: Log) -> None:
     """The taint is an hour old, so twelve seconds are over at once; the eviction comes 11 s later.

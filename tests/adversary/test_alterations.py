@@ -40,6 +40,7 @@ FEW: list[Row] = [
     ("a-quickstart", "loses_resourceslices", "verify"),
     ("e-taints", "eviction_missing", "decide"),
     ("e-taints", "eviction_after_its_time", "decide"),
+    ("e-taints", "eviction_alone_two_seconds_early", "decide"),
     ("e-taints", "no_eviction_at_all", "decide"),
     ("j-api-versions", "loses_events", "decide"),
     ("j-api-versions", "more_devices_than_asked_without_events", "decide"),

@@ -22,12 +22,17 @@ _DECIDED = frozenset(("pods", "resourceclaims"))
 ACTS = frozenset(
     (
         "allocation-unchanged",
+        "eviction-has-taint",
         "finalizer-outlasts-allocation",
         "immutable-field-unchanged",
         "pod-on-allocated-node",
     )
 )
-"""The rules about acts of controllers and servers that need not leave any difference that stays."""
+"""The rules about acts of controllers and servers that need not leave any difference that stays.
+
+A replay at the recorded pace only waits for what is due. So it does an act that was recorded too
+early when it is due here, and comes to the same: whether it was due then is asked here.
+"""
 
 _OF_SERVERS = frozenset(("immutable-field-unchanged",))
 """The rules that the server holds for objects of all kinds, whoever writes them."""
