@@ -321,6 +321,23 @@ def users_renamed(log: Log) -> None:
         line["user"]["username"] = _USERS.get(name, name)
 
 
+@alteration("harmless", SMALL, verify=NOT_BLAMED, decide=NOT_BLAMED)
+def bindings_through_a_server_whose_clock_is_behind(log: Log) -> None:
+    """A client changes its server (goaway-chance): bindings, without versions, are 15 ms early."""
+    for line in log.lines:
+        if line["objectRef"].get("subresource") == "binding":
+            for field in ("requestReceivedTimestamp", "stageTimestamp"):
+                line[field] = later(line[field], -0.015)
+
+
+@alteration("harmless", SMALL, verify=NOT_BLAMED, decide=NOT_BLAMED)
+def every_second_line_from_a_server_ahead(log: Log) -> None:
+    """Two API servers behind a load balancer; the clock of one is 20 ms ahead."""
+    for line in log.lines[1::2]:
+        for field in ("requestReceivedTimestamp", "stageTimestamp"):
+            line[field] = later(line[field], 0.02)
+
+
 @alteration("harmless", ALL, verify=SAME, decide=NOT_BLAMED)
 def controllers_share_an_account(log: Log) -> None:
     """All loops of the controller manager use one account (no use-service-account-credentials)."""

@@ -141,7 +141,8 @@ class KnownPod:
 
     `node` is the node that needs the pod's claims; empty for a finished pod. Names with `raw` hold
     the bytes of the claim statuses and of the status of its extended resources. `reservers` are the
-    claims that are reserved for a pod of that name. `shown` and `written` are as in `KnownClaim`.
+    claims that are reserved for a pod of that name. `shown` and `written` are as in `KnownClaim`;
+    `placed` is the last write whose place among those of other objects is no guess.
     Attributes that `__init__` does not set are set when the pod is read.
     """
 
@@ -156,6 +157,7 @@ class KnownPod:
         "key",
         "node",
         "node_name",
+        "placed",
         "raw_extended",
         "raw_statuses",
         "reservers",
@@ -177,7 +179,7 @@ class KnownPod:
         self.reservers: Collection[KnownClaim] = ()
         self.fits: dict[ObjectKey, Fit] | None = None
         self.is_there = False
-        self.written = Revision(0)
+        self.placed = self.written = Revision(0)
         self.uid = self.node = ""
         self.claims: tuple[KnownClaim, ...] = ()
         self.shown: Shown | None = None

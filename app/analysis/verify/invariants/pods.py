@@ -18,7 +18,7 @@ from app.analysis.verify.invariants.unseen import is_partial, is_shown
 from app.analysis.verify.invariants.violations import ViolationKind
 from app.domain.log import Event, EventType
 from app.domain.log.raw_parts import RawPod
-from app.domain.log.records import IMPORTER_USER
+from app.domain.log.records import IMPORTER_USER, Loss
 
 FINISHED = frozenset(("Succeeded", "Failed"))
 """Phases of pods that no longer need their claims."""
@@ -43,6 +43,8 @@ def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
     if known is None:
         known = cluster.pods[key] = KnownPod(key)
     known.written = event.revision
+    if origin is None or Loss.NO_RV not in origin.losses:
+        known.placed = event.revision
     if not known.is_there or kind is _CREATED or not (known.uid == uid or is_same(known.uid, uid)):
         _take_found(cluster, event, known, pod)
         known.shown = None if shows else NOT_SHOWN

@@ -18,9 +18,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from app.analysis.verify.invariants import admin, cells, claims, pods, publishing
+from app.analysis.verify.invariants import admin, cells, claims, order, pods, publishing
 from app.analysis.verify.invariants.absent import Absence, LeftOut, absence
 from app.analysis.verify.invariants.cluster import LISTED, Cell, Cluster, losses_of
+from app.analysis.verify.invariants.known import KnownPod
 from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.pools import PoolId
 from app.analysis.verify.invariants.unseen import KINDS
@@ -38,12 +39,11 @@ from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.lost_lines import LostLines
 from app.domain.log.pages import Page
 from app.domain.log.raw_parts import RawClaim, RawPod
-from app.domain.log.records import Loss
 from app.domain.values.timestamps import Instant
 
 INCOMPLETE = (
     "an object that it concerns was recorded without all of its fields, before a gap, or with "
-    "times that contradict the order"
+    "times that contradict the order or alone tell it"
 )
 NO_PODS = "no pod was recorded"
 NEEDS_PODS = "reservation-names-pod"
@@ -89,8 +89,8 @@ UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 class _Open:
     """A violation that has not ended; `is_known` once `news` has returned it.
 
-    `pools` and `unless` are as in `Finding`. `by` is the event that caused it, kept where times
-    contradict the order of changes.
+    `pools` and `unless` are as in `Finding`. `by` is the event that caused it, kept where the order
+    of two events decides.
     """
 
     kind: ViolationKind
@@ -134,7 +134,6 @@ class InvariantWatch:
         self._at = Revision(0), Instant(0)
         self._time = Instant(0)
         self._is_listing = False
-        self._has_clocks = doubts.TIMES not in self._cluster.lacking
         self._event: Event | None = None
 
     def note(self, event: Event) -> None:
@@ -169,7 +168,7 @@ class InvariantWatch:
                 cluster.unseen.note_whole(event)
             if cluster.dirty:
                 self._at = event.revision, event.stamp.time
-                self._event = None if self._has_clocks else event
+                self._event = event
                 self._judge(is_listed=False)
         if page.events:
             self._time = page.events[-1].stamp.time
@@ -312,7 +311,7 @@ class InvariantWatch:
 
     def _end_listing(self) -> None:
         if self._is_listing:
-            self._is_listing = False
+            self._is_listing, self._event = False, None
             self._judge(is_listed=True)
 
     def _judge(self, *, is_listed: bool) -> None:
@@ -356,13 +355,12 @@ class InvariantWatch:
                 causes=causes,
                 pools=finding.pools,
                 unless=unless,
-                by=self._event,
+                by=self._event if place[0] == ORDERED else None,
             )
         for place, each in still.items():
             if now.get(place) is not each:
-                each.is_doubted |= place[0] == ORDERED and _may_have_come_later(
-                    each.by, self._event
-                )
+                if place[0] == ORDERED:
+                    each.is_doubted |= self._may_be_swapped(cell, each.by)
                 ended = self._violation(place, each, self._now())
                 if ended is not None:
                     self._ended.append(ended)
@@ -372,6 +370,12 @@ class InvariantWatch:
             self._open[cell] = now
         else:
             self._open.pop(cell, None)
+
+    def _may_be_swapped(self, cell: Cell, begun: Event | None) -> bool:
+        """Whether the events that began and ended a violation of a pod may be in another order."""
+        if begun is None or self._event is None or not isinstance(cell, KnownPod):
+            return False
+        return order.may_be_swapped(cell, begun, self._event)
 
     def _now(self) -> Moment:
         return Moment(revision=self._at[0], time=self._at[1])
@@ -473,19 +477,6 @@ class InvariantWatch:
             end=end,
             doubt=doubt,
         )
-
-
-def _may_have_come_later(one: Event | None, other: Event | None) -> bool:
-    """Whether only its time placed a write before another one, while the two clocks may differ.
-
-    Two writes of the same user have the same clock, right or corrected, unless only one of them was
-    corrected.
-    """
-    if one is None or other is None or "no_rv" not in losses_of(one):
-        return False
-    corrected = [Loss.TIMES_CONTRADICT in losses_of(each) for each in (one, other)]
-    is_one_clock = one.stamp.actor.user == other.stamp.actor.user and len(set(corrected)) == 1
-    return any(corrected) and not is_one_clock
 
 
 def _blame(place: Place, causes: frozenset[Cause]) -> ViolationKind:

@@ -22,6 +22,7 @@ FINALIZER = "resource.kubernetes.io/delete-protection"
 SECOND = 1_000_000
 LATE_AFTER = 60 * SECOND
 IN_FLIGHT = 15 * SECOND
+CLOCKS_DIFFER = 1 * SECOND
 FACTORS = {"": 1, "n": "1e-9", "u": "1e-6", "m": "1e-3", "k": 10**3, "M": 10**6, "G": 10**9}
 FACTORS |= {"T": 10**12, "P": 10**15, "E": 10**18}
 FACTORS |= {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)}
@@ -110,6 +111,7 @@ def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> li
         for place in list(still):
             if place not in broken or broken[place][0] != still[place].kind:
                 still[place].last = state
+                still[place].doubted |= may_be_swapped(still[place], events)
                 found.append(still.pop(place))
         for place, (kind, objects) in broken.items():
             if place in still:
@@ -137,6 +139,31 @@ def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> li
         until = None if last is None else last.revision
         made.append((place[0], kind, tuple(sorted(map(str, each.objects))), first.revision, until))
     return sorted(made, key=repr)
+
+
+def may_be_swapped(each, events):
+    """Whether the two events that began and ended it may have been in the other order.
+
+    One of them is of the pod and has no version; no version of the pod is between them, and clocks
+    may differ by as much as their times.
+    """
+    if each.place[0] != "bound-pod-has-claims":
+        return False
+    (one_key, one), (other_key, other) = each.first.touched[-1], each.last.touched[-1]
+    pod = each.place[1]
+    if one_key == other_key or "baseline" in (one.stamp.verb, other.stamp.verb):
+        return False
+    between = [
+        event
+        for event in events
+        if event.is_about_object and event.key == pod and "no_rv" not in losses_of(event)
+        if one.revision < event.revision < other.revision
+    ]
+    is_guess = any(
+        key == pod and "no_rv" in losses_of(event)
+        for key, event in ((one_key, one), (other_key, other))
+    )
+    return is_guess and not between and other.stamp.time - one.stamp.time < CLOCKS_DIFFER
 
 
 def doubt_by_unplaced(before, state, found, still):

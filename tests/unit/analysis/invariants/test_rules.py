@@ -11,6 +11,7 @@ from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.log import ObjectKey, doubts
 from app.domain.values.timestamps import SECOND
 from tests.shared_data import REPOSITORY
+from tests.unit.analysis.invariants.model import Switches, expected
 from tests.unit.analysis.invariants.worlds import (
     ADMIN,
     CONTROLLER,
@@ -1174,6 +1175,14 @@ def test_pod_that_may_have_been_left_out_is_missed_in_doubt(lacking, kind):
     assert watched(story.events, lacking) == {("reservation-names-pod", kind)}
 
 
+def reserved_for_q(story):
+    """The status of a claim that is allocated, and reserved for pod q."""
+    return {
+        "allocation": {"devices": {"results": [result("p", "a")]}},
+        "reservedFor": [user("q", story.uid("q"))],
+    }
+
+
 GUESSED, CORRECTED = ("no_rv",), ("times_contradict",)
 
 
@@ -1197,13 +1206,68 @@ def test_binding_that_a_corrected_clock_placed_accuses_nobody(binding, allocatio
     tree, write = story.change(key_of("pods", "q"), losses=binding)
     tree["spec"]["nodeName"] = "n"
     write()
-    tree, write = story.change(key_of("resourceclaims", "x"), losses=allocation)
-    tree["status"] = {
-        "allocation": {"devices": {"results": [result("p", "a")]}},
-        "reservedFor": [user("q", story.uid("q"))],
-    }
+    tree, write = story.change(key_of("resourceclaims", "x"), after=1, losses=allocation)
+    tree["status"] = reserved_for_q(story)
     write()
     assert watched(story.events, {doubts.TIMES}) == {("bound-pod-has-claims", kind)}
+
+
+PLACED, A_MOMENT = (), 0.02
+
+
+@pytest.mark.parametrize(
+    ("binding", "later", "apart", "kind"),
+    [
+        (GUESSED, None, A_MOMENT, "unsure"),
+        (GUESSED, GUESSED, A_MOMENT, "unsure"),
+        (GUESSED, PLACED, A_MOMENT, "broken"),
+        (GUESSED, None, 1, "broken"),
+        (PLACED, None, A_MOMENT, "broken"),
+    ],
+)
+def test_binding_that_only_its_time_placed_accuses_nobody(binding, later, apart, kind):
+    """Another server may have answered it, with a clock that is a moment behind.
+
+    A `later` write of the pod with a version, before that of the claim, shows that it was first.
+    """
+    story = Story()
+    story.pod("q", "x")
+    story.publish("p", device("a"))
+    story.claim("x")
+    tree, write = story.change(key_of("pods", "q"), losses=binding)
+    tree["spec"]["nodeName"] = "n"
+    write()
+    if later is not None:
+        tree, write = story.change(key_of("pods", "q"), after=0, losses=later)
+        tree["status"]["phase"] = "Running"
+        write()
+    tree, write = story.change(key_of("resourceclaims", "x"), after=apart)
+    tree["status"] = reserved_for_q(story)
+    write()
+    assert watched(story.events, ()) == {("bound-pod-has-claims", kind)}
+    assert {row[:2] for row in expected(story.events, Switches())} == {
+        ("bound-pod-has-claims", kind)
+    }
+
+
+@pytest.mark.parametrize(("losses", "kind"), [(GUESSED, "unsure"), (PLACED, "broken")])
+def test_pod_whose_end_only_its_time_placed_accuses_nobody(losses, kind):
+    """Its claim is released when it has gone; only the clock of another server has it earlier."""
+    story = Story()
+    story.pod("q", "x")
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    tree, write = story.change(key_of("pods", "q"))
+    tree["spec"]["nodeName"] = "n"
+    write()
+    before = len(story.events)
+    story.reserve("x")
+    story.remove(key_of("pods", "q"), after=A_MOMENT, losses=losses)
+    began = {(each[0], each[1]) for each in story.found() if each[3] > before}
+    assert began == {("bound-pod-has-claims", kind)}
+    rows = expected(story.events, Switches())
+    assert {row[:2] for row in rows if row[3] > before} == began
 
 
 def found_when_the_recording_began(story):
