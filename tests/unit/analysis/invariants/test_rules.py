@@ -72,6 +72,13 @@ class Story(World):
     def uid(self, name):
         return self.objects[key_of("pods", name)]["metadata"]["uid"]
 
+    def status_for(self, name):
+        """The status of a claim that has device a of pool p, and is reserved for a pod."""
+        return {
+            "allocation": {"devices": {"results": [result("p", "a")]}},
+            "reservedFor": [user(name, self.uid(name))],
+        }
+
     def other(self, after=0):
         return self.put(key_of("nodes", "elsewhere"), {"at": self.revision}, after=after)
 
@@ -1175,14 +1182,6 @@ def test_pod_that_may_have_been_left_out_is_missed_in_doubt(lacking, kind):
     assert watched(story.events, lacking) == {("reservation-names-pod", kind)}
 
 
-def reserved_for_q(story):
-    """The status of a claim that is allocated, and reserved for pod q."""
-    return {
-        "allocation": {"devices": {"results": [result("p", "a")]}},
-        "reservedFor": [user("q", story.uid("q"))],
-    }
-
-
 GUESSED, CORRECTED = ("no_rv",), ("times_contradict",)
 
 
@@ -1207,7 +1206,7 @@ def test_binding_that_a_corrected_clock_placed_accuses_nobody(binding, allocatio
     tree["spec"]["nodeName"] = "n"
     write()
     tree, write = story.change(key_of("resourceclaims", "x"), after=1, losses=allocation)
-    tree["status"] = reserved_for_q(story)
+    tree["status"] = story.status_for("q")
     write()
     assert watched(story.events, {doubts.TIMES}) == {("bound-pod-has-claims", kind)}
 
@@ -1242,7 +1241,7 @@ def test_binding_that_only_its_time_placed_accuses_nobody(binding, later, apart,
         tree["status"]["phase"] = "Running"
         write()
     tree, write = story.change(key_of("resourceclaims", "x"), after=apart)
-    tree["status"] = reserved_for_q(story)
+    tree["status"] = story.status_for("q")
     write()
     assert watched(story.events, ()) == {("bound-pod-has-claims", kind)}
     assert {row[:2] for row in expected(story.events, Switches())} == {
