@@ -19,10 +19,20 @@ def creation(tree: JsonView) -> Instant | None:
 
 def is_allocated_before_creation(tree: JsonView) -> bool:
     """True if a claim was allocated before it was created, by more than the clock skew."""
-    allocation = json_tree.mapping(tree, "status", "allocation")
-    allocated = _parse(allocation.get("allocationTimestamp")) if allocation else None
+    allocated = _allocated(tree)
     created = None if allocated is None else creation(tree)
     return allocated is not None and created is not None and allocated < created - CLOCK_SKEW
+
+
+def is_allocated_after(tree: JsonView, answered: Instant) -> bool:
+    """True if a claim was allocated after it was answered so, by more than the clock skew."""
+    allocated = _allocated(tree)
+    return allocated is not None and allocated > answered + CLOCK_SKEW
+
+
+def _allocated(tree: JsonView) -> Instant | None:
+    allocation = json_tree.mapping(tree, "status", "allocation")
+    return _parse(allocation.get("allocationTimestamp")) if allocation else None
 
 
 def derive(tree: JsonView) -> Instant | None:

@@ -87,9 +87,18 @@ def claim(rv, allocated):
 
 @pytest.mark.parametrize(
     ("allocated", "is_odd"),
-    [("2026-01-01T00:00:00Z", False), ("2025-12-31T23:59:59Z", True), (None, False)],
+    [
+        ("2026-01-01T00:00:00Z", False),
+        ("2025-12-31T23:59:59Z", True),
+        ("2026-01-01T00:00:02Z", False),
+        ("2026-01-01T00:00:04Z", True),
+        ("2026-01-01T01:00:01Z", True),
+        (None, False),
+    ],
 )
-def test_allocation_before_the_creation_contradicts_the_order(allocated, is_odd, tmp_path):
+def test_allocation_before_the_creation_or_after_the_answer_contradicts_the_order(
+    allocated, is_odd, tmp_path
+):
     path = write_lines(tmp_path / "audit.jsonl", [audit("create", claim(3, allocated), second=1)])
     records, _ = read(path)
     assert (Loss.TIMES_CONTRADICT in records[0].losses) is is_odd

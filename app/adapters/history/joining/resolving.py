@@ -457,8 +457,8 @@ def _contradicts(record: Record, settled: Instant | None) -> bool:
     """True if the times of a request contradict other times by more than the clock skew.
 
     Either its instant in log order is before the request, so a later change was answered earlier;
-    or the response is before the creation of its object; or the request that created the object is
-    after that creation.
+    or the response is before the creation of its object, or before the allocation that it shows; or
+    the request that created the object is after that creation.
     """
     requested, answered = record.asked_at, record.observed_at
     is_guess = Loss.NO_RV in record.losses
@@ -466,6 +466,8 @@ def _contradicts(record: Record, settled: Instant | None) -> bool:
         earliest = requested - times.CLOCK_SKEW
         if settled < earliest:
             return True
+    if answered is not None and times.is_allocated_after(record.object or {}, answered):
+        return True
     created = times.creation(record.object or {})
     if created is None or answered is None:
         return False
