@@ -155,7 +155,10 @@ def move_to_a_later_equal(lines: Lines, draw: random.Random) -> str:
 
 
 def bind_before_allocation(lines: Lines, draw: random.Random) -> str:
-    """The pod was bound and answered before anybody wrote to its claims."""
+    """The pod was bound and answered before anybody wrote to its claims.
+
+    It is earlier by more than the clocks of two servers may differ: a binding has no version.
+    """
     bindings = {
         (line["objectRef"]["namespace"], line["objectRef"]["name"]): line
         for line in of(lines, "pods")
@@ -176,8 +179,8 @@ def bind_before_allocation(lines: Lines, draw: random.Random) -> str:
     lines.remove(binding)
     lines.insert(lines.index(write), binding)
     at = _time(write, "requestReceivedTimestamp")
-    binding["requestReceivedTimestamp"] = _text(at - timedelta(microseconds=20))
-    binding["stageTimestamp"] = _text(at - timedelta(microseconds=10))
+    binding["requestReceivedTimestamp"] = _text(at - timedelta(seconds=1.5))
+    binding["stageTimestamp"] = _text(at - timedelta(seconds=1.49))
     return f"{binding['objectRef']['name']} is bound before its claim is allocated"
 
 
