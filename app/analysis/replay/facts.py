@@ -24,6 +24,7 @@ _CLOCK_FIELDS = frozenset(
     (
         "lastHeartbeatTime",
         "lastProbeTime",
+        "allocationTimestamp",
         "creationTimestamp",
         "deletionTimestamp",
         "timeAdded",
@@ -33,7 +34,7 @@ _CLOCK_FIELDS = frozenset(
 )
 
 _TIME = "(time)"
-"""Stands for the value of such a time: that there is one counts, not which one it is."""
+"""Stands for the value of a lastTransitionTime: that there is one counts, not which one it is."""
 
 _RANDOM = "(random)"
 """Stands for the value of a shareID: that there is one counts, which one is random."""
@@ -44,11 +45,7 @@ _REFUSED = re.compile(
 )
 """The generated name of a refused object. It is random, and no recorded object has it."""
 
-_STANDING_FOR = {
-    "allocationTimestamp": _TIME,
-    "lastTransitionTime": _TIME,
-    "shareID": _RANDOM,
-}
+_STANDING_FOR = {"shareID": _RANDOM, "lastTransitionTime": _TIME}
 
 _MADE_WITH = ("annotations", "finalizers", "labels", "ownerReferences")
 """The metadata that the creator of an object sets, besides its name."""
