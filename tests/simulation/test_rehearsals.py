@@ -446,7 +446,9 @@ async def test_rehearsal_names_what_was_planted_and_nothing_else(name: str, seed
     assert ("it must be split" in page) is bool(expected.split)
     assert ("it is over a limit" in page) is (expected.over_limit != expected.split)
     assert {proof.settings for proof in report.proofs.values()} == set(expected.by)
-    assert all(proof.is_minimal and proof.is_smallest for proof in report.proofs.values())
+    assert all(proof.is_minimal for proof in report.proofs.values())
+    # Of several settings not each was tried alone.
+    assert all(proof.is_smallest for proof in report.proofs.values() if len(proof.settings) == 1)
     for each in report.diff.differences:
         assert each.proof == report.proofs["pod", str(each.pair.a.key), "0"]
     assert len(text.page(report, 100)) <= (10 if report.is_quiet else text.LINES_MAX)
