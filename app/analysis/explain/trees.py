@@ -228,9 +228,9 @@ def _elsewhere(nodes: Sequence[NodeReason]) -> list[Reason]:
             claims.setdefault(claim, []).append(reason.node)
     return [
         Reason(
-            text=f"claim {claim} is allocated for other nodes"
-            + (f" than {_names(names)}" if len(nodes) > 1 else "")
-            + ": its devices cannot be used there, either",
+            # For other nodes, or its devices could not be made ready: both keep the pod away.
+            text=f"claim {claim} is allocated, and its devices cannot be used "
+            + (f"on {_names(names)}, either" if len(nodes) > 1 else "there, either"),
             count=len(names),
         )
         for claim, names in claims.items()
