@@ -53,7 +53,7 @@ class CauseSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LintSettings:
-    """The bounds of the attempts to place the claims that `redra lint` reads."""
+    """The bounds of `redra lint`, and of a server that lints histories."""
 
     lint_attempts_max: int = setting(
         5_000, ge=0, description="Attempts of `redra lint` to allocate claims, each on one node"
@@ -61,6 +61,8 @@ class LintSettings:
     lint_steps_max: int = setting(
         20_000, ge=1, description="Steps of the search in one such attempt"
     )
+    lint_events_max: int = setting(200_000, ge=1, description="Events that a server lints at most")
+    lints_at_once_max: int = setting(1, ge=1, description="Histories that a server lints at a time")
 
 
 @dataclass(frozen=True, kw_only=True)

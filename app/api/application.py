@@ -21,7 +21,8 @@ from app.api.kubernetes.timelines import Timeline, open_timeline
 from app.api.kubernetes.version import version_document
 from app.api.kubernetes.watching import WatchBounds, Watching
 from app.api.openapi.documents import Openapi
-from app.api.redra.routes import Beside, RedraApi
+from app.api.redra.beside import Beside
+from app.api.redra.routes import RedraApi
 from app.api.server.health import Health
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import (

@@ -18,7 +18,7 @@ from app.adapters.running import notice
 from app.adapters.telemetry import Telemetry
 from app.analysis.oversight import Oversight
 from app.api.application import Application, create_app
-from app.api.redra.routes import Beside, Holders
+from app.api.redra.beside import Beside, Holders
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.bootstrap import garbage_collection, heads, kubeconfigs
 from app.bootstrap.access import Door, open_door
@@ -30,6 +30,7 @@ from app.bootstrap.histories import (
     open_histories,
     views_of,
 )
+from app.bootstrap.linting import sources as linting
 from app.bootstrap.pacing.companions import Companions
 from app.bootstrap.pacing.overseeing import oversight_for
 from app.bootstrap.pacing.replay_request import ReplayWanted
@@ -256,6 +257,8 @@ def _application(
         beside=Beside(
             players=companions.players,
             incident=incident_files.incident,
+            gallery=incident_files,
+            lint=partial(linting.lint_log, settings),
             holders=holders,
             sign=lambda name, head: heads.own_key(settings).sign(name, head),
         ),
@@ -329,7 +332,12 @@ async def serve_in_memory(
                 limits=api_limits(settings),
                 credentials=door.credentials,
                 authorization=door.authorization,
-                beside=Beside(incident=incident_files.incident, holders=store.leases.holders),
+                beside=Beside(
+                    incident=incident_files.incident,
+                    gallery=incident_files,
+                    lint=partial(linting.lint_log, settings),
+                    holders=store.leases.holders,
+                ),
             )
             server = _Server(_server_config(application, door, settings))
             take_connections(listener)

@@ -66,6 +66,9 @@ QUESTIONS = {
     "blast of a file": ("blast", "-f", "-", "--history", "prod", "--at", "300"),
     "fit": ("fit", "--history", "prod", "--at", "369"),
     "capacity": ("capacity", "prod"),
+    "lint": ("lint", "--history", "prod", "--fail-on", "note"),
+    "lint of then": ("lint", "--history", "prod@200", "--profile", "1.36", "--ignore",
+                     "claim-never-fits"),
     "report": ("report", "prod", "-o", "-"),
     "report of then": ("report", "prod", "-o", "-", "--at", "200"),
     "trace": ("report", "prod", "-o", "-", "--format", "perfetto"),
@@ -88,6 +91,10 @@ MISTAKES = {
     "log of no labels": ("log", "prod", "-l", "app=(web"),
     "head of no history": ("head", "nowhere"),
     "fit of no class": ("fit", "--class", "nothing.example.com", "--history", "prod"),
+    "lint of no history": ("lint", "--history", "nowhere"),
+    "lint of no rule": ("lint", "--history", "prod", "--ignore", "no-rule"),
+    "lint of no release": ("lint", "--history", "prod", "--profile", "0.9"),
+    "lint of no revision": ("lint", "--history", "prod", "--at", "99999"),
     "blast of nothing": ("blast", "--delete", "devicetaintrule/none", "--history", "prod"),
 }  # fmt: skip
 
@@ -127,6 +134,29 @@ def test_mistakes_are_told_alike(server: ServerProcess, name: str) -> None:
     code, out, error = redra(*words, data=server.data)
     assert (code, out, error) == redra(*words, "--server", "none", data=server.data)
     assert (code in (1, 2), out, error.count("\n")) == (True, "", 1)
+
+
+GALLERY = {
+    "list": ("incidents", "list"),
+    "list in JSON": ("incidents", "list", "-o", "json"),
+    "show": ("incidents", "show", "rules-not-seen"),
+    "show of none": ("incidents", "show", "no-such-thing"),
+}
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_gallery_of_a_named_server_is_that_of_the_program(server: ServerProcess, name: str) -> None:
+    words = GALLERY[name]
+    assert redra(*words, "--server", server.url) == redra(*words)
+
+
+def test_files_are_not_linted_by_a_server(server: ServerProcess) -> None:
+    code, out, error = redra("lint", RECORDING, "--server", server.url, data=server.data)
+    assert (code, out) == (2, "")
+    assert error == (
+        "redra: --server: files are checked by this command itself; leave it out, or name a "
+        "history of the server: --history NAME\n"
+    )
 
 
 def test_server_is_asked_although_the_data_cannot_be_opened(

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import anyio
 import httpx
@@ -17,10 +18,11 @@ from app.adapters.uids import RandomUids
 from app.adapters.webhooks import HttpsWebhooks
 from app.api.application import Application, create_app
 from app.api.identity.authentication import Credentials
-from app.api.redra.routes import Beside
+from app.api.redra.beside import Beside
 from app.api.server.limits import ApiLimits
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.gallery import incident_files
+from app.bootstrap.linting import sources as linting
 from app.bootstrap.rules import rules_for
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import profile as profiles
@@ -207,6 +209,8 @@ async def running_app(
                 players={} if players is None else players,
                 sign=HeadKey(bytes(32)).sign,
                 incident=incident_files.incident,
+                gallery=incident_files,
+                lint=partial(linting.lint_log, Settings()),
                 **({} if leases is None else {"holders": leases.holders}),
             ),
         )

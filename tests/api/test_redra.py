@@ -7,6 +7,8 @@ import pytest
 
 from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLeases, MemoryStore
+from app.api.server.limits import ApiLimits
+from app.bootstrap.gallery import incident_files
 from app.domain.values.timestamps import SECOND, Instant
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, serving
 
@@ -197,6 +199,52 @@ async def test_document_describes_every_path():
         document = await server.get("/redra/v1/openapi.json")
         index = (await server.get("/redra/v1"))["paths"]
         assert set(document["paths"]) == set(index) - {"/redra/v1/openapi.json"}
+
+
+async def test_history_is_linted_with_each_finding_at_its_place():
+    pool = {"name": "pool", "generation": 1, "resourceSliceCount": 2}
+    spec = {"driver": "gpu.example.com", "allNodes": True, "pool": pool, "devices": []}
+    async with serving() as server:
+        tree = {"metadata": {"name": "one"}, "spec": spec}
+        await server.post("/apis/resource.k8s.io/v1/resourceslices", tree)
+        report = await server.get(f"{HISTORY}/lint?ignore=pool-incomplete-for")
+        (finding,) = report["findings"]
+        assert (finding["rule"], finding["severity"]) == ("pool-incomplete", "error")
+        assert finding["place"]["object"] == "ResourceSlice/one"
+        assert report["objects"] == 1
+        assert (await server.get(f"{HISTORY}/lint?at=2"))["objects"] == 0
+
+
+LINT_MISTAKES = {
+    "ignore=no-such-rule": (400, "there is no rule 'no-such-rule'; choose from "),
+    "profile=0.9": (400, "0.9"),
+    "at=9999": (404, "history 'default' has no revision 9999: it ends at 2"),
+}
+
+
+@pytest.mark.parametrize("query", LINT_MISTAKES)
+async def test_lint_with_a_mistake_is_refused(query):
+    code, text = LINT_MISTAKES[query]
+    async with serving() as server:
+        answer = await server.get(f"{HISTORY}/lint?{query}", code)
+        assert text in answer["message"]
+
+
+async def test_history_that_is_too_long_is_not_linted():
+    async with serving(limits=ApiLimits(lint_events_max=1)) as server:
+        answer = await server.get(f"{HISTORY}/lint", 413)
+        assert answer["message"] == "2 events are more than 1: use redra lint"
+
+
+async def test_incidents_are_listed_and_shown():
+    async with serving() as server:
+        items = (await server.get("/redra/v1/incidents"))["items"]
+        assert [item["name"] for item in items] == incident_files.names()
+        shown = await server.get("/redra/v1/incidents/rules-not-seen")
+        assert shown["finding"][0] == "pod web is evicted"
+        assert shown["story"].startswith("# The scheduler does not see DeviceTaintRules")
+        answer = await server.get("/redra/v1/incidents/no-such-thing", 404)
+        assert answer["message"].startswith("there is no incident 'no-such-thing'")
 
 
 MISSING = [

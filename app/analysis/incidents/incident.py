@@ -172,6 +172,26 @@ class Exhibit:
     incident: Incident
     story: str
 
+    def about(self) -> JsonObject:
+        """The incident in short, as JSON, with its name and where it is documented."""
+        incident = self.incident
+        return {
+            "name": self.name,
+            "kind": incident.kind,
+            "number": incident.number,
+            "title": incident.title,
+            "upstream": incident.upstream,
+            "fixed": incident.fixed,
+            "repair": incident.repair,
+        }
+
+    def facts(self) -> tuple[list[str], list[str]]:
+        """The facts with the defect or trap, and those without it, as texts."""
+        broken, repaired = (
+            [fact.text for fact in self.incident.facts_of(variant)] for variant in IncidentVariant
+        )
+        return broken, repaired
+
 
 def parse(tree: object, place: str) -> Incident:
     """Reads the incident of a document. Raises InputError."""

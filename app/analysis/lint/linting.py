@@ -18,7 +18,7 @@ from app.analysis.lint import (
     sizes,
     taints,
 )
-from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
+from app.analysis.lint.findings import FindingPlace, LintFinding, LintRule, LintSeverity
 from app.analysis.lint.placing import PlacingBounds
 from app.analysis.lint.selectors import Choices
 from app.analysis.lint.subjects import LintedObject, Subjects
@@ -69,6 +69,19 @@ class LintReport:
             "counts": {severity.value: count for severity, count in self.counts().items()},
             "findings": [finding.to_json() for finding in self.findings],
         }
+
+
+def of_json(tree: JsonObject) -> LintReport:
+    """The report that `LintReport.to_json` gives."""
+    findings = [
+        RULES[each["rule"]].at(
+            FindingPlace(**each["place"]),
+            each["message"],
+            [FindingPlace(**place) for place in each["related"]],
+        )
+        for each in tree["findings"]
+    ]
+    return LintReport(findings=tuple(findings), objects=tree["objects"])
 
 
 def admit(

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from app.api.redra import models, page_answers, replay_models
+from app.api.redra.experiments import EXPERIMENTS
 
 _ROOT = "/redra/v1"
 _AT = ("at", "string", "A revision, an instant, or a duration before the end; default: the end.")
@@ -379,6 +380,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         models.Rehearsal,
     ),
     ("/workers", "get", "The histories of this process", (), None, models.WorkerList),
+    *EXPERIMENTS,
 )
 
 

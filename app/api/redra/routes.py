@@ -1,7 +1,6 @@
 """`/redra/v1`: histories, the log, views, decisions, health."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import anyio
@@ -11,17 +10,19 @@ import msgspec
 from pydantic import BaseModel
 
 from app.analysis.diff import text as diff_text
-from app.analysis.incidents.incident import Incident
 from app.api.access.authorization import Authorizer, Gate
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
 from app.api.kubernetes.timelines import views_at
 from app.api.redra import document, log_lines, models, other_histories, views
 from app.api.redra.answers import Answers, Inquiry, integer
+from app.api.redra.beside import Beside
 from app.api.redra.blast import BlastApi
 from app.api.redra.capacity import CapacityApi
 from app.api.redra.differences import DiffApi
 from app.api.redra.entries import EntriesApi
+from app.api.redra.gallery import GalleryApi
+from app.api.redra.linting import LintApi
 from app.api.redra.managing import ManagingApi
 from app.api.redra.rehearsals import RehearsalApi
 from app.api.redra.replaying import ReplayApi
@@ -29,45 +30,16 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response, Stream
 from app.domain.controllers import switching
 from app.domain.errors import BadRequest, Forbidden, InputError, NotFound, RevisionTooLarge
-from app.domain.log import Actor, Head, HistoryId, HistoryInfo, Revision
-from app.domain.log.heads import SignedHead
+from app.domain.log import Actor, HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.objects.access.rules import split_service_account
 from app.domain.values import timestamps
 from app.service.histories import Histories
-from app.service.pacing.player import Player
 from app.service.replays import heads
 from app.service.runtime import HistoryRuntime
 
 _LINES = b"application/x-ndjson"
 _KEPT_VIEWS_MAX = 64
-
-
-Sign = Callable[[str, Head], SignedHead]
-"""Signs the head of the history with a name."""
-
-
-Holders = Callable[[HistoryId], Awaitable[Mapping[str, str]]]
-"""The processes that run the controllers of a history, by controller."""
-
-
-async def _nobody(_: HistoryId) -> Mapping[str, str]:
-    return {}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """The parts of a server beside its histories.
-
-    `players` play paced replays, by the names of their histories; `sign` signs heads if the server
-    has a key. `incident` reads an incident of the gallery by its name; None if there is none.
-    `holders` gives the processes that run the controllers of a history, by controller.
-    """
-
-    players: Mapping[str, Player] = field(default_factory=dict)
-    sign: Sign | None = None
-    incident: Callable[[str], Incident | None] = lambda _: None
-    holders: Holders = _nobody
 
 
 class RedraApi:
@@ -85,6 +57,8 @@ class RedraApi:
         self._sign = beside.sign
         self.incident = beside.incident
         self._holders = beside.holders
+        self._gallery = GalleryApi(beside.gallery)
+        self._lints = LintApi(beside.lint, limits)
         self._gate = gate
         self._authorizer = authorizer
         self._limits = limits
@@ -114,6 +88,10 @@ class RedraApi:
                 return _answer(models.Index(paths=document.paths()))
             case "GET", ["openapi.json"]:
                 return Response(document.document())
+            case "GET", ["incidents"]:
+                return _answer(self._gallery.list())
+            case "GET", ["incidents", name]:
+                return _answer(self._gallery.show(name))
             case "GET", ["workers"]:
                 return await self._workers(actor)
             case "GET", ["histories"]:
@@ -417,6 +395,10 @@ class RedraApi:
             items.append({**each.to_json(), **about})
         return _answer(models.SightingList(items=items, attempts_left_out=report.attempts_left_out))
 
+    async def _lint(self, inquiry: Inquiry) -> Response:
+        until = await self._until(inquiry.request, inquiry.runtime)
+        return _encoded((await self._lints.report(inquiry, until)).to_json())
+
     async def _pace(self, inquiry: Inquiry) -> Response:
         return _encoded(await self.answers.pace(inquiry))
 
@@ -461,6 +443,7 @@ _PARTS: dict[tuple[str, int], _Read] = {
     ("find", 0): RedraApi._find,
     ("attempts", 0): RedraApi._attempts,
     ("scan", 0): RedraApi._scan,
+    ("lint", 0): RedraApi._lint,
     ("pace", 0): RedraApi._pace,
     ("object", 0): RedraApi._object,
     ("lanes", 0): RedraApi._lanes,

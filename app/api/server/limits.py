@@ -72,6 +72,7 @@ class ApiLimits:
     `timelines_at_once_max` whole timelines are read at a time.
     Histories with at most `scan_events_max` events are scanned for known defects; for that the
     first `scan_attempts_max` attempts of the scheduler are made again.
+    Histories with at most `lint_events_max` events are linted, `lints_at_once_max` at a time.
     `waits` bounds the time that a page is waited for.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
     `diff_events_max` events of each history; `rehearse_runs_max` runs with `rehearse_events_max`
@@ -117,6 +118,8 @@ class ApiLimits:
     attempts_max: int = 100
     scan_events_max: int = 200_000
     scan_attempts_max: int = 2_000
+    lint_events_max: int = 200_000
+    lints_at_once_max: int = 1
     pace: PaceBounds = PaceBounds()
     trace: TraceBounds = TraceBounds()
     report: ReportBounds = ReportBounds()

@@ -58,6 +58,8 @@ def api_limits(settings: Settings) -> ApiLimits:
         map=MapBounds(devices_max=settings.map_devices_max),
         scan_events_max=settings.scan_events_max,
         scan_attempts_max=settings.scan_attempts_max,
+        lint_events_max=settings.lint_events_max,
+        lints_at_once_max=settings.lints_at_once_max,
         attempts_max=settings.attempts_max,
         pace=PaceBounds(pods_max=settings.pace_pods_max, scanned_max=settings.pace_scanned_max),
         live=LiveBounds(

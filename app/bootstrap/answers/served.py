@@ -7,6 +7,7 @@ folder may see everything in it.
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlencode
 
 import msgspec
@@ -14,12 +15,13 @@ import msgspec
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
 from app.api.application import Application, create_app
-from app.api.redra.routes import Beside
+from app.api.redra.beside import Beside
 from app.api.server.messages import Message
 from app.bootstrap.answers.limits import api_limits
 from app.bootstrap.asking.queries import ServedQuery, refusal
 from app.bootstrap.gallery import incident_files
 from app.bootstrap.histories import open_histories
+from app.bootstrap.linting import sources as linting
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.errors import Forbidden, InputError, NotFound, Rejected
 from app.settings import Settings
@@ -73,6 +75,7 @@ async def _answers(
             usual,
             report_events_max=sys.maxsize,
             scan_events_max=sys.maxsize,
+            lint_events_max=sys.maxsize,
             body_bytes_max=settings.blast_bytes_max,
             capacity=replace(usual.capacity, at_once_max=usual.capacity.moments_max),
         )
@@ -81,7 +84,11 @@ async def _answers(
             schemas=schemas.load,
             meter=Telemetry(),
             limits=limits,
-            beside=Beside(incident=incident_files.incident),
+            beside=Beside(
+                incident=incident_files.incident,
+                gallery=incident_files,
+                lint=partial(linting.lint_log, settings),
+            ),
         )
         return [await _call(application, query, at) for query in queries]
 

@@ -74,17 +74,18 @@ class AskedServer:
 
     def histories(self) -> list[dict[str, Any]]:
         """The server's list of histories."""
-        items: list[dict[str, Any]] = self._tree("/redra/v1/histories")["items"]
+        items: list[dict[str, Any]] = self.tree("/redra/v1/histories")["items"]
         return items
 
     def _history(self, name: str) -> Mapping[str, Any]:
         path = f"/redra/v1/histories/{quote(name)}"
         try:
-            return self._tree(path)
+            return self.tree(path)
         except Rejected as problem:
             raise self._meaning(problem, ServedQuery(history=name, part="")) from problem
 
-    def _tree(self, path: str) -> dict[str, Any]:
+    def tree(self, path: str) -> dict[str, Any]:
+        """The answer at a path. Raises Rejected, InputError, ServerUnreachable."""
         tree: dict[str, Any] = json.loads(self._checked(self.connection.get(path, {})))
         return tree
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from anyio import lowlevel
+
 from app.adapters.history import opening
 from app.adapters.history.archives import Unpacked
 from app.adapters.history.formats.bundle import BundleReader
@@ -11,15 +13,15 @@ from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.sources import Finder
 from app.analysis.lint.subjects import TOLD, LintedObject
-from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.errors import Rejected
-from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
 from app.domain.log.records import CHANGES, Op
 from app.domain.objects import registry
 from app.domain.objects.schema import conversion
 from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from app.ports import EventLog
 
 YAML = (".yaml", ".yml")
 MANIFESTS = (*YAML, ".json")
@@ -87,18 +89,18 @@ def of_bundle(path: Path, limits: ImportLimits) -> Iterator[ObjectChange]:
         yield from _of_events(events, path.name)
 
 
-async def of_history(store: Store, name: str, moment: str) -> list[ObjectChange]:
-    """The changes of a stored history up to `moment` (empty: its end)."""
-    info = await find_history(store, name)
-    until = await find_revision(store, info, moment, option="--at")
+async def of_history(log: EventLog, info: HistoryInfo, until: Revision) -> list[ObjectChange]:
+    """The changes of a stored history up to a revision."""
     changes: list[ObjectChange] = []
     after = Revision(0)
     while after < until:
-        events = await store.log.read(info.id, after=after, limit=PAGE, until=until)
+        events = await log.read(info.id, after=after, limit=PAGE, until=until)
         if not events:
             break
-        changes += _of_events(events, name)
+        changes += _of_events(events, info.name)
         after = events[-1].revision
+        # A log in memory answers without waiting.
+        await lowlevel.checkpoint()
     return changes
 
 

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
+
 from app.adapters.clock import SystemClock
 from app.adapters.history import kinds, opening
 from app.adapters.history.field_lines import FieldLines
@@ -22,15 +25,15 @@ from app.bootstrap.linting import changes
 from app.bootstrap.linting.changes import ObjectChange
 from app.bootstrap.recordings import import_limits
 from app.bootstrap.rules import rules_for
-from app.bootstrap.stores import Store
 from app.domain.errors import InputError
-from app.domain.log import ObjectKey
+from app.domain.log import HistoryInfo, ObjectKey, Revision
 from app.domain.objects import profile as profiles
 from app.domain.objects import registry
 from app.domain.objects.rules import Rules
 from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from app.ports import EventLog
 from app.settings import Settings
 
 PAGE = 5_000
@@ -156,13 +159,29 @@ def lint_files(settings: Settings, paths: Sequence[Path], ignored: Sequence[str]
     return sources.report(ignored)
 
 
-async def lint_history(
-    store: Store, settings: Settings, name: str, moment: str, ignored: Sequence[str]
+async def lint_log(
+    settings: Settings,
+    log: EventLog,
+    info: HistoryInfo,
+    until: Revision,
+    *,
+    profile: str,
+    ignored: Sequence[str],
 ) -> LintReport:
-    """Lint a history, up to `moment` (empty: its end)."""
-    sources = _sources(settings)
-    sources.read_changes(await changes.of_history(store, name, moment))
-    return sources.report(ignored)
+    """Lint a history up to a revision, with the rules judged in a thread.
+
+    `profile` is the release whose API checks objects (empty: that of the settings). Raises
+    InputError for an unknown release or rule.
+    """
+    sources = _sources(replace(settings, profile=profile) if profile else settings)
+    linting.check_rules(ignored)
+    object_changes = await changes.of_history(log, info, until)
+
+    def judge() -> LintReport:
+        sources.read_changes(object_changes)
+        return sources.report(ignored)
+
+    return await anyio.to_thread.run_sync(judge, abandon_on_cancel=True)
 
 
 def _sources(settings: Settings) -> _Sources:

@@ -167,6 +167,15 @@ class AnswerSource:
 
         return self.answer(begun, lambda: None)
 
+    @property
+    def named_server(self) -> "AskedServer | None":
+        """The server, if the user names one; for answers that need no data."""
+        server = self.server
+        if server is None or not server.is_named:
+            return None
+        reading.note_asked(server.connection.url)
+        return server
+
     def refuse_server(self, what: str) -> None:
         """Raise InputError if the user names a server for an answer that only the data can give."""
         if self.server is not None and self.server.is_named:

@@ -1,6 +1,7 @@
 """`redra incidents`, `redra scan`: the gallery of known defects and traps, and its search."""
 
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import msgspec
 import typer
@@ -13,6 +14,7 @@ from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
+from app.domain.errors import InputError, NotFound
 from app.domain.values import counts
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ LabelsOption = Annotated[
     ),
 ]
 
+_INCIDENTS = "/redra/v1/incidents"
+_LISTED = ("name", "kind", "number", "title", "upstream", "fixed", "repair")
+
 group = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -42,59 +47,52 @@ def register(root: typer.Typer) -> None:
     root.command("scan", cls=ReadingCommand)(scan)
 
 
-@group.command("list")
+@group.command("list", cls=ReadingCommand)
 def list_incidents(output: OutputOption = Output.TEXT) -> None:
     """List all incidents: defect or trap, the release that repairs it, and a title."""
     from app.bootstrap.gallery import incident_files
 
-    shown = [incident_files.read(name) for name in incident_files.names()]
-    if output is Output.JSON:
-        console.say_json(
-            [
-                {
-                    "name": each.name,
-                    "kind": each.incident.kind,
-                    "number": each.incident.number,
-                    "title": each.incident.title,
-                    "upstream": each.incident.upstream,
-                    "fixed": each.incident.fixed,
-                    "repair": each.incident.repair,
-                }
-                for each in shown
-            ]
-        )
-        return
-    rows = [
-        (
-            each.name,
-            each.incident.kind,
-            each.incident.number,
-            each.incident.fixed,
-            each.incident.title,
-        )
-        for each in shown
-    ]
-    console.table(("name", "kind", "number", "fixed in", "what"), rows)
+    server = AnswerSource(None).named_server
+    if server is None:
+        shown = [incident_files.read(name).about() for name in incident_files.names()]
+    else:
+        shown = [{key: each[key] for key in _LISTED} for each in server.tree(_INCIDENTS)["items"]]
+    with reading.rendering():
+        if output is Output.JSON:
+            console.say_json(shown)
+            return
+        keys = ("name", "kind", "number", "fixed", "title")
+        rows = [[str(each[key]) for key in keys] for each in shown]
+        console.table(("name", "kind", "number", "fixed in", "what"), rows)
 
 
-@group.command("show")
+@group.command("show", cls=ReadingCommand)
 def show(name: Annotated[str, typer.Argument(help="An incident.")]) -> None:
     """Tell the story of an incident, and what is observed with and without it."""
-    from app.analysis.incidents.incident import IncidentVariant
     from app.bootstrap.gallery import incident_files
 
-    exhibit = incident_files.read(name)
-    console.say(exhibit.story.rstrip())
-    for variant, title in (
-        (IncidentVariant.BROKEN, "To be seen"),
-        (IncidentVariant.REPAIRED, "Repaired"),
-    ):
-        console.say()
-        console.say(f"{title}:")
-        for fact in exhibit.incident.facts_of(variant):
-            console.say(f"  {fact.text}")
-    console.say()
-    console.say(f"files: {incident_files.folder() / name}")
+    server = AnswerSource(None).named_server
+    if server is None:
+        exhibit = incident_files.read(name)
+        story, facts = exhibit.story, exhibit.facts()
+    else:
+        try:
+            answer = server.tree(f"{_INCIDENTS}/{quote(name, safe='')}")
+        except NotFound as problem:
+            raise InputError(problem.message) from problem
+        story, facts = answer["story"], (answer["finding"], answer["instead"])
+    with reading.rendering():
+        console.say(story.rstrip())
+        for title, texts in zip(("To be seen", "Repaired"), facts, strict=True):
+            console.say()
+            console.say(f"{title}:")
+            for text in texts:
+                console.say(f"  {text}")
+        folder = incident_files.folder() / name
+        # An incident of a server of another release need not be here.
+        if folder.is_dir():
+            console.say()
+            console.say(f"files: {folder}")
 
 
 @group.command("run")

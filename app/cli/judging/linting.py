@@ -4,10 +4,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from app.cli import console, exit_codes
 from app.cli.arguments import moments
+from app.cli.connecting import reading
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
@@ -34,7 +38,7 @@ class Threshold(StrEnum):
 
 def register(root: typer.Typer) -> None:
     """Add the command of this module."""
-    root.command("lint")(lint)
+    root.command("lint", cls=ReadingCommand)(lint)
 
 
 def lint(
@@ -67,8 +71,6 @@ def lint(
     """
     from app.analysis.lint import texts
     from app.analysis.lint.findings import LintSeverity
-    from app.bootstrap import process_settings, stores
-    from app.bootstrap.linting import sources as linting
 
     if bool(sources) == bool(history):
         raise InputError(
@@ -76,22 +78,45 @@ def lint(
             cure="give SOURCE… or --history NAME",
         )
     history, at = moments.split(history, at)
-    settings = process_settings.settings(data=data, profile=profile)
     if sources:
-        report = linting.lint_files(settings, sources, ignore or [])
+        report = _of_files(data, profile, sources, ignore or [])
     else:
-
-        async def read() -> "LintReport":
-            async with stores.open_store(settings) as store:
-                return await linting.lint_history(store, settings, history, at, ignore or [])
-
-        report = console.run(read)
+        report = _of_history(data, profile, (history, at), ignore or [])
     if report.fails_on(LintSeverity(fail_on.value)):
         exit_codes.conclude(ExitCode.NO)
-    if output is LintOutput.JSON:
-        console.say_json(report.to_json())
-    elif output is LintOutput.SARIF:
-        console.say_json(texts.sarif(report))
-    else:
-        for line in texts.lines(report):
-            console.say(line)
+    with reading.rendering():
+        if output is LintOutput.JSON:
+            console.say_json(report.to_json())
+        elif output is LintOutput.SARIF:
+            console.say_json(texts.sarif(report))
+        else:
+            for line in texts.lines(report):
+                console.say(line)
+
+
+def _of_files(
+    data: Path | None, profile: str | None, sources: list[Path], ignored: list[str]
+) -> "LintReport":
+    from app.bootstrap import process_settings
+    from app.bootstrap.linting import sources as linting
+
+    if reading.chosen():
+        raise InputError(
+            "files are checked by this command itself",
+            place=f"--{next(iter(reading.chosen()))}",
+            cure="leave it out, or name a history of the server: --history NAME",
+        )
+    settings = process_settings.settings(data=data, profile=profile)
+    return linting.lint_files(settings, sources, ignored)
+
+
+def _of_history(
+    data: Path | None, profile: str | None, place: tuple[str, str], ignored: list[str]
+) -> "LintReport":
+    """The report on a history, from a server or from this process."""
+    from app.analysis.lint import linting
+
+    history, at = place
+    parameters = {"profile": profile or "", "ignore": ",".join(ignored)}
+    answer = AnswerSource(data).ask("lint", history=history, at=at, parameters=parameters)
+    return linting.of_json(msgspec.json.decode(answer))

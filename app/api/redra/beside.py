@@ -1,0 +1,70 @@
+"""The parts of a server beside its histories, which only the process that starts it has."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from app.analysis.incidents.incident import Exhibit, Incident
+from app.analysis.lint.linting import LintReport
+from app.domain.log import Head, HistoryId, HistoryInfo, Revision
+from app.domain.log.heads import SignedHead
+from app.ports import EventLog
+from app.service.pacing.player import Player
+
+Sign = Callable[[str, Head], SignedHead]
+"""Signs the head of the history with a name."""
+
+
+Holders = Callable[[HistoryId], Awaitable[Mapping[str, str]]]
+"""The processes that run the controllers of a history, by controller."""
+
+
+class Gallery(Protocol):
+    """The incidents that come with the program."""
+
+    def names(self) -> list[str]:
+        """The names of all incidents, sorted."""
+        ...
+
+    def read(self, name: str) -> Exhibit:
+        """An incident with its story. Raises InputError for an unknown name."""
+        ...
+
+
+class Lint(Protocol):
+    """Checks the objects of a history up to a revision.
+
+    `profile` is the release whose API checks them (empty: that of the settings), `ignored` are the
+    rules that are left out. Raises InputError for an unknown release or rule.
+    """
+
+    async def __call__(
+        self,
+        log: EventLog,
+        info: HistoryInfo,
+        until: Revision,
+        *,
+        profile: str,
+        ignored: Sequence[str],
+    ) -> LintReport: ...
+
+
+async def _nobody(_: HistoryId) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """The parts of a server beside its histories.
+
+    `players` play paced replays, by the names of their histories; `sign` signs heads if the server
+    has a key. `incident` reads an incident of the gallery by its name; None if there is none.
+    `holders` gives the processes that run the controllers of a history, by controller.
+    """
+
+    players: Mapping[str, Player] = field(default_factory=dict)
+    sign: Sign | None = None
+    incident: Callable[[str], Incident | None] = lambda _: None
+    gallery: Gallery | None = None
+    lint: Lint | None = None
+    holders: Holders = _nobody
