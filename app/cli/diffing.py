@@ -63,7 +63,10 @@ def diff(
     quirk: QuirkOption = None,
     at: Annotated[
         str,
-        moments.option(help="Compare up to this moment; default: the earlier end."),
+        moments.option(
+            help="Compare up to this moment, for a revision the instant of A's; default: the "
+            "earlier end."
+        ),
     ] = "",
     by: ByOption = AspectName.DECISIONS,
     within: Annotated[
@@ -151,7 +154,7 @@ def _compared(
         at=moment or at,
         parameters={
             "with": other,
-            "withAt": other_moment or at or ("end" if moment else ""),
+            "withAt": other_moment or ((at or "end") if moment else ""),
             "by": by.value,
             "within": str(within),
             "page": "true" if as_page else "",

@@ -20,6 +20,7 @@ from app.domain.log import Event, EventType, HistoryId, HistoryInfo, ObjectKey, 
 from app.domain.log.forks import INPUTS_END
 from app.domain.objects import profile as profiles
 from app.domain.objects.schema.structural import Schemas
+from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
@@ -196,6 +197,32 @@ async def read_sides(
     left = await _read(log, a.history, common, *ends[0], events_max=events_max)
     right = await _read(log, b.history, common, *ends[1], events_max=events_max)
     return left, replace(right, shift=shift)
+
+
+async def same_moment(log: EventLog, moment: str, a: HistoryInfo, b: HistoryInfo) -> str:
+    """The moment of history B that is the same as a moment of history A; empty: the end of B.
+
+    A revision up to which both have the same events is the same in both. A later one numbers
+    another event in B, and means the instant of A's event. In histories without common events whose
+    times do not overlap, the time since their beginnings counts. Raises InputError,
+    RevisionTooLarge.
+    """
+    if not moments.is_revision(moment):
+        return moment
+    revision = await moments.find_revision(log, a, moment)
+    common = _common(a, b, {info.id: info for info in await log.histories()})
+    if revision <= common:
+        return moment
+    instant = await moments.time_of(log, a, revision)
+    ends = [(await log.head(each.id)).time for each in (a, b)]
+    if common:
+        # Events of one instant are a microsecond apart in a fork, see `_together`.
+        instant = Instant(instant + revision - common)
+    else:
+        firsts = [await _first(log, each) for each in (a, b)]
+        if ends[0] < firsts[1] or ends[1] < firsts[0]:
+            instant = Instant(instant + firsts[1] - firsts[0])
+    return timestamps.micro_text(instant) if instant < ends[1] else ""
 
 
 async def drive(steps: Steps[ResultT]) -> ResultT:

@@ -33,6 +33,9 @@ def server(tmp_path_factory):
     with database_running(server.data):
         code, _, error = redra("import", RECORDING, "--history", "prod", data=server.data)
         assert code == 0, error
+        fork = ("fork", "prod@505", "--history", "forked", "--inputs", "recorded")
+        code, _, error = redra(*fork, data=server.data)
+        assert code == 0, error
     server.start()
     try:
         yield server
@@ -61,6 +64,9 @@ QUESTIONS = {
     "head": ("head", "prod"),
     "head of then": ("head", "prod", "--to", "40"),
     "diff": ("diff", "prod", "prod@300"),
+    "diff with a fork": ("diff", "prod", "forked", "--at", "520"),
+    "diff with a parent": ("diff", "forked", "prod", "--at", "520"),
+    "diff with a fork at its own revision": ("diff", "prod@520", "forked", "--at", "520"),
     "diff of objects": ("diff", "prod@300", "prod", "--by", "objects"),
     "blast": ("blast", "--delete", "devicetaintrule/pool-ns", "--history", "prod", "--at", "369"),
     "blast of a file": ("blast", "-f", "-", "--history", "prod", "--at", "300"),

@@ -144,6 +144,33 @@ async def test_fork_of_an_earlier_moment_lacks_what_came_later():
         assert await names(server) == ["default", "early", "night"]
 
 
+async def test_revision_of_a_comparison_with_a_fork_is_the_same_instant_in_both():
+    async with serving() as server:
+        await night(server, a="b")
+        common = (await server.get(f"{ALL}/night"))["revision"]
+        await server.post(f"{ALL}/night/fork", {"name": "fork"})
+        await server.post(f"/h/fork{CONFIG_MAPS}", config_map("first"))
+        second = await server.post(f"/h/fork{CONFIG_MAPS}", config_map("second"))
+        last = int(second["metadata"]["resourceVersion"])
+        await server.post(f"/h/night{CONFIG_MAPS}", config_map("own"))
+
+        async def compared(a, b, query):
+            report = await server.get(f"{ALL}/{a}/diff?with={b}&by=objects&{query}")
+            names = [each["subject"].rpartition("/")[2] for each in report["differences"]]
+            return report["a"]["revision"], report["b"]["revision"], sorted(names)
+
+        # The fork's revision of that number is the one of its making.
+        then = common + 1
+        assert await compared("night", "fork", f"at={then}") == (
+            then, last, ["first", "own", "second"],
+        )  # fmt: skip
+        assert await compared("fork", "night", f"at={last}") == (
+            last, common, ["first", "second"],
+        )  # fmt: skip
+        assert await compared("night", "fork", f"at={common}") == (common, common, [])
+        assert await compared("night", "fork", f"at={then}&withAt={then}") == (then, then, ["own"])
+
+
 async def test_fork_is_compared_with_its_parent():
     async with serving() as server:
         await night(server, a="b")

@@ -12,7 +12,7 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
 from app.domain.values.timestamps import SECOND
-from app.service import diffing, moments
+from app.service import diffing
 from app.service.diffing import Comparison, ComparisonAspect, Ending
 from app.service.forking import MadeFork
 from app.service.histories import Histories
@@ -68,10 +68,16 @@ class DiffApi:
             raise BadRequest(f'by must be one of {", ".join(ComparisonAspect)}, not "{by[:64]}"')
         other = await self._histories.open(other_name)
         other_moment = request.parameter("withAt")
-        if other_moment == END:
+        is_to_end = other_moment == END
+        if is_to_end:
             other_moment = ""
-        elif not other_moment:
-            other_moment = await _no_later(other, moment)
+        try:
+            if not other_moment and not is_to_end:
+                other_moment = await diffing.same_moment(
+                    runtime.log, moment, runtime.info, other.info
+                )
+        except RevisionTooLarge as problem:
+            raise NotFound(str(problem), resource="revisions") from problem
         await check(runtime, moment)
         await check(other, other_moment)
         sides = (
@@ -88,14 +94,6 @@ class DiffApi:
 
 END = "end"
 """The value of `withAt` for the end of the other history; without one, both have one moment."""
-
-
-async def _no_later(other: HistoryRuntime, moment: str) -> str:
-    """The moment of one history for another one: its end if it has no such revision."""
-    if not moments.is_revision(moment):
-        return moment
-    last = (await other.log.head(other.info.id)).revision
-    return moment if int(moment) <= last else ""
 
 
 def _within(request: HttpRequest) -> float:

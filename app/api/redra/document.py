@@ -353,7 +353,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
             (
                 "withAt",
                 "string",
-                "Moment of the other history, or end; default: that of this one, at most its end.",
+                "Moment of the other history, or end; default: the same instant, at most its end.",
             ),
             ("by", "string", "decisions (default), outcomes or objects."),
             (

@@ -34,9 +34,15 @@ async def diff(
 ) -> DiffReport | EndReport:
     """The differences of two histories, each given as HISTORY or HISTORY@MOMENT.
 
-    `at` is the moment of histories given without one. Raises InputError.
+    `at` is the moment of histories given without one; as a revision it is that of A. Raises
+    InputError.
     """
-    left, right = await _ending(store, a, at), await _ending(store, b, at)
+    left = await _ending(store, a, at)
+    is_of_both = "@" not in a and "@" not in b
+    right = await _ending(store, b, "" if is_of_both else at)
+    if at and is_of_both:
+        moment = await diffing.same_moment(store.log, at, left.history, right.history)
+        right = replace(right, moment=moment)
     comparison = _comparison(settings, left.history, by, within_seconds)
     return await diffing.compare_histories(store.log, left, right, comparison)
 
