@@ -44,7 +44,7 @@ class TimelineProjection(PagedView):
     """
 
     name = "timeline"
-    version = 2
+    version = 3
 
     def __init__(self) -> None:
         self.revision = Revision(0)

@@ -23,6 +23,18 @@ TEXT_MAX = 1000
 NAMED_MAX = 8
 """Devices, claims or consumers that a text names; the others are counted."""
 
+ATTEMPT_FAILED = "AttemptFailed"
+"""An attempt to place a pod that failed, from the log of a scheduler."""
+
+LOGGED_ATTEMPTS = {
+    "unschedulable": ATTEMPT_FAILED,
+    "error": ATTEMPT_FAILED,
+    "bound": "AttemptSucceeded",
+}
+"""The names of attempts that a scheduler logged, by the verb of the observed request."""
+
+_LOGGED_VERBS = [f'"verb":"{verb}"'.encode() for verb in LOGGED_ATTEMPTS]
+
 _Outline = TypeVar("_Outline")
 
 Told: TypeAlias = tuple[str, str]
@@ -110,13 +122,21 @@ def kind_of(place: Place) -> FollowedKind | None:
 def tell_fact(event: Event) -> Told | None:
     """The name and text of an event that is not about an object; None when it is not shown."""
     if event.type is EventType.REQUEST_OBSERVED:
-        return None
+        return _tell_attempt(event)
     if event.type is EventType.DECISION_RECORDED:
         return tell_decision(outlines.decision(event.body))
     body = event.object
     if event.type is EventType.HISTORY_FORKED:
         return event.type.value, f"of {body.get('parent')} after revision {body.get('revision')}"
     return event.type.value, _cut(json_tree.text(body, "message") or json_tree.text(body, "reason"))
+
+
+def _tell_attempt(event: Event) -> Told | None:
+    """The outcome of an attempt that a scheduler logged; other requests are not shown."""
+    if not any(verb in event.body for verb in _LOGGED_VERBS):
+        return None
+    kind = LOGGED_ATTEMPTS.get(json_tree.text(event.object, "verb"))
+    return None if kind is None else (kind, _cut(json_tree.text(event.object, "message")))
 
 
 def tell_decision(decided: outlines.DecisionOutline) -> Told:

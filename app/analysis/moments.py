@@ -9,7 +9,16 @@ from app.analysis.chronicle import Chronicle
 from app.domain.log import Revision
 from app.domain.values.timestamps import Instant
 
-TROUBLES = frozenset(("PodUnschedulable", "PodEvicted", "Warning", "GapObserved", "NodeNotReady"))
+TROUBLES = frozenset(
+    (
+        "PodUnschedulable",
+        "AttemptFailed",
+        "PodEvicted",
+        "Warning",
+        "GapObserved",
+        "NodeNotReady",
+    )
+)
 """The kinds of entries that need attention."""
 
 DECISIONS = frozenset(("Decision",))

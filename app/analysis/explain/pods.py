@@ -35,6 +35,9 @@ NOT_DEVICES = {
 }
 """Reasons that no change of claims or devices removes, with an unproved remedy for each."""
 
+NO_NODES = "there are no nodes"
+"""The text about a pod in a cluster without nodes."""
+
 ENDS_ATTEMPT = (
     "an error on any node that is asked ends the scheduler's attempt, even if other nodes would "
     "take the pod (upstream's c16)"
@@ -323,7 +326,7 @@ def _eviction_text(fits: int, evicting: int) -> str:
 
 def _fit_text(fits: int, nodes: Sequence[str]) -> str:
     if not nodes:
-        return "there are no nodes"
+        return NO_NODES
     if len(nodes) == 1:
         return f"it {'would' if fits else 'does not'} fit on node {nodes[0]}"
     return f"{fits} of {len(nodes)} nodes would take it"

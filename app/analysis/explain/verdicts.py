@@ -23,6 +23,7 @@ from projections.objects import ObjectsProjection
 REFUSED = "unschedulable"
 """The verb of a failed attempt that was read from a scheduler's log."""
 ALONE = "refused by the recorded scheduler; no node was recorded to try again"
+NO_NODE_RECORDED = "no node was recorded to try it on"
 _FAILED = "FailedScheduling"
 _GATED = "SchedulingGated"
 
@@ -48,7 +49,8 @@ def last(
     Without `objects`, Events are not searched.
     """
     said = () if objects is None else _said(objects, pod)
-    verdicts = (*_condition(pod, states), *said, *_logged(requests))
+    logs = logged(requests)
+    verdicts = (*_condition(pod, states), *said, *(() if logs is None else (logs,)))
     return max(verdicts, key=lambda verdict: verdict.event.revision, default=None)
 
 
@@ -107,16 +109,17 @@ def _said(objects: ObjectsProjection, pod: JsonView) -> Iterator[SchedulerMessag
             yield SchedulerMessage(said.text, f"Event {_FAILED}", event)
 
 
-def _logged(requests: Sequence[Event]) -> Iterator[SchedulerMessage]:
+def logged(requests: Sequence[Event]) -> SchedulerMessage | None:
+    """The newest refusal in a scheduler's log; `requests` are newest first."""
     for event in requests:
         is_request = event.type is EventType.REQUEST_OBSERVED
         if is_request and json_tree.text(event.object, "verb") == REFUSED:
             message = json_tree.text(event.object, "message")
-            yield SchedulerMessage(_without_head(message), "its log", event)
-            return
+            return SchedulerMessage(without_head(message), "its log", event)
+    return None
 
 
-def _without_head(message: str) -> str:
+def without_head(message: str) -> str:
     """`Unable to schedule pod; no fit; waiting: 0/1 nodes …` without its common head."""
     head, colon, rest = message.partition(": ")
     return rest if colon and not head.startswith("0/") else message

@@ -47,7 +47,14 @@ def of(
     everything = ranked(
         (
             *cluster.invariants(chronicle, until, namespace),
-            *pods.waiting(chronicle, views, until, causes.unasked, namespace),
+            *pods.waiting(
+                chronicle,
+                views,
+                until,
+                causes.unasked,
+                namespace,
+                reads_events=causes.reads_events,
+            ),
             *pods.unstarted(views, causes, namespace),
             *workloads.refused(views, causes.workloads, namespace),
             *claims.stuck(views, namespace),

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from operator import attrgetter
 
 from app.analysis.chronicle import Chronicle
-from app.analysis.explain import lives, sources
+from app.analysis.explain import lives, sources, verdicts
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.scheduler_messages import first_cause, without_names
 from app.analysis.views import LiveViews
@@ -13,9 +15,15 @@ from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from projections.timeline_kinds import ATTEMPT_FAILED
 
 POD_CREATED = "PodCreated"
 """The kind of the entry of the timeline about a new pod."""
+
+POD_DELETED = "PodDeleted"
+"""The kind of the entry of the timeline about the end of a pod."""
+
+_FAILED_SCHEDULING = "FailedScheduling: "
 
 UNTOLD = "no scheduler has said why"
 
@@ -60,10 +68,13 @@ def waiting(
     until: Revision,
     unasked: Callable[[JsonObject], str],
     namespace: str = "",
+    *,
+    reads_events: bool = True,
 ) -> Iterator[Finding]:
     """Pods that wait or waited, by first cause; of one namespace unless it is empty.
 
-    `unasked` says why no node is asked about a pod, or nothing.
+    `unasked` says why no node is asked about a pod, or nothing. Where the condition of a pod was
+    not recorded, the cause is in a scheduler's Event or log; Events only with `reads_events`.
     """
     groups: dict[str, _Group] = {}
     latest: dict[ObjectKey, str] = {}
@@ -74,8 +85,9 @@ def waiting(
         _note(groups, cause, entry.subject, entry.revision)
         latest[entry.subject] = cause
     present: dict[str, int] = {}
+    reported = cache(lambda: _reported(chronicle, until, reads_events=reads_events))
     for pod, tree in _waiting_now(views, namespace):
-        cause = unasked(tree) or latest.get(pod, "") or UNTOLD
+        cause = unasked(tree) or latest.get(pod, "") or reported().get(pod, "") or UNTOLD
         if pod not in groups.get(cause, _EMPTY).pods:
             _note(groups, cause, pod, _created(chronicle, views, pod, until))
         event = views.objects.event(pod)
@@ -192,6 +204,25 @@ def overdue(views: LiveViews, now: Instant, namespace: str = "") -> Iterator[Fin
             last=max(revision for _, revision in ending),
             objects=tuple(Subject.of(key, views.revision) for key, _ in ending[:OBJECTS_SHOWN_MAX]),
         )
+
+
+def _reported(chronicle: Chronicle, until: Revision, *, reads_events: bool) -> dict[ObjectKey, str]:
+    """The newest cause in Events and logs of a scheduler, of each pod that was not deleted since.
+
+    A pod may have had a namesake, so what was said before a deletion is not about it.
+    """
+    said = [*chronicle.of_kind(ATTEMPT_FAILED, until=until)]
+    said += chronicle.of_kind(POD_DELETED, until=until)
+    if reads_events:
+        warnings = chronicle.of_kind("Warning", until=until)
+        said += [entry for entry in warnings if entry.text.startswith(_FAILED_SCHEDULING)]
+    causes: dict[ObjectKey, str] = {}
+    for entry in sorted(said, key=attrgetter("revision")):
+        if entry.kind == POD_DELETED:
+            causes.pop(entry.subject, None)
+        else:
+            causes[entry.subject] = first_cause(verdicts.without_head(entry.text))
+    return causes
 
 
 def _waiting_now(views: LiveViews, namespace: str) -> Iterator[tuple[ObjectKey, JsonObject]]:

@@ -1,5 +1,6 @@
 """The explainer: answers one question about one history, with the doubts about the answer."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -9,7 +10,7 @@ import anyio.to_thread
 from app.analysis import scheduling_rules, scope
 from app.analysis.blast.bounds import BlastBounds
 from app.analysis.explain import decisions as decision_reasons
-from app.analysis.explain import lives, questions, sources
+from app.analysis.explain import lives, questions, sources, verdicts
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
@@ -190,6 +191,8 @@ class Explainer:
             if event.is_about_object:
                 created = meta.creation_timestamp(event.object)
                 return f"; one was created later, at {created}" if created else "; one came later"
+        if events:
+            return _requested(events)
         others = sorted(
             other.namespace
             for other in evidence.views.objects.keys(key.group, key.resource)
@@ -244,3 +247,11 @@ def _about(recorded: tuple[Doubt, ...], key: ObjectKey) -> tuple[Doubt, ...]:
     """The doubts about the kind of an object, and those about all kinds."""
     kind = f"{key.resource}.{key.group}" if key.group else key.resource
     return tuple(doubt for doubt in recorded if doubt.kind in ("", kind))
+
+
+def _requested(requests: Sequence[Event]) -> str:
+    """The hint to an object of which only requests were recorded; they are newest first."""
+    newest = requests[0]
+    verdict = verdicts.logged(requests)
+    said = "" if verdict is None else f"; the recorded scheduler said (its log): {verdict.message}"
+    return f"; only requests about it were recorded, the last at revision {newest.revision}{said}"

@@ -77,6 +77,8 @@ async def answer(
             details["recorded"] = verdicts.to_json(verdict, placed.nodes)
             if not evidence.views.objects.keys(*api_resources.NODES):
                 placed = replace(placed, text=verdicts.ALONE)
+        elif placed.text == pod_reasons.NO_NODES and _is_recorded(events):
+            placed = replace(placed, text=verdicts.NO_NODE_RECORDED)
         said += announcements.of_gates(tree)
         if about is not None:
             said += announcements.about(about, tree)
@@ -125,7 +127,7 @@ async def _placed(
         subject=subject,
         outcome=_outcome(tree),
         revision=evidence.views.revision,
-        text=_place_text(evidence, events, tree),
+        text=await _place_text(evidence, events, tree),
         reason=Reason(text=subject, children=(*state, *said, *holdings, *again, *chosen)),
         decision=body(decision),
     )
@@ -267,18 +269,27 @@ def _outcome(tree: JsonObject) -> str:
     return "Terminating" if meta.is_deleting(tree) else "Scheduled"
 
 
-def _place_text(evidence: ExplainedMoment, events: Sequence[Event], pod: JsonObject) -> str:
+async def _place_text(evidence: ExplainedMoment, events: Sequence[Event], pod: JsonObject) -> str:
     node = core.node_name(pod)
-    if evidence.views.objects.event(ObjectKey(*api_resources.NODES, "", node)) is None:
-        return f"is bound to node {node}, which is gone; PodGC removes it after 40 to 60 s"
+    key = ObjectKey(*api_resources.NODES, "", node)
+    unknown = ""
+    if evidence.views.objects.event(key) is None:
+        if not _is_recorded(events) or await evidence.changes(key):
+            return f"is bound to node {node}, which is gone; PodGC removes it after 40 to 60 s"
+        unknown = ", of which nothing was recorded"
     if meta.is_deleting(pod):
-        return f"ends on node {node}; its devices are free when it has"
+        return f"ends on node {node}{unknown}; its devices are free when it has"
     if core.is_finished(pod):
-        return f"has ended on node {node}"
+        return f"has ended on node {node}{unknown}"
     if [*lives.unready(evidence.views, events, pod)]:
-        return f"is bound to node {node} and cannot start there"
+        return f"is bound to node {node}{unknown} and cannot start there"
     if lives.is_starting(pod):
-        return f"is bound to node {node} and has not started there"
+        return f"is bound to node {node}{unknown} and has not started there"
     if lives.is_initialising(pod):
-        return f"is bound to node {node}, where its init containers run"
-    return f"runs on node {node}"
+        return f"is bound to node {node}{unknown}, where its init containers run"
+    return f"runs on node {node}{unknown}"
+
+
+def _is_recorded(events: Sequence[Event]) -> bool:
+    """Whether the states of an object come from a recording, which may lack other objects."""
+    return bool(events) and events[0].stamp.origin is not None

@@ -5,11 +5,14 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.analysis.chronicle import Chronicle
 from app.analysis.explain import sources
 from app.analysis.explain.questions import Question
+from app.analysis.findings import pods
 from app.analysis.views import LiveViews
 from app.bootstrap.rules import rules_for
 from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.errors import NotFound
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.objects.profile import Profile
 from app.domain.values.timestamps import Instant
@@ -43,7 +46,8 @@ status:
 """
 
 
-async def why(tmp_path, **files):
+async def recorded(tmp_path, **files):
+    """The log, the history and the events of the imported files."""
     log = MemoryLog(MemoryStore())
     for name, text in files.items():
         (tmp_path / name.replace("_", ".")).write_text(text)
@@ -51,7 +55,11 @@ async def why(tmp_path, **files):
         result = await importing.import_records(
             log, source, name="h", options=importing.ImportOptions()
         )
-    events = await log.read(result.history.id, after=Revision(0), limit=1_000)
+    return log, result.history, await log.read(result.history.id, after=Revision(0), limit=1_000)
+
+
+async def why(tmp_path, **files):
+    log, history, events = await recorded(tmp_path, **files)
 
     async def views_at(revision):
         views = LiveViews(PROFILE)
@@ -60,8 +68,52 @@ async def why(tmp_path, **files):
         return views
 
     views = await views_at(len(events))
-    explainer = Explainer(log, result.history, views, CelCompiler(), PROFILE, views_at=views_at)
+    explainer = Explainer(log, history, views, CelCompiler(), PROFILE, views_at=views_at)
     return await explainer.why(Question(kind="pod", namespace="default", name="p"))
+
+
+async def test_node_that_was_not_recorded_is_not_said_to_be_gone(tmp_path):
+    row = "p      1/1     Running   0          5m    10.0.0.7   n7\n"
+    said = await why(tmp_path, pods_txt=TABLE.splitlines(keepends=True)[0] + row)
+    assert said.text == "runs on node n7, of which nothing was recorded"
+
+
+async def test_pod_known_from_the_log_of_the_scheduler_alone(tmp_path):
+    with pytest.raises(NotFound) as refusal:
+        await why(tmp_path, scheduler_log=LOG)
+    assert "only requests about it were recorded" in refusal.value.message
+    assert f"the recorded scheduler said (its log): {REFUSED}" in refusal.value.message
+
+
+async def test_attempts_in_the_log_of_a_scheduler_are_on_the_timeline(tmp_path):
+    bound = (
+        'I0101 00:00:09.000000       1 schedule_one.go:314] "Successfully bound pod to node" '
+        'pod="default/p" node="n" evaluatedNodes=1 feasibleNodes=1\n'
+    )
+    _, _, events = await recorded(tmp_path, scheduler_log=LOG + bound)
+    chronicle = Chronicle()
+    chronicle.fold(events)
+    pod = ObjectKey("", "pods", "default", "p")
+    told = chronicle.about(pod, until=Revision(len(events)))
+    assert [(entry.kind, entry.text) for entry in told] == [
+        ("AttemptFailed", f"Unable to schedule pod; no fit; waiting: {REFUSED}"),
+        ("AttemptSucceeded", "Successfully bound pod to node: node n"),
+    ]
+
+
+@pytest.mark.parametrize("told", [{"events_txt": EVENTS}, {"scheduler_log": LOG}])
+@pytest.mark.parametrize("reads_events", [True, False])
+async def test_findings_have_the_cause_from_events_and_logs(tmp_path, told, reads_events):
+    _, _, events = await recorded(tmp_path, pods_txt=TABLE, **told)
+    chronicle, views = Chronicle(), LiveViews(PROFILE)
+    chronicle.fold(events)
+    for event in events:
+        views.fold(event)
+    (finding,) = pods.waiting(
+        chronicle, views, views.revision, lambda _: "", reads_events=reads_events
+    )
+    is_seen = reads_events or "scheduler_log" in told
+    assert finding.text.endswith("cannot allocate all claims" if is_seen else pods.UNTOLD)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +166,7 @@ async def test_recorded_refusal_is_compared_with_what_the_nodes_say(
 async def test_nothing_is_said_of_a_verdict_that_nobody_recorded(tmp_path):
     answer = await why(tmp_path, pods_txt=TABLE)
     assert "recorded" not in answer.details
-    assert answer.text == "there are no nodes"
+    assert answer.text == "no node was recorded to try it on"
 
 
 async def test_what_was_there_when_the_recording_begins_was_not_made_by_the_import(tmp_path):
