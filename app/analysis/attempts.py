@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from app.analysis import scheduler_messages
+from app.analysis.explain.attempts import ERROR, FAILURES, PodAttempt
 from app.domain.allocation.reasons import causes
 from app.domain.controllers.scheduling.queue import waiting_pods
 from app.domain.log import Event, ObjectKey, Revision
@@ -19,7 +20,7 @@ from app.domain.values.json_tree import mapping
 from app.domain.values.timestamps import Instant
 from projections.timeline import Entry
 
-SCHEDULED, UNSCHEDULABLE, ERROR = "Scheduled", "Unschedulable", "Error"
+SCHEDULED, UNSCHEDULABLE = "Scheduled", "Unschedulable"
 
 _OF_ENTRIES = {condition_types.POD_SCHEDULED: SCHEDULED, "PodUnschedulable": UNSCHEDULABLE}
 
@@ -48,10 +49,20 @@ class AttemptTrigger(msgspec.Struct, frozen=True, kw_only=True):
         return ObjectKey(self.group, self.resource, self.namespace, self.name)
 
 
+class BindingStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of the binding after an attempt that found a node."""
+
+    revision: Revision
+    time: str
+    outcome: str
+    message: str = ""
+
+
 class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt, or one verdict of a recording.
 
-    `number` counts from 1; it is 0 in a recording. `plugins` rejected the pod, `verdicts` are those
+    `number` counts from 1; it is 0 in a recording. `outcome` and `message` are those of the last
+    step of its `binding`, if it had one. `plugins` rejected the pod, `verdicts` are those
     of nodes, `causes` excluded devices. `again` is the end of the back-off: the pod is tried
     earlier only when no other pod is to be tried.
     """
@@ -69,6 +80,7 @@ class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
     causes: tuple[str, ...] = ()
     victims: tuple[str, ...] = ()
     trigger: AttemptTrigger | None = None
+    binding: tuple[BindingStep, ...] = ()
     again: str = ""
 
 
@@ -89,14 +101,9 @@ class AttemptList(msgspec.Struct, frozen=True, kw_only=True):
     omitted: int = 0
 
 
-def causes_of(decisions: Sequence[Event]) -> list[int]:
-    """The revisions of the events that woke the attempts."""
-    return [_cause(event) for event in decisions]
-
-
-def of_decisions(decisions: Sequence[Event], events: Mapping[int, Event]) -> list[TriedPod]:
-    """The attempts in decisions of the scheduler; `events` woke them, by revision."""
-    return [_decided(event, events.get(_cause(event))) for event in decisions]
+def of_attempts(attempts: Sequence[PodAttempt], events: Mapping[int, Event]) -> list[TriedPod]:
+    """The attempts of our scheduler; `events` woke them, by revision."""
+    return [_decided(attempt, events.get(attempt.cause)) for attempt in attempts]
 
 
 def of_entries(entries: Sequence[Entry]) -> list[TriedPod]:
@@ -111,25 +118,21 @@ def verdicts_of(message: str) -> tuple[VerdictCount, ...]:
     )
 
 
-def _cause(event: Event) -> int:
-    """The revision that woke the pod; the stamp has the one that began the step."""
-    return decision_body.read(event.object).cause or event.stamp.cause
-
-
-def _decided(event: Event, cause: Event | None) -> TriedPod:
+def _decided(attempt: PodAttempt, cause: Event | None) -> TriedPod:
+    event, last = attempt.begun, attempt.last
     body = event.object
     decision, summary = decision_body.read(body), decision_body.summary_of(body)
-    number = decision.inputs.attempt or 1
     reasons = mapping(mapping(body, "summary"), "reasons")
+    outcome = decision_body.read(last.object).outcome
     again = ""
-    if decision.outcome in (UNSCHEDULABLE, ERROR):
-        again = timestamps.micro_text(waiting_pods.backoff_end(event.stamp.time, number))
+    if outcome in FAILURES:
+        again = timestamps.micro_text(waiting_pods.backoff_end(last.stamp.time, attempt.failures))
     return TriedPod(
         revision=event.revision,
         time=timestamps.micro_text(event.stamp.time),
-        number=number,
-        outcome=decision.outcome,
-        message=summary.message,
+        number=attempt.number,
+        outcome=outcome,
+        message=decision_body.summary_of(last.object).message,
         node=summary.node,
         looked_at=summary.looked_at,
         feasible=summary.feasible or 0,
@@ -143,6 +146,15 @@ def _decided(event: Event, cause: Event | None) -> TriedPod:
         ),
         victims=summary.preemption.victims,
         trigger=_trigger(cause),
+        binding=tuple(
+            BindingStep(
+                revision=step.revision,
+                time=timestamps.micro_text(step.stamp.time),
+                outcome=decision_body.read(step.object).outcome,
+                message=decision_body.summary_of(step.object).message,
+            )
+            for step in attempt.binding
+        ),
         again=again,
     )
 

@@ -1,10 +1,12 @@
 """The scheduler's attempts for one pod: their outcomes, what woke them, and when the next is due.
 
-An attempt that would only repeat what is already written leaves no decision, so more attempts may
-have happened than are recorded. Parity: controllers.md 4.1 and 4.3.
+An attempt that found a node ends with the binding, whose steps are decisions of their own. An
+attempt that would only repeat what is already written leaves no decision, so more attempts may have
+happened than are recorded. Parity: controllers.md 3.7, 4.1 and 4.3.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from app.analysis.explain import sources
 from app.analysis.explain.reasons import Reason
@@ -16,6 +18,10 @@ from app.domain.values.timestamps import SECOND, Instant
 
 SHOWN_MAX = 5
 """The number of attempts shown one by one, the newest first. The JSON has as many."""
+
+ERROR = "Error"
+FAILURES = frozenset(("Unschedulable", ERROR))
+"""The outcomes after which a pod is tried again."""
 
 _DONE = {
     EventType.OBJECT_CREATED: "was created",
@@ -29,39 +35,105 @@ def made_by_scheduler(decisions: Sequence[Event]) -> list[Event]:
     return [event for event in decisions if decision_body.read(event.object).controller == NAME]
 
 
-def causes_of(attempts: Sequence[Event]) -> list[int]:
-    """The revisions of the events that woke the attempts shown."""
-    return [_cause(event) for event in attempts[:SHOWN_MAX]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodAttempt:
+    """One attempt: the decision with which it began, and those of its binding, the first one first.
+
+    `number` counts the attempts of the pod from 1. `failures` counts those in a row that failed in
+    the same way, with this one, as the back-off does; it is 0 for one that has not failed.
+    """
+
+    begun: Event
+    number: int
+    binding: tuple[Event, ...] = ()
+    failures: int = 0
+
+    @property
+    def last(self) -> Event:
+        """The newest decision of the attempt."""
+        return self.binding[-1] if self.binding else self.begun
+
+    @property
+    def cause(self) -> int:
+        """The revision that woke the pod; the stamp has the one that began the step."""
+        return decision_body.read(self.begun.object).cause or self.begun.stamp.cause
+
+
+def of_decisions(decisions: Sequence[Event]) -> list[PodAttempt]:
+    """The attempts in the scheduler's decisions about a pod, both with the first one first."""
+    groups: list[list[Event]] = []
+    for event in decisions:
+        if groups and decision_body.read(event.object).inputs.binding_node:
+            groups[-1].append(event)
+        else:
+            groups.append([event])
+    attempts: list[PodAttempt] = []
+    unfit = errors = number = 0
+    is_error = False
+    for begun, *binding in groups:
+        counted = decision_body.read(begun.object).inputs.attempt or 1
+        # Attempts without a decision have repeated the one before them.
+        repeated = max(0, counted - 1 - unfit - errors)
+        unfit, errors = (unfit, errors + repeated) if is_error else (unfit + repeated, errors)
+        # The scheduler's own count begins anew after an error.
+        number = max(number + 1, counted)
+        last = decision_body.read((binding or [begun])[-1].object)
+        failures = 0
+        if last.outcome in FAILURES:
+            is_error = last.outcome == ERROR or not last.inputs.plugins
+            unfit, errors = (unfit, errors + 1) if is_error else (unfit + 1, 0)
+            failures = errors if is_error else unfit
+        attempts.append(
+            PodAttempt(begun=begun, number=number, binding=tuple(binding), failures=failures)
+        )
+    return attempts
+
+
+def causes_of(attempts: Sequence[PodAttempt]) -> list[int]:
+    """The revisions of the events that woke the attempts."""
+    return [attempt.cause for attempt in attempts]
 
 
 def reasons(
-    attempts: Sequence[Event], causes: Mapping[int, Event], now: Instant
+    attempts: Sequence[PodAttempt], causes: Mapping[int, Event], now: Instant
 ) -> Iterator[Reason]:
     """The reasons for the attempts of a waiting pod; `causes` maps revisions to their events."""
     if not attempts:
         return
-    last, first = attempts[0], attempts[-1]
+    last = attempts[-1]
     # The page already shows the message of the last attempt above these lines.
-    known = decision_body.summary_of(last.object).message
-    lines = [_line(event, causes, known) for event in attempts[:SHOWN_MAX]]
+    known = decision_body.summary_of(last.last.object).message
+    lines = [_line(attempt, causes, known) for attempt in shown(attempts)[::-1]]
     count = len(attempts)
     text = "1 attempt is recorded" if count == 1 else f"{count} attempts are recorded"
     if count > 1:
-        spent = sources.lasted(first.stamp.time, last.stamp.time)
+        spent = sources.lasted(attempts[0].begun.stamp.time, last.begun.stamp.time)
         text += f" over {spent}, those that repeat the last one left out"
     yield Reason(text=text, children=(*_next(last, now), *lines), count=count)
 
 
-def _line(event: Event, causes: Mapping[int, Event], known: str) -> Reason:
+def shown(attempts: Sequence[PodAttempt]) -> Sequence[PodAttempt]:
+    """The attempts that are shown one by one."""
+    return attempts[-SHOWN_MAX:]
+
+
+def _line(attempt: PodAttempt, causes: Mapping[int, Event], known: str) -> Reason:
     """One attempt: its outcome, its message unless that equals `known`, and what woke it."""
-    decision = decision_body.read(event.object)
-    number = decision.inputs.attempt or 1
-    text = f"attempt {number} at {sources.when(event.stamp.time)}: {decision.outcome}"
-    message = decision_body.summary_of(event.object).message
-    text += f", {message}" if message and message != known else ""
-    cause = causes.get(_cause(event))
+    cause = causes.get(attempt.cause)
     woken = () if cause is None else (_woken(cause),)
-    return Reason(text=text, children=woken, revision=event.revision)
+    text = f"attempt {attempt.number} {_outcome(attempt.begun, known)}"
+    binding = (
+        Reason(text=f"its binding {_outcome(event, known)}", revision=event.revision)
+        for event in attempt.binding
+    )
+    return Reason(text=text, children=(*woken, *binding), revision=attempt.begun.revision)
+
+
+def _outcome(event: Event, known: str) -> str:
+    """The time and the outcome of a decision, with its message unless that equals `known`."""
+    text = f"at {sources.when(event.stamp.time)}: {decision_body.read(event.object).outcome}"
+    message = decision_body.summary_of(event.object).message
+    return f"{text}, {message}" if message and message != known else text
 
 
 def _woken(cause: Event) -> Reason:
@@ -74,17 +146,19 @@ def _woken(cause: Event) -> Reason:
     return Reason(text=text, revision=cause.revision, about=cause.key)
 
 
-def _next(last: Event, now: Instant) -> Iterator[Reason]:
+def _next(last: PodAttempt, now: Instant) -> Iterator[Reason]:
     """When the pod is tried again, as of its last attempt."""
-    decision = decision_body.read(last.object)
-    count = decision.inputs.attempt or 1
-    at = last.stamp.time
-    ready = waiting_pods.backoff_end(at, count)
-    length = min(waiting_pods.BACKOFF_FIRST << min(count - 1, 10), waiting_pods.BACKOFF_MAX)
-    backoff = f"back-off of {length // SECOND} s after attempt {count}"
-    if decision.outcome == "Error":
+    if not last.failures:
+        return
+    decision = decision_body.read(last.last.object)
+    at = last.last.stamp.time
+    ready = waiting_pods.backoff_end(at, last.failures)
+    doubled = waiting_pods.BACKOFF_FIRST << min(last.failures - 1, 10)
+    length = min(doubled, waiting_pods.BACKOFF_MAX)
+    backoff = f"back-off of {length // SECOND} s after attempt {last.number}"
+    if decision.outcome == ERROR:
         yield Reason(text=f"tried again at {sources.when(ready)}, whatever happens ({backoff})")
-    elif decision.outcome == "Unschedulable":
+    else:
         flush = waiting_pods.flush_end(at)
         # Parity: controllers.md 4.1: an empty active queue takes pods whose back-off goes on.
         early = (
@@ -94,8 +168,3 @@ def _next(last: Event, now: Instant) -> Iterator[Reason]:
         )
         text = f"tried again when an event may help, {early}; at the latest after "
         yield Reason(text=f"{text}{sources.when(flush)}")
-
-
-def _cause(event: Event) -> int:
-    """The revision that woke the pod; the stamp has the one that began the step."""
-    return decision_body.read(event.object).cause or event.stamp.cause

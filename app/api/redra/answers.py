@@ -201,26 +201,27 @@ class Answers:
             )
         evidence = self._evidence(inquiry, views, reader)
         decisions = explained_attempts.made_by_scheduler(await evidence.decisions(key))[::-1]
+        made = explained_attempts.of_decisions(decisions)
         limit = self._limits.attempts_max
         causes: dict[int, Event] = {
             event.revision: event
-            for revision in attempts.causes_of(decisions[-limit:])
+            for revision in explained_attempts.causes_of(made[-limit:])
             if (event := await evidence.event(revision)) is not None
         }
         about = chronicle.about(key, until=views.revision)
         items = (
-            attempts.of_decisions(decisions[-limit:], causes)
-            if decisions
+            attempts.of_attempts(made[-limit:], causes)
+            if made
             else attempts.of_entries(about)[-limit:]
         )
-        count = len(decisions) if decisions else len(attempts.of_entries(about))
+        count = len(made) if made else len(attempts.of_entries(about))
         return AttemptList(
             history=runtime.info.name,
             revision=views.revision,
             namespace=key.namespace,
             name=key.name,
             created=timestamps.micro_text(lane[0].begin[1]),
-            is_decided=bool(decisions),
+            is_decided=bool(made),
             items=tuple(items),
             omitted=count - len(items),
         )

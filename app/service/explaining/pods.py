@@ -8,6 +8,7 @@ from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import pods as pod_reasons
 from app.analysis.explain import preemption as preemption_reasons
+from app.analysis.explain.attempts import PodAttempt
 from app.analysis.explain.hardware import devices as hardware
 from app.analysis.explain.hardware import selected
 from app.analysis.explain.observed import announcements, containers
@@ -58,7 +59,7 @@ async def answer(
         placed = PodFindings(text="is being deleted and was never placed", children=ending)
     else:
         said += preemption_reasons.awaited(evidence.views.objects, tree)
-        tried = attempts.made_by_scheduler(decisions)
+        tried = attempts.of_decisions(attempts.made_by_scheduler(decisions)[::-1])
         placed = await _findings(evidence, tree, decision, question)
         children = placed.children
         children = await evidence.run(lambda views: selected.with_values(views, children))
@@ -200,9 +201,10 @@ async def _scores(
     return []
 
 
-async def _causes(evidence: ExplainedMoment, tried: Sequence[Event]) -> dict[int, Event]:
+async def _causes(evidence: ExplainedMoment, tried: Sequence[PodAttempt]) -> dict[int, Event]:
+    """The events that woke the attempts that are shown."""
     events: dict[int, Event] = {}
-    for revision in attempts.causes_of(tried):
+    for revision in attempts.causes_of(attempts.shown(tried)):
         if revision not in events and (event := await evidence.event(revision)) is not None:
             events[revision] = event
     return events

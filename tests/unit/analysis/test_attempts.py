@@ -8,6 +8,7 @@ from app.analysis import attempts
 from app.analysis.explain import attempts as explained
 from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import incident_files, playing
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.log import EventType
 from app.domain.values.timestamps import SECOND, parse
 from tests.cluster import Cluster
@@ -52,8 +53,9 @@ def test_attempts_tell_what_decisions_of_the_scheduler_say():
         and event.object["name"] == "urgent"
     ]
     assert decisions
-    causes = {number: by_revision[number] for number in attempts.causes_of(decisions)}
-    made = attempts.of_decisions(decisions, causes)
+    tried = explained.of_decisions(decisions)
+    causes = {number: by_revision[number] for number in explained.causes_of(tried)}
+    made = attempts.of_attempts(tried, causes)
     for event, one in zip(decisions, made, strict=True):
         body = event.object
         assert (one.revision, one.outcome) == (event.revision, body["outcome"])
@@ -83,7 +85,7 @@ def test_each_pod_is_woken_by_its_own_event():
     first = {}
     for event in events:
         if event.type is EventType.DECISION_RECORDED and event.object["controller"] == "scheduling":
-            (cause,) = attempts.causes_of([event])
+            (cause,) = explained.causes_of(explained.of_decisions([event]))
             first.setdefault(event.object["name"], by_revision[cause].key.name)
     assert first == {"p": "p", "q": "q"}
 
@@ -98,13 +100,50 @@ def test_wait_is_no_promise_while_the_active_queue_is_empty():
     cluster.wait(0.1)
     cluster.slice()
     cluster.wait(0.1)
-    decisions = [
+    tried = explained.of_decisions(scheduled(cluster))
+    refused, placed = attempts.of_attempts(tried, {})
+    assert (refused.outcome, placed.outcome) == ("Unschedulable", "Scheduled")
+    assert placed.time < refused.again
+    (told,) = explained.reasons(tried[:1], {}, tried[0].begun.stamp.time)
+    assert any("only if no other pod is to be tried" in line.text for line in told.children)
+
+
+def scheduled(cluster):
+    """The scheduler's decisions, the first one first."""
+    return [
         event
         for event in cluster.line.events
         if event.type is EventType.DECISION_RECORDED and event.object["controller"] == "scheduling"
     ]
-    refused, placed = attempts.of_decisions(decisions, {})
-    assert (refused.outcome, placed.outcome) == ("Unschedulable", "Scheduled")
-    assert placed.time < refused.again
-    (told,) = explained.reasons(decisions[:1], {}, decisions[0].stamp.time)
-    assert any("only if no other pod is to be tried" in line.text for line in told.children)
+
+
+def test_failed_binding_belongs_to_the_attempt_that_chose_the_node():
+    """It waits for its device, fails, gives the claim back, and waits again: three attempts."""
+    cluster = Cluster(options=ControllerOptions(binding_timeout=30 * SECOND))
+    cluster.device_class()
+    cluster.node()
+    cluster.slice(
+        devices=[{"name": "d", "bindingConditions": ["r"], "bindingFailureConditions": ["f"]}]
+    )
+    cluster.claim()
+    cluster.pod(claim="claim")
+    cluster.settle()
+    cluster.wait(40)
+    decisions = scheduled(cluster)
+    outcomes = [event.object["outcome"] for event in decisions]
+    assert outcomes == ["WaitingForBinding", "Error", "Unschedulable", "WaitingForBinding"]
+    tried = explained.of_decisions(decisions)
+    first, second, third = made = attempts.of_attempts(tried, {})
+    assert [one.number for one in made] == [1, 2, 3]
+    assert [one.outcome for one in made] == ["Error", "Unschedulable", "WaitingForBinding"]
+    assert [step.revision for step in first.binding] == [decisions[1].revision]
+    assert "binding timeout" in first.message
+    # The back-off begins with the end of the binding, and counts errors by themselves.
+    for one, event in ((first, decisions[1]), (second, decisions[2])):
+        assert parse(one.again) == (event.stamp.time + SECOND) // SECOND * SECOND + SECOND
+    assert third.again == ""
+    (told,) = explained.reasons(tried, {}, decisions[-1].stamp.time)
+    assert told.text.startswith("3 attempts are recorded over")
+    numbered = [line.text.split(" at ")[0] for line in told.children]
+    assert numbered == ["attempt 3", "attempt 2", "attempt 1"]
+    assert told.children[-1].children[-1].text.startswith("its binding at ")
