@@ -38,7 +38,7 @@ from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import EventLog, RuntimePorts, WebhookCaller
-from app.service import snapshots
+from app.service import moments, snapshots
 from app.service.answering.errands import Errands
 from app.service.cluster_clock import ClusterClock
 from app.service.reviewing import WebhookReviewer
@@ -138,6 +138,23 @@ class HistoryRuntime:
     def head(self) -> Head:
         """The head of the history, as folded here."""
         return self._writer.head
+
+    @property
+    def present(self) -> Instant:
+        """The instant up to which the newest state lasts: now, or the end of a recording."""
+        return self.head.time if self.info.is_recorded else self.clock.now()
+
+    async def time_of(self, revision: Revision, moment: str = "") -> Instant:
+        """The instant for which the state at a revision is shown, where `moment` asks for it.
+
+        The newest state lasts until the present, an earlier one is that of its event's time. A
+        moment written as an instant is that instant, if it is not after the present.
+        """
+        if moment and not moments.is_revision(moment):
+            return min(moments.parse_instant(moment, self.head.time), self.present)
+        if not moment or revision == self.head.revision:
+            return self.present
+        return await moments.time_of(self.log, self.info, revision)
 
     @property
     def waiting_writes(self) -> int:

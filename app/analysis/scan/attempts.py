@@ -106,10 +106,11 @@ class RemadeAttempts:
             self._now = max(self._now, event.stamp.time)
             self._note(event)
 
-    def end(self, sightings: Sightings) -> None:
-        """Adds the incidents that show only by lasting."""
+    def end(self, sightings: Sightings, now: Instant) -> None:
+        """Adds the incidents that show only by lasting, until `now` or the last event."""
+        now = max(now, self._now)
         for said, world, certainty in self._waiting.values():
-            if self._now - said.event.stamp.time >= LASTED:
+            if now - said.event.stamp.time >= LASTED:
                 _show(sightings, said, world.incident, world.text, world.objects, certainty)
 
     def _note(self, event: Event) -> None:

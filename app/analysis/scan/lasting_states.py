@@ -51,7 +51,7 @@ class Standing:
             self._claim(event, is_deletion=is_deletion)
         elif place == api_resources.PODS:
             if is_deletion or meta.is_deleting(event.object):
-                self._stayed(event.key, self._sightings)
+                self._stayed(event.key, self._sightings, self._now)
                 self._pods.pop(event.key, None)
             else:
                 self._pod(event)
@@ -63,16 +63,17 @@ class Standing:
         elif place == api_resources.RESOURCE_SLICES:
             self._slice(event, is_deletion=is_deletion)
 
-    def end(self, sightings: Sightings) -> None:
-        """Adds the incidents that show only by lasting."""
+    def end(self, sightings: Sightings, now: Instant) -> None:
+        """Adds the incidents that show only by lasting, until `now` or the last event."""
+        now = max(now, self._now)
         for event in self._created.values():
-            self._unnamed(event, sightings)
+            self._unnamed(event, sightings, now)
         for key in self._pods:
-            self._stayed(key, sightings)
+            self._stayed(key, sightings, now)
 
-    def _unnamed(self, event: Event, sightings: Sightings) -> None:
+    def _unnamed(self, event: Event, sightings: Sightings, now: Instant) -> None:
         """Finds a claim that no pod has named for long, when it ends or is asked about."""
-        age = self._now - event.stamp.time
+        age = now - event.stamp.time
         if event.key not in self._named and age >= LASTED:
             message = f"no pod has named it for {age // SECOND} s"
             sightings.add(WAITING, event.revision, message, event.key)
@@ -91,7 +92,7 @@ class Standing:
         if is_deletion:
             self._claims.pop(event.key, None)
             if (created := self._created.pop(event.key, None)) is not None:
-                self._unnamed(created, self._sightings)
+                self._unnamed(created, self._sightings, self._now)
             self._named.discard(event.key)
             return
         self._claims[event.key] = tree
@@ -169,7 +170,7 @@ class Standing:
                 if result.id == device and fitting and None not in times:
                     yield key
 
-    def _stayed(self, key: ObjectKey, sightings: Sightings) -> None:
+    def _stayed(self, key: ObjectKey, sightings: Sightings, now: Instant) -> None:
         """Finds a pod that was long on a device with an evicting taint, by an extended resource."""
         pod = self._pods.get(key, {})
         name = pods.facts(pod).extended_claim
@@ -179,7 +180,7 @@ class Standing:
         claim = ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, name)
         for result in dra.results(self._claims.get(claim, {})):
             for text, since in self._evicting(result.id):
-                seconds = (self._now - max(since.stamp.time, placed)) // SECOND
+                seconds = (now - max(since.stamp.time, placed)) // SECOND
                 if seconds * SECOND >= LASTED:
                     message = f"it stays on {result.text}, which {text} taints for {seconds} s"
                     sightings.add(STAYS, since.revision, message, key, claim)

@@ -14,6 +14,7 @@ from app.analysis.verify.invariants import InvariantWatch, Switches
 from app.domain.log import Event
 from app.domain.values import api_resources
 from app.domain.values.fields import dra
+from app.domain.values.timestamps import Instant
 
 LOOKED_FOR = (
     *broken_rules.LOOKED_FOR,
@@ -78,18 +79,18 @@ class Scan:
         broken_rules.see(self._invariants.news(), self._counting, self._by_rules)
         return [*self._sightings.found(), *self._by_rules.found()]
 
-    def found(self) -> list[IncidentSighting]:
-        """The sightings of the history, if it ends here."""
+    def found(self, now: Instant = Instant(0)) -> list[IncidentSighting]:
+        """The sightings of the history, if nothing more happens in it until `now`."""
         sightings = self._sightings.copy()
         violations = self._invariants.violations()
-        self._traces.end(sightings, broken_rules.unsure_claims(violations))
-        self._standing.end(sightings)
+        self._traces.end(sightings, now, broken_rules.unsure_claims(violations))
+        self._standing.end(sightings, now)
         if self._attempts is not None:
-            self._attempts.end(sightings)
+            self._attempts.end(sightings, now)
         broken_rules.see(violations, self._counting, sightings)
         return sightings.found()
 
-    def report(self) -> ScanReport:
+    def report(self, now: Instant = Instant(0)) -> ScanReport:
         """The same sightings, and the number of attempts that were not made again."""
         left_out = 0 if self._attempts is None else self._attempts.left_out
-        return ScanReport(sightings=self.found(), attempts_left_out=left_out)
+        return ScanReport(sightings=self.found(now), attempts_left_out=left_out)

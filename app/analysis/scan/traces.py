@@ -71,13 +71,18 @@ class Traces:
         elif place == api_resources.RESOURCE_SLICES:
             self._slice(event, is_deletion=is_deletion)
 
-    def end(self, sightings: Sightings, unsure: Collection[frozenset[ObjectKey]] = ()) -> None:
-        """Adds the incidents that show only by lasting.
+    def end(
+        self,
+        sightings: Sightings,
+        now: Instant,
+        unsure: Collection[frozenset[ObjectKey]] = (),
+    ) -> None:
+        """Adds the incidents that show only by lasting, until `now` or the last event.
 
         `unsure` are pods with claims of which the allocation may not be recorded.
         """
         for event in self._unreserved.values():
-            self._kept(event, sightings)
+            self._kept(event, sightings, max(now, self._now))
         bypassed = [*self._bypassed]
         for event in self._pods.values():
             bypassed += self._waited(event, sightings)
@@ -87,9 +92,9 @@ class Traces:
                 message += "allocated"
                 sightings.add(BYPASSED, event.revision, message, event.key, claim)
 
-    def _kept(self, event: Event, sightings: Sightings) -> None:
+    def _kept(self, event: Event, sightings: Sightings, now: Instant) -> None:
         """Finds a claim that was long allocated for nobody, when that ends or is asked about."""
-        if self._now - event.stamp.time >= UNRESERVED_AFTER:
+        if now - event.stamp.time >= UNRESERVED_AFTER:
             message = "it is allocated and nobody has reserved it"
             sightings.add(UNRESERVED, event.revision, message, event.key)
 
@@ -152,7 +157,7 @@ class Traces:
         """A claim is reserved or given back: it may have been kept for nobody until now."""
         since = self._unreserved.pop(claim, None)
         if since is not None:
-            self._kept(since, self._sightings)
+            self._kept(since, self._sightings, self._now)
 
     def _pod(self, event: Event, *, is_deletion: bool) -> None:
         before = self._pods.get(event.key)

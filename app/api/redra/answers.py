@@ -51,7 +51,7 @@ from app.domain.log import Actor, Event, ObjectKey, Revision
 from app.domain.objects import history_kinds
 from app.domain.values import api_resources, timestamps
 from app.domain.values.bounded import Bounded
-from app.domain.values.timestamps import Instant
+from app.domain.values.timestamps import SECOND, Instant
 from app.service.answering import decoding
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer, waiting
@@ -101,7 +101,7 @@ class Answers:
         self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
         self._compiler = CelCompiler()
         kept_max = limits.chronicles_max
-        self._findings: Bounded[tuple[int, Revision, str], Findings] = Bounded(kept_max)
+        self._findings: Bounded[tuple[int, Revision, int, str], Findings] = Bounded(kept_max)
         self._scans = Scans(self._explanations, limits)
         self._chronicles = Chronicles(
             kept_max=limits.chronicles_max, events_max=limits.chronicle_events_max
@@ -150,10 +150,11 @@ class Answers:
         key = key_of(question)
         reader.check(key)
         async with self._explanations:
+            views = await self.views(inquiry)
             explainer = Explainer(
                 runtime.log,
                 runtime.info,
-                await self.views(inquiry),
+                views,
                 self._compiler,
                 runtime.rules.profile,
                 views_at=lambda revision: self._histories.at(runtime.info.name, revision),
@@ -164,10 +165,11 @@ class Answers:
                     sees=reader.sees_event,
                     sees_key=reader.sees,
                 ),
+                time=await self.time(inquiry, views),
             )
             return await explainer.why(question)
 
-    def _evidence(
+    async def _evidence(
         self, inquiry: Inquiry, views: LiveViews, reader: HistoryReader
     ) -> ExplainedMoment:
         runtime = inquiry.runtime
@@ -180,6 +182,7 @@ class Answers:
             bounds=self._limits.explain,
             blast_bounds=self._limits.blast,
             sight=Sight(sees=reader.sees_event, sees_key=reader.sees),
+            time=await self.time(inquiry, views),
         )
 
     async def attempts(self, inquiry: Inquiry) -> AttemptList:
@@ -199,7 +202,7 @@ class Answers:
                 f"{views.revision}",
                 resource=key.resource,
             )
-        evidence = self._evidence(inquiry, views, reader)
+        evidence = await self._evidence(inquiry, views, reader)
         decisions = explained_attempts.made_by_scheduler(await evidence.decisions(key))[::-1]
         made = explained_attempts.of_decisions(decisions)
         limit = self._limits.attempts_max
@@ -235,7 +238,8 @@ class Answers:
         inquiry.reader().check_all((*WORKED_OUT_FROM, api_resources.EVENTS))
         runtime, views = inquiry.runtime, await self.views(inquiry)
         labels = inquiry.request.parameter("labels").strip()
-        return await self._scans.report(runtime, views.revision, labels, seconds)
+        now = await self.time(inquiry, views)
+        return await self._scans.report(runtime, views.revision, now, labels, seconds)
 
     async def pace(self, inquiry: Inquiry) -> StartPace:
         """The durations of pod starts up to the moment, step by step."""
@@ -290,7 +294,7 @@ class Answers:
             runtime.info.name,
             chronicle,
             views.revision,
-            await self.time(inquiry, views),
+            await self._last_time(inquiry, views),
             replace(wanted, since=since, until=until),
             _visible(reader, chronicle),
             self._limits.lanes,
@@ -302,7 +306,7 @@ class Answers:
         reader.check_all(WORKED_OUT_FROM)
         runtime, views = inquiry.runtime, await self.views(inquiry)
         self.check_length(views.revision)
-        now = await self.time(inquiry, views)
+        now = await self._last_time(inquiry, views)
         chronicle = await self.whole_chronicle(runtime, views.revision)
         async with self._explanations:
             return await anyio.to_thread.run_sync(
@@ -318,10 +322,12 @@ class Answers:
             )
 
     async def time(self, inquiry: Inquiry, views: LiveViews) -> Instant:
-        """The cluster time at the revision of the views."""
+        """The instant for which the views are shown: the present lasts until now."""
+        return await inquiry.runtime.time_of(views.revision, inquiry.moment)
+
+    async def _last_time(self, inquiry: Inquiry, views: LiveViews) -> Instant:
+        """The time of the last event up to the moment, with which pictures of events end."""
         runtime = inquiry.runtime
-        if views.revision == runtime.head.revision:
-            return runtime.head.time
         return await time_of(runtime.log, runtime.info, views.revision)
 
     async def _instant(self, runtime: HistoryRuntime, moment: str) -> Instant | None:
@@ -374,7 +380,9 @@ class Answers:
         views = await self.views(inquiry)
         await decoding.decode(views, _READ_BY_FINDINGS)
         chronicle, doubts = await self._chronicles.of(runtime)
-        place = runtime.life, views.revision, namespace
+        now = await self.time(inquiry, views)
+        # While no event comes, more becomes overdue; one answer a second is enough.
+        place = runtime.life, views.revision, now // SECOND, namespace
         kept = self._findings.recent(place) if inquiry.reader().is_unlimited else None
         if kept is not None:
             return kept
@@ -382,7 +390,6 @@ class Answers:
         sees_all = inquiry.reader().sees_all
         reads_events = sees_all(api_resources.EVENTS)
         workloads = (api_resources.DEPLOYMENTS, api_resources.REPLICA_SETS)
-        now = await self.time(inquiry, views)
         answer = findings.of(
             runtime.info.name,
             views,
@@ -398,7 +405,7 @@ class Answers:
             items_max=self._limits.findings_max,
             namespace=namespace,
         )
-        evidence = self._evidence(inquiry, views, inquiry.reader())
+        evidence = await self._evidence(inquiry, views, inquiry.reader())
         answer = await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
         if inquiry.reader().is_unlimited and answer.examined == answer.revision:
             self._findings[place] = answer

@@ -89,10 +89,12 @@ class BlastApi:
         return await self._answer(request, runtime, moment, answer)
 
     async def _frozen(self, runtime: HistoryRuntime, moment: str) -> Frozen:
-        if not moment:
-            return world.freeze(runtime.views, runtime.info, runtime.rules, runtime.head.time)
         views = await views_at(self._histories, runtime, moment)
-        now = await moments.find_time(runtime.log, runtime.info, moment, views.revision)
+        if moment and not moments.is_revision(moment):
+            # A change may be planned: unlike other answers, this one may be about a later instant.
+            now = moments.parse_instant(moment, runtime.head.time)
+        else:
+            now = await runtime.time_of(views.revision, moment)
         return world.freeze(views, runtime.info, runtime.rules, now)
 
     async def _answer(

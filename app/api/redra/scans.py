@@ -10,6 +10,7 @@ from app.api.server.limits import ApiLimits
 from app.domain.errors import TooLarge
 from app.domain.log import Revision
 from app.domain.values.bounded import Bounded
+from app.domain.values.timestamps import Instant
 from app.service.replays.scanning import HistoryScan
 from app.service.runtime import HistoryRuntime
 
@@ -33,9 +34,16 @@ class Scans:
         self._kept: Bounded[tuple[int, str, Revision], HistoryScan] = Bounded(kept_max)
 
     async def report(
-        self, runtime: HistoryRuntime, until: Revision, labels: str, seconds: float | None
+        self,
+        runtime: HistoryRuntime,
+        until: Revision,
+        now: Instant,
+        labels: str,
+        seconds: float | None,
     ) -> ScanReport:
         """The report up to a revision, or the last one when it is not complete in this time.
+
+        States of the revision last until `now`.
 
         The scan goes on without the request. Raises TooLarge, InputError.
         """
@@ -57,9 +65,11 @@ class Scans:
         has_begun = True
         with anyio.move_on_after(seconds) as time:
             has_begun = await self._read_on(runtime, kept, until)
+            if has_begun:
+                return await kept.read(until, now)
         if time.cancelled_caught:
             return replace(kept.report, is_complete=False)
-        return kept.checked() if has_begun else await self._read(kept, until)
+        return await self._read(kept, until, now)
 
     async def _read_on(self, runtime: HistoryRuntime, kept: HistoryScan, until: Revision) -> bool:
         """Have the scan read up to a revision, and wait; False when no errand can be begun.
@@ -77,6 +87,8 @@ class Scans:
                 idle += 1
         return True
 
-    async def _read(self, kept: HistoryScan, until: Revision) -> ScanReport:
+    async def _read(
+        self, kept: HistoryScan, until: Revision, now: Instant | None = None
+    ) -> ScanReport:
         async with self._turns:
-            return await kept.read(until)
+            return await kept.read(until, now)

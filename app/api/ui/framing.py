@@ -8,7 +8,6 @@ from app.analysis import moments
 from app.api.redra.answers import Answers, Inquiry
 from app.api.server.messages import HttpRequest
 from app.domain.log import ObjectKey, Revision
-from app.service.moments import time_of
 from app.web.frame import Frame, MomentLink
 from app.web.links import Links
 from app.web.pictures import strip
@@ -35,8 +34,7 @@ async def frame(
     runtime = inquiry.runtime
     views = await answers.views(inquiry)
     revision, head = views.revision, runtime.head
-    is_present = revision == head.revision
-    time = head.time if is_present else await time_of(runtime.log, runtime.info, Revision(revision))
+    time = await answers.time(inquiry, views)
     plain = Frame(
         links=Links(history=runtime.info.name, moment=inquiry.moment),
         part=part,

@@ -24,6 +24,9 @@ from app.bootstrap.histories import open_histories
 from app.bootstrap.linting import sources as linting
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.errors import Forbidden, InputError, NotFound, Rejected
+from app.domain.log import HistoryInfo
+from app.domain.values import timestamps
+from app.service import moments
 from app.settings import Settings
 
 _JSON = b"application/json"
@@ -67,7 +70,7 @@ async def _answers(
 ) -> list[_Answer]:
     """The answers to queries about the history and the moment of the first one."""
     info = await find_history(store, queries[0].history)
-    at = str(await find_revision(store, info, queries[0].at, option="--at"))
+    at = await _moment(store, info, queries[0].at)
     async with open_histories(store, settings) as histories:
         # No other request waits for this process, so answers may take any amount of work.
         usual = api_limits(settings)
@@ -91,6 +94,15 @@ async def _answers(
             ),
         )
         return [await _call(application, query, at) for query in queries]
+
+
+async def _moment(store: Store, info: HistoryInfo, at: str) -> str:
+    """A moment as a revision or an instant that stays the same when the history grows."""
+    revision = await find_revision(store, info, at, option="--at")
+    if not at or moments.is_revision(at):
+        return str(revision)
+    end = (await store.log.head(info.id)).time
+    return timestamps.micro_text(moments.parse_instant(at, end))
 
 
 async def _call(application: Application, query: ServedQuery, at: str) -> tuple[int, bytes]:

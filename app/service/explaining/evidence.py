@@ -48,6 +48,7 @@ class ExplainedMoment:
 
     `sight` is what the reader may see of it. `views_at` returns the views of any revision. If
     `views` move during a computation, it is repeated on the views of the revision at its beginning.
+    `time` is the instant of the moment; by default it is the time of the event at the revision.
     """
 
     log: EventLog
@@ -58,9 +59,12 @@ class ExplainedMoment:
     bounds: ExplainBounds = ExplainBounds()
     blast_bounds: BlastBounds = BlastBounds()
     sight: Sight = Sight()
+    time: Instant | None = None
 
     async def now(self) -> Instant:
-        """The time of the event at the views' revision."""
+        """The instant of the moment."""
+        if self.time is not None:
+            return self.time
         return await moments.time_of(self.log, self.info, self.views.revision)
 
     async def changes(self, key: ObjectKey) -> list[Event]:

@@ -23,6 +23,7 @@ from app.domain.log.doubts import Affects, Doubt
 from app.domain.objects.profile import Profile
 from app.domain.values.fields import decision_body, meta
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import recorded_doubts
 from app.service.explaining import claims, disruption, hardware, pods
@@ -52,7 +53,9 @@ class Explainer:
         bounds: ExplainBounds = ExplainBounds(),
         blast_bounds: BlastBounds = BlastBounds(),
         sight: Sight = Sight(),
+        time: Instant | None = None,
     ) -> None:
+        """`time` is the instant of the moment, as in `ExplainedMoment`."""
         self._evidence = ExplainedMoment(
             log=log,
             info=info,
@@ -62,6 +65,7 @@ class Explainer:
             bounds=bounds,
             blast_bounds=blast_bounds,
             sight=sight,
+            time=time,
         )
 
     async def why(self, question: Question) -> ObjectExplanation:

@@ -22,7 +22,6 @@ from app.domain.values import identifiers
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
-from app.service import moments
 from app.service.explaining.evidence import ExplainedMoment, body
 
 if TYPE_CHECKING:  # heavy: only rules have a blast
@@ -219,7 +218,7 @@ async def _blast(evidence: ExplainedMoment, name: str) -> "BlastRadius":
     """The blast radius of an existing rule, computed in a thread."""
     from app.analysis.blast import compare, world
 
-    now = await moments.time_of(evidence.log, evidence.info, evidence.views.revision)
+    now = await evidence.now()
     frozen = world.freeze(evidence.views, evidence.info, None, now)
     bounds = evidence.blast_bounds
     return await anyio.to_thread.run_sync(compare.blast_of_rule, frozen, name, bounds)

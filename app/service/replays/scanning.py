@@ -16,6 +16,7 @@ from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values.selectors import SelectorError
+from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import recorded_doubts
 from app.service.replays.verifying import switches_of
@@ -57,10 +58,11 @@ class HistoryScan:
         self._turn = Lock()
         self.report = ScanReport(sightings=())
 
-    async def read(self, until: Revision) -> ScanReport:
+    async def read(self, until: Revision, now: Instant | None = None) -> ScanReport:
         """Scan on up to a revision, which is not before the last report, and report.
 
-        Raises InputError for a selector that no object matches.
+        With `now`, the states at the end last until then, not only until the last event. Raises
+        InputError for a selector that no object matches.
         """
         async with self._turn:
             scan = self._scan = self._scan or await self._begun()
@@ -73,6 +75,8 @@ class HistoryScan:
                         await lowlevel.checkpoint()
                     await lowlevel.checkpoint()
                 self.report = replace(scan.report(), examined=events[-1].revision)
+            if now is not None:
+                self.report = replace(scan.report(now), examined=self.report.examined)
         return self.checked()
 
     async def _begun(self) -> Scan:
