@@ -805,3 +805,51 @@ async def test_help_counts_the_claims_that_the_pod_has_elsewhere(devices: int) -
         assert not helps, "no node has two devices"
     else:
         assert helps
+
+
+SPEED = f"device.attributes['{DRIVER}'].speed"
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_named"),
+    [
+        (f"{SPEED} == 2", True),
+        (f"device.attributes['{DRIVER}']['speed'] == 2", True),
+        (f'device.attributes["{DRIVER}"].?speed.orValue(0) == 2', True),
+        (f"{SPEED} == 2 && device.attributes['{DRIVER}'].size == 7", True),
+        (f"device.attributes['{DRIVER}'].size == 7", False),
+        (f"device.capacity['{DRIVER}'].speed.isGreaterThan(quantity('1Gi'))", False),
+    ],
+)
+async def test_patch_of_a_value_that_a_selector_reads_is_a_cause(expression, is_named) -> None:
+    """The driver publishes 2, and a patch makes it 5."""
+    cluster = Cluster()
+    cluster.node()
+    attributes = {"speed": {"int": 2}, "size": {"int": 1}}
+    capacity = {"speed": {"value": "1Gi"}}
+    cluster.slice(devices=[{"name": "d", "attributes": attributes, "capacity": capacity}])
+    cluster.device_class()
+    spec = {
+        "filter": {"driver": DRIVER}, "priority": 20,
+        "attributes": {f"{DRIVER}/speed": {"int": 5}},
+    }  # fmt: skip
+    cluster.create("resource.k8s.io/v1alpha3", "ResourceSlicePatch", "p2", spec={"devices": spec})
+    cluster.claim(selectors=[{"cel": {"expression": expression}}])
+    cluster.pod("p", claim="claim")
+    async with asking(cluster.settle()) as ask:
+        answer = await ask("pod", "p")
+    said = [text for text in texts(answer.reason) if "patch p2" in text]
+    line = f"attribute {DRIVER}/speed is 5 by patch p2, priority 20; the driver published 2"
+    assert said == ([line] if is_named else [])
+
+
+async def test_taint_of_a_held_device_is_named_beside_its_holder() -> None:
+    cluster = cluster_of(nodes=1, devices=1)
+    cluster.pod("holds", template="gpu")
+    cluster.settle()
+    cluster.rule("service", effect="NoSchedule")
+    cluster.pod("waits", template="gpu")
+    async with asking(cluster.settle()) as ask:
+        answer = await ask("pod", "waits")
+    (held,) = [text for text in texts(answer.reason) if "allocated to default/" in text]
+    assert held.endswith(" by rule service is not tolerated)")

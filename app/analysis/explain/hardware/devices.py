@@ -1,23 +1,29 @@
 """The current state of a device: its effective values with their origin, and its taints."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from app.analysis.explain import tainted
 from app.analysis.explain.hardware.biography import attributes_of, capacity_of, shown
 from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
+from app.domain.devices.model import AppliedPatch
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.identifiers import DeviceId
 
 
-def patched(views: LiveViews, place: DeviceId) -> Iterator[Reason]:
-    """Each value that a ResourceSlicePatch changed, with the value that the driver published."""
+def patched(
+    views: LiveViews, place: DeviceId, wanted: Callable[[AppliedPatch], bool] = lambda _: True
+) -> Iterator[Reason]:
+    """Each value that a ResourceSlicePatch changed, with the value that the driver published.
+
+    Only values that are `wanted`.
+    """
     slice_and_device = tainted.device_of(views, place)
     if slice_and_device is None:
         return
     device = slice_and_device[1]
-    for applied in device.patches:
+    for applied in filter(wanted, device.patches):
         _, _, short = applied.name.rpartition("/")
         effective, published = device.capacity_tree, capacity_of(device.tree)
         if applied.field == "attributes":

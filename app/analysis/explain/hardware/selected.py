@@ -5,10 +5,11 @@ of its conditions is false and which values the device has there.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
+from app.analysis.explain.hardware import devices
 from app.analysis.explain.pods import Steps
 from app.analysis.explain.reasons import Reason
 from app.analysis.explain.tallies import devices_text
@@ -21,7 +22,8 @@ from app.domain.cel import (
     compile_expression,
     falsities,
 )
-from app.domain.values import identifiers
+from app.domain.devices.model import AppliedPatch
+from app.domain.values import counts, identifiers
 from app.domain.values.identifiers import DeviceId, PoolId
 
 DEVICES_MAX = 256
@@ -45,6 +47,9 @@ AS_TEXT = (
 )
 _ORDER = re.compile(r"[<>]=?\s*['\"]|['\"]\s*[<>]")
 """A comparison by order with a text."""
+
+_WORD = re.compile(r"\w[\w./-]*(?=['\"])|\w+")
+"""A step of a path: a field, or a text in quotes."""
 
 _NUMERIC_TEXT = re.compile(r' is "v?\d')
 """A value that is a text and begins like a number."""
@@ -79,18 +84,34 @@ class _Telling:
             program = compile_expression(expression, environment=STORED)
         except CompileError:
             return reason
-        inputs = map(self._input, _first(groups, DEVICES_MAX))
-        known = [one for one in inputs if one is not None]
+        inputs = {name: self._input(name) for name in _first(groups, DEVICES_MAX)}
+        known = {name: one for name, one in inputs.items() if one is not None}
         counted: dict[Falsity, int] = {}
-        for falsity in falsities(program, known):
-            if falsity is not None:
-                counted[falsity] = counted.get(falsity, 0) + 1
+        patched: dict[str, tuple[Reason, int]] = {}
+        for name, falsity in zip(known, falsities(program, [*known.values()]), strict=True):
+            if falsity is None:
+                continue
+            counted[falsity] = counted.get(falsity, 0) + 1
+            for line in self._patched(name, falsity):
+                _, count = patched.get(line.text, (line, 0))
+                patched[line.text] = line, count + 1
         if not counted:
             return reason
         parts = {falsity.text for falsity in counted}
         marked = parts.pop() if len(parts) == 1 else ""
-        lines = tuple(_lines(counted, expression, reason.count - len(known)))
+        lines = (
+            *_lines(counted, expression, reason.count - len(known)),
+            *_patches(patched, sum(counted.values())),
+        )
         return replace(reason, children=lines, marked=marked)
+
+    def _patched(self, name: str, falsity: Falsity) -> Iterator[Reason]:
+        """The values of a device by which a condition is false and that patches changed."""
+        return devices.patched(
+            self._views,
+            identifiers.parse_device(name),
+            lambda applied: any(_is_read(applied, path) for path, _ in falsity.reads),
+        )
 
     def _input(self, name: str) -> DeviceInput | None:
         device = identifiers.parse_device(name)
@@ -102,6 +123,23 @@ class _Telling:
             for one in self._views.inventory.slices_of(pool)
             for device in one.devices
         }
+
+
+def _is_read(applied: AppliedPatch, path: str) -> bool:
+    """Whether a path into a device, as an expression writes it, leads to the patched value."""
+    domain, _, name = applied.name.rpartition("/")
+    words = _WORD.findall(path)
+    return words[:2] == ["device", applied.field] and words[2:4] == [domain, name]
+
+
+def _patches(patched: Mapping[str, tuple[Reason, int]], devices_count: int) -> Iterator[Reason]:
+    """The patched values, those of the most devices first."""
+    ordered = sorted(patched.values(), key=lambda one: -one[1])
+    for line, count in ordered[:VALUES_MAX]:
+        text = line.text if count == devices_count else f"{line.text} ({devices_text(count)})"
+        yield replace(line, text=text)
+    if (more := len(ordered) - VALUES_MAX) > 0:
+        yield Reason(text=f"{counts.of(more, 'more value')} by patches")
 
 
 def _first(groups: Sequence[Sequence[str]], count: int) -> list[str]:

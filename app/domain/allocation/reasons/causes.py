@@ -136,7 +136,7 @@ def of(
             _not_selectable(problem, row, device, known)
             or _short_of_capacity(problem, usage, row, device)
             or _in_use(problem, usage, row, device)
-            or _short_of_counters(problem, usage, device)
+            or _short_of_counters(problem, usage, row, device)
             or _tainted(problem, row, device)
             or _constrained(problem, usage, row, device)
         )
@@ -145,7 +145,7 @@ def of(
         or _in_use(problem, usage, row, device)
         or _not_selectable(problem, row, device, known)
         or _short_of_capacity(problem, usage, row, device)
-        or _short_of_counters(problem, usage, device)
+        or _short_of_counters(problem, usage, row, device)
         or _tainted(problem, row, device)
         or _constrained(problem, usage, row, device)
     )
@@ -163,7 +163,7 @@ def _of_selectable(
         cause = cause or _short_of_capacity(problem, usage, row, device)
     return (
         cause
-        or _short_of_counters(problem, usage, device)
+        or _short_of_counters(problem, usage, row, device)
         or _tainted(problem, row, device)
         or _constrained(problem, usage, row, device)
     )
@@ -195,7 +195,8 @@ def _in_use(problem: Problem, usage: Usage, row: RequestRow, device: int) -> Cau
     if problem.dedicated & bit:
         holders = problem.state.holders(problem.view.devices[device].id)
         names = ", ".join(holders) or "an allocated claim"
-        return Cause(kind=CauseKind.ALLOCATED, about="", text=f"allocated to {names}")
+        text = f"allocated to {names}{_and_tainted(problem, row, device)}"
+        return Cause(kind=CauseKind.ALLOCATED, about="", text=text)
     if usage.blocked(row) & bit:
         for take in (take for claim in usage.results for take in claim):
             if take.device == device:
@@ -283,10 +284,13 @@ def _short_of_capacity(
     if holders:
         text += f", held by {holders}"
     text += f" ({note})" if note else ""
+    text += _and_tainted(problem, row, device)
     return Cause(kind=CauseKind.CAPACITY, about=about, text=text)
 
 
-def _short_of_counters(problem: Problem, usage: Usage, device: int) -> Cause | None:
+def _short_of_counters(
+    problem: Problem, usage: Usage, row: RequestRow, device: int
+) -> Cause | None:
     bit = 1 << device
     if not problem.consuming & bit:
         return None
@@ -313,6 +317,7 @@ def _short_of_counters(problem: Problem, usage: Usage, device: int) -> Cause | N
         if _drawn(view_device, other):
             text += f"; and counter {other.counter} of set {other.counter_set}: "
             text += _lack(view_device, other)
+    text += _and_tainted(problem, row, device)
     return Cause(kind=CauseKind.COUNTERS, about=about, text=text)
 
 
@@ -360,6 +365,12 @@ def _tainted(problem: Problem, row: RequestRow, device: int) -> Cause | None:
     return Cause(
         kind=CauseKind.TAINT, about=taint.text, text=f"taint {taint.text}{origin} is not tolerated"
     )
+
+
+def _and_tainted(problem: Problem, row: RequestRow, device: int) -> str:
+    """What keeps the device from the request also when its holders give it back."""
+    tainted = _tainted(problem, row, device)
+    return f" (and {tainted.text})" if tainted is not None else ""
 
 
 def _constrained(problem: Problem, usage: Usage, row: RequestRow, device: int) -> Cause | None:
