@@ -1,5 +1,7 @@
 """The fates of pods: the eviction controller's own result before and after the change."""
 
+from collections.abc import Iterator
+
 from app.analysis.blast.radius import Fate, PodFate
 from app.analysis.blast.world import Consequences, World
 from app.domain.controllers.eviction.state import Place
@@ -52,7 +54,7 @@ def _pod_fate(
         due="" if new is None else timestamps.micro_text(new.time),
         after_seconds=0.0 if new is None else max(0, new.time - world.now) / SECOND,
         was_due="" if old is None else timestamps.micro_text(old.time),
-        reasons=() if new is None else tuple(_reason_text(reason) for reason in new.reasons),
+        reasons=() if new is None else (*reasons_of(new), *_ignored(world, pod, new)),
         claims=uses,
     )
 
@@ -65,6 +67,18 @@ def _fate(world: World, pod: PodFacts, old: Eviction | None, new: Eviction | Non
     if old is not None and old.time == new.time:
         return Fate.ALREADY
     return Fate.NOW if new.time <= world.now else Fate.LATER
+
+
+def reasons_of(eviction: Eviction) -> tuple[str, ...]:
+    """The taints that require an eviction."""
+    return tuple(_reason_text(reason) for reason in eviction.reasons)
+
+
+def _ignored(world: World, pod: PodFacts, eviction: Eviction) -> Iterator[str]:
+    """The toleration that would put an eviction off if it counted. Parity: controllers.md C2."""
+    claims = [*world.taints.claims_of(pod)]
+    if any(world.taints.ignores_toleration(claim.results, eviction) for claim in claims):
+        yield "a toleration without an effect does not count for evictions (C2)"
 
 
 def _reason_text(reason: EvictionReason) -> str:

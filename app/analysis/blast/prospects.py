@@ -5,6 +5,7 @@ ones as taken. Nothing is written and no pod is evicted for another.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from app.domain.controllers import pods
@@ -17,17 +18,33 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map impo
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import hints
 from app.domain.controllers.scheduling.scheduling_cycle.assuming import Assumptions
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules, attempt
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import (
+    Attempt,
+    SchedulerRules,
+    attempt,
+)
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
 from app.domain.log import Event, ObjectKey
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources
 from app.domain.values.fields import core
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 PodPlace: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedPod:
+    """The node that a pod would get, and the allocations of its claims there.
+
+    `extended` is the allocation for its extended resources.
+    """
+
+    node: str
+    allocations: tuple[JsonView, ...]
+    extended: JsonView | None = None
 
 
 def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
@@ -76,8 +93,8 @@ def placed(
     pods: list[PodSpec],
     now: Instant,
     check_goes_on: Callable[[], None] = _nothing,
-) -> Mapping[PodPlace, str]:
-    """The node that each of these pods would get; pods without a node are absent.
+) -> Mapping[PodPlace, PlacedPod]:
+    """The place that each of these pods would get; pods without a node are absent.
 
     A pod whose claim would be allocated for an earlier one gets the same node. `check_goes_on` is
     called before each attempt, and raises when the caller no longer waits.
@@ -85,23 +102,31 @@ def placed(
     nodes, devices = survey(views.objects)
     verdicts = Verdicts()
     assumed = Assumptions(nodes, devices)
-    nodes_of: dict[PodPlace, str] = {}
-    shared: dict[ObjectKey, str] = {}
+    places: dict[PodPlace, PlacedPod] = {}
+    shared: dict[ObjectKey, PlacedPod] = {}
     for pod in pods:
         check_goes_on()
         place = (pod.facts.namespace, pod.facts.name)
         keys = list(_claims(views.objects, pod))
-        if shared_node := next((shared[key] for key in keys if key in shared), ""):
-            nodes_of[place] = shared_node
+        beside = next((shared[key] for key in keys if key in shared), None)
+        if beside is not None:
+            places[place] = beside
             continue
         with assumed.in_force(views.allocated):
             result = attempt(rules, views, nodes, verdicts, pod, start=0, now=now)
             if result.outcome != "Scheduled":
                 continue
-            nodes_of[place] = result.node
+            made = places[place] = _place_of(result)
             assumed.add(pod, result, views.allocated)
-        shared.update((claim.key, result.node) for claim in result.claims if not claim.allocation)
-    return nodes_of
+        shared.update((claim.key, made) for claim in result.claims if not claim.allocation)
+    return places
+
+
+def _place_of(result: Attempt) -> PlacedPod:
+    fresh = [*result.allocations]
+    extended = fresh.pop() if result.extended is not None else None
+    known = (claim.allocation for claim in result.claims if claim.allocation is not None)
+    return PlacedPod(node=result.node, allocations=(*fresh, *known), extended=extended)
 
 
 def survey(objects: ObjectsReader) -> tuple[NodeIndex, DeviceIndex]:

@@ -41,11 +41,13 @@ class Prospect(StrEnum):
     """The effect of a change on a pod that waits for a node.
 
     `fits`: it would be placed after the change; `freed`: it would be placed once the pods that the
-    change evicts have ended; `kept`: it would be placed only without the change.
+    change evicts have ended; `evicted`: it would be placed then or now, and evicted at once;
+    `kept`: it would be placed only without the change.
     """
 
     FITS = "fits"
     FREED = "freed"
+    EVICTED = "evicted"
     KEPT = "kept"
 
 
@@ -82,13 +84,18 @@ class PodFate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WaitingFate(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that waits for a node, and the node that it would get (or have got)."""
+    """A pod that waits for a node, and the node that it would get (or have got).
+
+    `evicted_after` are the seconds until it is evicted from the node for `reasons`, null for never.
+    """
 
     namespace: str
     name: str
     owner: str
     prospect: Prospect
     node: str
+    evicted_after: float | None = None
+    reasons: tuple[str, ...] = ()
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):

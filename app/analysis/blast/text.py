@@ -255,6 +255,8 @@ def _waiting(radius: BlastRadius) -> str:
     parts = [f"{totals['waiting_fits']} of {totals['waiting']} would fit from then on"]
     if freed := totals["waiting_freed"]:
         parts.append(f"{freed} {_ended(radius)}")
+    if brief := totals["waiting_evicted"]:
+        parts.append(f"{brief} would be placed and evicted at once")
     if kept := totals["waiting_kept"]:
         parts.append(f"{kept} would fit without the change only")
     return ", ".join(parts)
@@ -267,11 +269,26 @@ def _ended(radius: BlastRadius) -> str:
 
 def _waiting_pod(pod: WaitingFate, ended: str) -> str:
     owner = f" of {pod.owner}" if pod.owner else ""
-    if pod.prospect is Prospect.FITS:
-        return f"{pod.namespace}/{pod.name}{owner} would get a place on {pod.node}"
+    return f"{pod.namespace}/{pod.name}{owner} {_outlook(pod, ended)}"
+
+
+def outlook(radius: BlastRadius, pod: WaitingFate) -> str:
+    """What becomes of a waiting pod, as the rest of a sentence about it."""
+    return _outlook(pod, _ended(radius))
+
+
+def _outlook(pod: WaitingFate, ended: str) -> str:
+    if pod.prospect is Prospect.KEPT:
+        return f"would get none; without the change, on {pod.node}"
+    text = f"would get a place on {pod.node}"
+    why = ", ".join(pod.reasons)
+    if pod.prospect is Prospect.EVICTED:
+        return f"{text} and be evicted from it at once: {why}"
     if pod.prospect is Prospect.FREED:
-        return f"{pod.namespace}/{pod.name}{owner} would get a place on {pod.node} {ended}"
-    return f"{pod.namespace}/{pod.name}{owner} would get none; without the change, on {pod.node}"
+        text += f" {ended}"
+    if pod.evicted_after is not None:
+        text += f", and be evicted from it {pod.evicted_after:g} s from now: {why}"
+    return text
 
 
 def _devices(radius: BlastRadius) -> str:

@@ -10,17 +10,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.analysis.blast import prospects
-from app.analysis.blast.pods import owner_of
+from app.analysis.blast.pods import owner_of, reasons_of
+from app.analysis.blast.prospects import PlacedPod
 from app.analysis.blast.radius import Prospect, WaitingFate
 from app.analysis.blast.world import World
 from app.domain.controllers.pods import PodFacts
+from app.domain.values.timestamps import SECOND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProspectivePlace:
+    """The node that a waiting pod would get; `seconds` until it is evicted, None if it is not."""
+
+    node: str
+    seconds: float | None = None
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def lasts(self) -> bool:
+        """False when the pod would be evicted at once."""
+        return self.seconds != 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """The nodes that waiting pods would get on one state; `left_out` counts those not tried."""
+    """The places that waiting pods would get on one state; `left_out` counts those not tried."""
 
-    nodes: Mapping[prospects.PodPlace, str]
+    nodes: Mapping[prospects.PodPlace, ProspectivePlace]
     pods: tuple[PodFacts, ...]
     left_out: int = 0
 
@@ -34,15 +50,26 @@ def waiting(world: World, waiting_max: int) -> Waiting:
         return NOBODY
     pods = prospects.waiting_pods(world.objects)
     tried = pods[:waiting_max]
-    nodes = (
+    placed = (
         prospects.placed(world.scheduling, world, tried, world.now, world.check_goes_on)
         if tried
         else {}
     )
     return Waiting(
-        nodes=nodes,
+        nodes={place: _prospective(world, made) for place, made in placed.items()},
         pods=tuple(pod.facts for pod in tried),
         left_out=len(pods) - len(tried),
+    )
+
+
+def _prospective(world: World, placed: PlacedPod) -> ProspectivePlace:
+    eviction = world.eviction_from(placed.allocations, placed.extended)
+    if eviction is None:
+        return ProspectivePlace(node=placed.node)
+    return ProspectivePlace(
+        node=placed.node,
+        seconds=max(0, eviction.time - world.now) / SECOND,
+        reasons=reasons_of(eviction),
     )
 
 
@@ -61,18 +88,34 @@ def waiting_fates(
     """
     fates = []
     for place in sorted(places(before, after) - world.touched.pods.keys()):
-        old, new = before.nodes.get(place, ""), after.nodes.get(place, "")
-        later = ended.nodes.get(place, "")
-        if bool(old) == bool(new) and (new or not later):
+        old, new = before.nodes.get(place), after.nodes.get(place)
+        later = ended.nodes.get(place)
+        prospect, there = _fate(old, new, later)
+        if prospect is None or there is None:
             continue
-        prospect = Prospect.FITS if new else Prospect.FREED if later else Prospect.KEPT
         fates.append(
             WaitingFate(
                 namespace=place[0],
                 name=place[1],
                 owner=owner_of(world, place),
                 prospect=prospect,
-                node=new or later or old,
+                node=there.node,
+                evicted_after=there.seconds,
+                reasons=there.reasons,
             )
         )
     return fates
+
+
+def _fate(
+    old: ProspectivePlace | None, new: ProspectivePlace | None, later: ProspectivePlace | None
+) -> tuple[Prospect | None, ProspectivePlace | None]:
+    """The effect on one pod and the place that it is about; nothing if it is as before."""
+    if new is not None and new.lasts:
+        return (None, None) if old is not None and old.lasts else (Prospect.FITS, new)
+    if later is not None and later.lasts:
+        return Prospect.FREED, later
+    if (brief := new or later) is not None:
+        is_new = old is None or old.lasts
+        return (Prospect.EVICTED, brief) if is_new else (None, None)
+    return (Prospect.KEPT, old) if old is not None and old.lasts else (None, None)

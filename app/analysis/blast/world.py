@@ -41,7 +41,7 @@ from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.sealing import decide_and_seal
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values import api_groups, api_resources, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -363,6 +363,23 @@ class World:
                 if (reasons := taints.reasons_on(claim.results))
             },
         )
+
+    def eviction_from(
+        self, allocations: Iterable[JsonView], extended: JsonView | None
+    ) -> Eviction | None:
+        """The eviction of a pod that gets these allocations; None if it is not evicted."""
+        if not self._frozen.evicts:
+            return None
+        counting = [*allocations]
+        # Parity: controllers.md C3.
+        if extended is not None and not self._frozen.quirks.c3:
+            counting.append(extended)
+        results = [
+            result
+            for allocation in counting
+            for result in dra.results({"status": {"allocation": allocation}})
+        ]
+        return self.taints.claim_eviction(tuple(results))
 
     def old_pools(self) -> tuple[OldPool, ...]:
         """The older generations whose devices some nodes can still be given."""

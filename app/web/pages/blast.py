@@ -50,6 +50,7 @@ def page(frame: Frame, typed: Typed, answer: BlastRadius | None, problem: str = 
         pod_key=pod_key,
         claim_key=claim_key,
         deletion=text.claim_deletion,
+        outlook=text.outlook,
     )
 
 

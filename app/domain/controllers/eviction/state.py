@@ -198,6 +198,21 @@ class TaintState:
                     evictions.append(Eviction(time=time, reasons=(reason,)))
         return taints.earliest(evictions)
 
+    def ignores_toleration(self, results: tuple[DeviceResult, ...], eviction: Eviction) -> bool:
+        """Whether the eviction is so early because a toleration has an empty effect (C2)."""
+        if not self._quirks.c2:
+            return False
+        for result in results:
+            for reason, taint in self._taints_of(result, self.rules):
+                if reason in eviction.reasons:
+                    times = [
+                        taints.eviction_time(taint, result.tolerations, empty_effect_counts=counts)
+                        for counts in (False, True)
+                    ]
+                    if times[0] != times[1]:
+                        return True
+        return False
+
     def reasons_on(self, results: tuple[DeviceResult, ...]) -> tuple[EvictionReason, ...]:
         """The NoExecute taints on these devices, tolerated or not."""
         reasons = {reason for r in results for reason, _ in self._taints_of(r, self.rules)}

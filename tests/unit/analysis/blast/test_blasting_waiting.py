@@ -1,5 +1,7 @@
 """What a change means to pods that wait for a node."""
 
+import pytest
+
 from app.analysis.blast import compare, text, world
 from app.analysis.blast.compare import ProposedDeletion
 from app.analysis.blast.radius import BlastRadius
@@ -80,9 +82,57 @@ def test_device_that_stays_tainted_is_given_to_nobody_who_does_not_tolerate_it()
     cluster = paired()
     found = ask(cluster, rule("bad"))
     assert told(found) == {}
-    tolerant = [{"operator": "Exists"}]
-    cluster = paired(tolerations=tolerant)
-    assert told(ask(cluster, rule("bad"))) == {"waits": ("freed", "n1")}
+
+
+EXISTS = {"operator": "Exists"}
+LASTING = [
+    # A toleration without an effect counts for scheduling and not for evictions (C2).
+    (EXISTS, "evicted", 0.0, "and be evicted from it at once: rule bad"),
+    (EXISTS | {"effect": "NoExecute"}, "freed", None, "once the evicted pods have ended"),
+    (
+        EXISTS | {"effect": "NoExecute", "tolerationSeconds": 90},
+        "freed",
+        90.0,
+        "once the evicted pods have ended, and be evicted from it 90 s from now: rule bad",
+    ),
+]
+
+
+@pytest.mark.parametrize(("toleration", "prospect", "seconds", "said"), LASTING)
+def test_place_from_which_the_pod_would_be_evicted_is_no_promise(
+    toleration, prospect, seconds, said
+):
+    cluster = paired(tolerations=[toleration])
+    change = rule("bad")
+    found = ask(cluster, change)
+    assert told(found) == {"waits": (prospect, "n1")}
+    assert [pod.evicted_after for pod in found.waiting] == [seconds]
+    assert f"  default/waits would get a place on n1 {said}" in text.lines(found, 5)
+    # What happens when the change is made.
+    cluster.apply(json_tree.copy(change.tree))
+    cluster.settle()
+    cluster.kill("pair")
+    cluster.wait(15)
+    assert cluster.must("pods", "waits")["spec"]["nodeName"] == "n1"
+    assert is_evicted(cluster, "waits") == (seconds == 0)
+    cluster.wait(120)
+    assert is_evicted(cluster, "waits") == (seconds is not None)
+
+
+def is_evicted(cluster, name):
+    pod = cluster.get("pods", name)
+    return pod is None or "deletionTimestamp" in pod["metadata"]
+
+
+def test_toleration_without_effect_is_named_where_it_does_not_keep_a_pod():
+    cluster = paired(tolerations=[EXISTS])
+    cluster.kill("pair")
+    cluster.wait(15)
+    (pod,) = ask(cluster, rule("bad")).pods
+    assert pod.fate.value == "now"
+    assert pod.reasons == (
+        "rule bad", "a toleration without an effect does not count for evictions (C2)"
+    )  # fmt: skip
 
 
 def test_evicted_pod_gives_its_room_back():
