@@ -18,6 +18,7 @@ PARTS = (
     "lossy",
     "both",
     "endings",
+    "causes",
 )
 
 

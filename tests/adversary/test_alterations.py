@@ -22,6 +22,12 @@ DECIDED_TOO = (
     "device_in_two_claims_without_claim_controller",
     "_without_templates",
     "_a_third_lost",
+    "made_before_its_pod",
+    "made_before_its_template",
+    "collected_before_its_owner_ended",
+    "released_before_its_pod_finished",
+    "emptied_before_its_namespace_was_to_end",
+    "loses_creations_of_pods_with_claims",
 )
 """How the names of the alterations of other families end that are decided again as well."""
 
@@ -69,6 +75,11 @@ FEW: list[Row] = [
     ("e-taints", "loses_resourceclaimtemplates", "decide"),
     ("j-api-versions", "loses_namespaces", "decide"),
     ("e-taints", "eviction_missing_without_templates", "decide"),
+    ("a-quickstart", "claim_made_before_its_pod", "decide"),
+    ("a-quickstart", "collected_before_its_owner_ended", "decide"),
+    ("a-quickstart", "released_before_its_pod_finished", "decide"),
+    ("a-quickstart", "emptied_before_its_namespace_was_to_end", "decide"),
+    ("a-quickstart", "loses_creations_of_pods_with_claims", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

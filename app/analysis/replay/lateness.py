@@ -51,16 +51,28 @@ class FirstAttempt:
     attempt: Try
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLook:
+    """A key that a controller was let look at: the first and the last reason since its last look.
+
+    The last one is when the key was ready. Without any reason before, both are the look itself.
+    """
+
+    key: tuple[str, ...]
+    first: Instant
+    ready: Instant
+
+
 @dataclass(slots=True)
 class PacedRun:
     """The acts of one run that were made when they were recorded, and the first attempts by pod.
 
-    `looks` has, by instant, the keys that were then let through, and since when each was ready.
+    `looks` has, by instant, the keys that were then let through.
     """
 
     acts: list[PacedAct] = field(default_factory=list)
     firsts: dict[str, FirstAttempt] = field(default_factory=dict)
-    looks: dict[Instant, list[tuple[tuple[str, ...], Instant]]] = field(default_factory=dict)
+    looks: dict[Instant, list[KeyLook]] = field(default_factory=dict)
 
     def note_due(self, trace: Trace, since: Instant) -> None:
         """Notes in the trace of the run when its steps from an instant on were due.
@@ -68,15 +80,23 @@ class PacedRun:
         The pace does what the recording does not show seconds later.
         """
         for uid, steps in chain(trace.writes.items(), trace.said.items()):
-            owner = trace.owner_of.get(uid, uid)
-            names = {uid, owner, *(trace.keys[each].name for each in (uid, owner))}
             for step in steps:
                 if step.time < since:
                     continue
-                looks = self.looks.get(step.time, ())
-                ready = [at for key, at in looks if names & set(key)]
+                ready = [look.ready for look in self.looks_for(trace, uid, step.time)]
                 if ready:
                     trace.due[step.uid, step.time] = max(ready)
+
+    def looks_for(self, trace: Trace, uid: str, at: Instant) -> Iterator[KeyLook]:
+        """The looks at an instant at the keys of an object, or of its owner."""
+        owner = trace.owner_of.get(uid, uid)
+        names = {uid, owner, *(trace.keys[each].name for each in (uid, owner))}
+        return (look for look in self.looks.get(at, ()) if names & set(look.key))
+
+    def looks_within(self, key: ObjectKey, at: Instant) -> Iterator[KeyLook]:
+        """The looks at an instant at the objects of the same kind and namespace, to end them."""
+        kind = (key.namespace, key.group, key.resource)
+        return (look for look in self.looks.get(at, ()) if look.key == kind)
 
     def keep_written(self, trace: Trace) -> None:
         """Leaves out the acts of which the run, whose trace this is, wrote nothing then.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
-from app.analysis.replay.lateness import FirstAttempt, PacedAct, PacedRun
+from app.analysis.replay.lateness import FirstAttempt, KeyLook, PacedAct, PacedRun
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.variants import Variant
@@ -49,7 +49,7 @@ class SteeredPace:
         self._hidden = dict(variant.hidden)
         self._finished: set[tuple[str, ...]] = set()
         self._let_through = ""
-        self._looked: dict[tuple[str, tuple[str, ...]], Instant] = {}
+        self._looked: dict[tuple[str, tuple[str, ...]], tuple[Instant, Instant]] = {}
         self.run = PacedRun()
 
     def attempts(self, pod: str) -> Sequence[Try]:
@@ -97,11 +97,11 @@ class SteeredPace:
             if attempt is not None:
                 self.run.firsts.setdefault(key[0], FirstAttempt(ready=now, attempt=attempt))
             return
+        first, ready = self._looked.pop((queue, key), (now, now))
         if due > now:
-            self._looked[queue, key] = now
+            self._looked[queue, key] = first, now
             return
-        ready = self._looked.pop((queue, key), now)
-        self.run.looks.setdefault(now, []).append((key, ready))
+        self.run.looks.setdefault(now, []).append(KeyLook(key=key, first=first, ready=ready))
         act = self._recorded.act_at(queue, key, due)
         if act is not None:
             self.run.acts.append(PacedAct(queue=queue, ready=ready, act=act))

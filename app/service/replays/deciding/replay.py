@@ -32,6 +32,7 @@ from app.analysis.replay.recording import Recording
 from app.analysis.replay.report import DecideReport
 from app.analysis.replay.steering import SteeredPace
 from app.analysis.replay.traces import Trace
+from app.analysis.replay.unsure.earliness import Early, early_acts
 from app.analysis.replay.unsure.implied import Implied
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches, Variant
@@ -53,7 +54,7 @@ from app.service.replays.deciding.altered import Alteration
 from app.service.replays.deciding.circumstances import RecordedTies
 from app.service.replays.deciding.first_run import first_run
 from app.service.replays.deciding.run import Run
-from app.service.replays.deciding.violations import delays_of, judged, violations_of
+from app.service.replays.deciding.violations import delays_of, judged, sure_of, violations_of
 from app.service.replays.replaying import Progress, ReplayBounds, silent
 
 _LOOKS = 7
@@ -125,7 +126,7 @@ class Runs:
     beginning: Beginning | None = None
     ties: set[str] = field(default_factory=set)
     step: str = "deciding again"
-    made: list[tuple[Variant, PacedRun]] = field(default_factory=list)
+    made: list[tuple[Variant, PacedRun, Sequence[Early]]] = field(default_factory=list)
 
     @cached_property
     def end(self) -> End:
@@ -204,13 +205,26 @@ class Runs:
             pace.run.note_due(run.trace, self.end.since(Aspect.WRITES))
         if pace is not None and alteration is None and until is None:
             pace.run.keep_written(run.trace)
-            self.made.append((variant, pace.run))
+            early = early_acts(pace.run, recording.trace, run.trace, recording.acts, self._known)
+            self.made.append((variant, pace.run, tuple(early)))
         return run
 
-    def delays(self, variant: Variant) -> Sequence[Delay]:
-        """The delays that nothing explains, given the run with a variant; none without a pace."""
-        made = next((run for each, run in self.made if each == variant), None)
-        return () if made is None else tuple(delays_of(self.recording, self.pace(), made))
+    def mistimed(self, variant: Variant) -> Sequence[Delay | Early]:
+        """The acts that came later than anything explains, or before their reason.
+
+        They are those of the run with a variant; none without a pace.
+        """
+        for each, made, early in self.made:
+            if each == variant:
+                delays = delays_of(self.recording, self.pace(), made)
+                return (*delays, *sure_of(self.recording, early))
+        return ()
+
+    @cached_property
+    def _known(self) -> Mapping[Instant, Event]:
+        """The recorded events by the instants at which others could see them."""
+        inputs = ((each.time, each.event) for each in self.recording.inputs)
+        return {**dict(inputs), **{act.known: act.event for act in self.recording.acts}}
 
     def _check_size(self, run: Run, now: Instant) -> None:
         if run.made > self.bounds.events_max:
@@ -263,7 +277,7 @@ async def decide(
         facts = await judge(plane.rules(prover.variant.switches).profile, only_acts=True)
     proved = prover.judgements
     compared.different = {key: sides for key, sides in compared.different.items() if key in proved}
-    delays = [] if sought else runs.delays(prover.variant)
+    mistimed = () if sought else runs.mistimed(prover.variant)
     return DecideReport(
         history=history.name,
         revision=until,
@@ -272,7 +286,7 @@ async def decide(
         differences=report.listed(compared.different, proved, recorded, run.trace, recording.users),
         not_comparable=dict(recording.not_comparable),
         not_done=dict(run.not_done),
-        violations=violations_of(recording, facts, delays),
+        violations=violations_of(recording, facts, mistimed),
         written_by=recording.written_by,
         ties=ties_taken,
         doubts=runs.doubts,

@@ -1,6 +1,6 @@
-"""The recorded states and delays that nothing allows, whatever the runs of a replay come to."""
+"""The recorded states and instants that nothing allows, whatever the runs of a replay come to."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from anyio import lowlevel
 
@@ -8,6 +8,7 @@ from app.analysis.recordings import uncertainty
 from app.analysis.replay.lateness import Delay, PacedRun, late_acts, late_attempts
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
+from app.analysis.replay.unsure.earliness import Early
 from app.analysis.replay.unsure.impossible import ACTS, Impossible
 from app.analysis.verify.invariants import RULES
 from app.analysis.verify.parts import Deciders
@@ -21,14 +22,14 @@ from app.service.replays.verifying import switches_of
 
 
 def violations_of(
-    recording: Recording, facts: Impossible | None, delays: Sequence[Delay]
+    recording: Recording, facts: Impossible | None, mistimed: Sequence[Delay | Early]
 ) -> Mapping[str, str]:
-    """The recorded states and delays that none allows, by the name of the object."""
+    """The recorded states and instants that none allows, by the name of the object."""
     rules = RULES if recording.lacks.is_any else ACTS
     broken = {} if facts is None else facts.broken(rules)
     keys = recording.trace.keys
     return {
-        **{str(each.key): each.text for each in delays},
+        **{str(each.key): each.text for each in mistimed},
         **{str(key): problem for key, problem in broken.items()},
         **{str(keys.get(uid, uid)): problem for uid, problem in recording.overused.items()},
     }
@@ -48,6 +49,15 @@ def delays_of(recording: Recording, pace: RecordedPace, made: PacedRun) -> Itera
     ):
         if not recording.lacks.about({delay.uid}, {delay.key}, delay.due, delay.came):
             yield delay
+
+
+def sure_of(recording: Recording, early: Iterable[Early]) -> Iterator[Early]:
+    """The acts before their reason that no missing record may have had a reason for."""
+    if recording.lacks.kinds:
+        return
+    for each in early:
+        if not recording.lacks.about({each.uid}, {each.key}, each.came, each.caused):
+            yield each
 
 
 async def judged(

@@ -1,0 +1,76 @@
+"""Which acts of a recording came before their reason; the rows were written before the judge."""
+
+import pytest
+
+from app.analysis.replay.acts import Act
+from app.analysis.replay.authors import CLAIMS
+from app.analysis.replay.lateness import KeyLook, PacedRun
+from app.analysis.replay.traces import Trace
+from app.analysis.replay.unsure.earliness import early_acts
+from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.values.timestamps import SECOND, Instant
+
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
+POD = ObjectKey("", "pods", "default", "p")
+OWNER = [{"kind": "Pod", "name": "p", "uid": "p", "controller": True}]
+
+
+def instant(seconds):
+    return Instant(int(seconds * SECOND))
+
+
+def created(revision, key, came, losses=(), **content):
+    origin = Origin(source="x", time_quality="exact", asked=instant(came), losses=losses)
+    metadata = {"name": key.name, "namespace": key.namespace, "uid": key.name}
+    return Event(
+        revision=Revision(revision),
+        type=EventType.OBJECT_CREATED,
+        key=key,
+        uid=key.name,
+        body=canonical_json({"metadata": {**metadata, **content}}),
+        stamp=Stamp(time=instant(came), actor=Actor(user=CLAIMS), verb="create", origin=origin),
+    )
+
+
+def early(
+    came, made, reason, first, *, act_losses=(), reason_losses=(), content=None, is_guessed=False
+):
+    """The names of early acts: a claim that came at one time, and is made for its pod at another.
+
+    `reason` is when the pod was recorded, `first` when the controller first looked at it here.
+    """
+    pod = created(2, POD, reason, reason_losses)
+    claim = created(1, CLAIM, came, act_losses, ownerReferences=OWNER)
+    ours = created(3, CLAIM, made, ownerReferences=OWNER, **(content or {}))
+    recorded, again = Trace(), Trace()
+    for trace, event in ((recorded, claim), (again, ours)):
+        trace.add(pod, None, None)
+        trace.add(event, None, "resource-claim-controller")
+    look = KeyLook(key=("default", "p"), first=instant(first), ready=instant(made))
+    act = Act(event=claim, before=None, known=instant(came), user=CLAIMS, is_guessed=is_guessed)
+    known = {instant(reason): pod, instant(came): claim}
+    run = PacedRun(looks={instant(made): [look]})
+    return {each.key.name for each in early_acts(run, recorded, again, [act], known)}
+
+
+GUESS = ("no_rv",)
+ROWS = [
+    ("when it is due", (10, 10, 9, 9), {}, set()),
+    ("milliseconds before its pod", (10, 10.006, 10.006, 10.006), {}, {"c"}),
+    ("seconds before its pod, and made a little later", (10, 15.1, 15, 15), {}, {"c"}),
+    ("made later than recorded for a reason before", (10, 12, 9, 9), {}, set()),
+    ("for a reason that no line shows", (10, 12, 9, 12), {}, set()),
+    ("by an author that is a guess", (10, 12, 12, 12), {"is_guessed": True}, set()),
+    ("otherwise than here", (10, 12, 12, 12), {"content": {"labels": {"a": "b"}}}, set()),
+    ("its place is a guess", (10, 10.9, 10.9, 10.9), {"act_losses": GUESS}, set()),
+    ("its place is a guess, a second before", (10, 11, 11, 11), {"act_losses": GUESS}, {"c"}),
+    ("the reason's place is a guess", (10, 10.9, 10.9, 10.9), {"reason_losses": GUESS}, set()),
+    ("the reason's place is a guess, later", (10, 11, 11, 11), {"reason_losses": GUESS}, {"c"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("instants", "more", "names"), [row[1:] for row in ROWS],
+                         ids=[row[0] for row in ROWS])  # fmt: skip
+def test_act_before_its_reason_is_named(instants, more, names):
+    assert early(*instants, **more) == names
