@@ -19,6 +19,7 @@ PARTS = (
     "both",
     "endings",
     "causes",
+    "clocks",
 )
 
 

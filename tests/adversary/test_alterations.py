@@ -13,7 +13,7 @@ from tests.adversary import all_alterations
 from tests.adversary.opened import OPEN
 from tests.adversary.running import run, satisfied, summary
 
-DECIDED = ("ends",)
+DECIDED = ("ends", "clocks")
 
 DECIDED_TOO = (
     "loses_namespaces",
@@ -28,6 +28,8 @@ DECIDED_TOO = (
     "released_before_its_pod_finished",
     "emptied_before_its_namespace_was_to_end",
     "loses_creations_of_pods_with_claims",
+    "bindings_through_a_server_whose_clock_is_behind",
+    "every_second_line_from_a_server_ahead",
 )
 """How the names of the alterations of other families end that are decided again as well."""
 
@@ -75,6 +77,11 @@ FEW: list[Row] = [
     ("e-taints", "loses_resourceclaimtemplates", "decide"),
     ("j-api-versions", "loses_namespaces", "decide"),
     ("e-taints", "eviction_missing_without_templates", "decide"),
+    ("j-api-versions", "bindings_through_a_server_whose_clock_is_behind", "decide"),
+    ("a-quickstart", "three_servers_20_milliseconds_apart", "decide"),
+    ("a-quickstart", "bound_two_seconds_before_its_reservation", "verify"),
+    ("a-quickstart", "later_device_than_the_first_through_two_servers", "decide"),
+    ("a-quickstart", "claim_made_before_its_template_through_two_servers", "decide"),
     ("a-quickstart", "claim_made_before_its_pod", "decide"),
     ("a-quickstart", "collected_before_its_owner_ended", "decide"),
     ("a-quickstart", "released_before_its_pod_finished", "decide"),

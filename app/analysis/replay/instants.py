@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from app.domain.log import Event
+from app.domain.log.records import Loss
 from app.domain.values.timestamps import SECOND, Instant
 
 
@@ -54,6 +55,18 @@ def _spread(events: Sequence[Event]) -> dict[int, Instant]:
                 spread[number] = Instant(begin + step)
         start = end
     return spread
+
+
+def skew_shown(event: Event) -> int:
+    """By how much the clocks of two servers differ at least, as an event shows, in microseconds.
+
+    The time of an event in log order is that of the earliest answer to it or to what came after it
+    in the store. One clock dates no request after that. Writes without a version show nothing.
+    """
+    origin = event.stamp.origin
+    if origin is None or not origin.asked or is_derived(event) or Loss.NO_RV in origin.losses:
+        return 0
+    return max(0, origin.asked - event.stamp.time)
 
 
 def is_derived(event: Event) -> bool:

@@ -91,11 +91,13 @@ class RecordedPace:
         *,
         apart: Set[str] = frozenset(),
         waited: Set[str] = frozenset(),
+        skew: int = 0,
     ) -> None:
         """Learns the acts of controllers; `names` maps user names to controllers.
 
         `removed` has the instants at which pods were deleted: an attempt whose claims were written
-        afterwards was made before. `apart` and `waited` are pods as in a variant.
+        afterwards was made before. `apart` and `waited` are pods as in a variant. Clocks differ by
+        `skew`.
         """
         for act in acts:
             self._learn_freed(act)
@@ -116,7 +118,7 @@ class RecordedPace:
         self._note_freed()
         waits = self.waits = waits_of(self._tries, self._writes)
         is_coarse = 2 * self._coarse > len(self._writes)
-        slack = tolerances.TABLE.coarse if is_coarse else 0
+        slack = tolerances.TABLE.coarse if is_coarse else skew
         if is_coarse:
             self._note_order()
         for uid, tries in self._tries.items():

@@ -10,6 +10,7 @@ from app.analysis.replay.authors import EVICTION, SCHEDULER, UNNAMED, Acting, Au
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import consumers, subject_of
 from app.analysis.replay.inputs import Input, is_terminating
+from app.analysis.replay.instants import skew_shown
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.traces import Trace, is_event_object
 from app.analysis.replay.unsure.lacks import Lacks
@@ -106,6 +107,7 @@ class Recording:
         self.written_by: dict[str, Counter[str]] = {}
         self._number = 0
         self._has_begun = False
+        self.skew = 0
 
     def begin(self, beginning: Beginning) -> None:
         """Starts from the objects of a moment; must be called before the first event is taken."""
@@ -134,6 +136,7 @@ class Recording:
             self._views.fold(event)
             if event.is_about_object:
                 self._overuse.after(event, self._objects.get(event.key), known)
+            self.skew = max(self.skew, skew_shown(event))
         self._sort(event, known)
 
     def take_implied(self, event: Event, known: Instant) -> None:

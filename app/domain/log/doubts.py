@@ -74,6 +74,11 @@ MEANINGS: dict[Loss, tuple[Affects, str]] = {
     Loss.VERSION_GUESS: (Affects.CONTENT, "fields of old versions have no successor"),
     Loss.CONTRADICTED: (Affects.CONTENT, "objects are shown with content that contradicts itself"),
     Loss.NO_RV: (Affects.ORDER, "the order of some changes against other objects is a guess"),
+    Loss.CLOCKS_DIFFER: (
+        Affects.ORDER,
+        "bindings are dated less than a second before reservations that they need: clocks of "
+        "servers differ, or they were made too early",
+    ),
     Loss.LATE: (Affects.ORDER, "changes came after later ones of other kinds"),
     Loss.NO_TIME: (Affects.TIME, "changes have no time, only an order"),
     Loss.COARSE_TIME: (Affects.TIME, "times are whole seconds"),
@@ -83,6 +88,7 @@ MEANINGS: dict[Loss, tuple[Affects, str]] = {
 actor or managed field, the last state of a deleted object) change no decision about devices."""
 
 _INCOMPLETE = frozenset({Quality.PARTIAL.value, Quality.IDENTITY.value})
+_UNSETTLED = frozenset((Loss.TIMES_CONTRADICT.value, Loss.CLOCKS_DIFFER.value))
 _CONTENT = frozenset(
     loss.value for loss, (affects, _) in MEANINGS.items() if affects is Affects.CONTENT
 )
@@ -164,7 +170,7 @@ def is_settled(doubts: Sequence[Doubt]) -> bool:
 
     When times contradict the order, the state that a controller saw is not known.
     """
-    return is_sure(doubts) and all(doubt.code != Loss.TIMES_CONTRADICT for doubt in doubts)
+    return is_sure(doubts) and all(doubt.code not in _UNSETTLED for doubt in doubts)
 
 
 def certainty(doubts: Iterable[Doubt]) -> str:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from app.adapters.history.joining import clocks, contradictions, statuses, stretches
+from app.adapters.history.joining.reservations import Reservations, moved_after
 from app.adapters.history.joining.spool import (
     ORDER_BY_REVISION,
     ORDER_BY_SOURCE,
@@ -257,6 +258,8 @@ def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> Non
     ).fetchall()
     used_rows: set[int] = set()
     guessed = 0
+    reservations = Reservations(spool)
+    early = 0
     spool.database.execute("BEGIN")
     for row, epoch, version, key, uid, op, time, source, position, head in rows:
         record = spool.record_in(head)
@@ -296,10 +299,28 @@ def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> Non
         estimate = max(version, clock.version_by(time, source, position) if clock else "")
         if following and estimate >= following and clock:
             estimate = max(version, clock.below(following))
+        if isinstance(record.effect, BoundEffect):
+            reservation = reservations.after(record, estimate, following)
+            if reservation is not None:
+                early += 1
+                estimate = reservation.version
+                _date(spool, row, moved_after(record, reservation))
         spool.database.execute("UPDATE record SET version = ? WHERE row = ?", (estimate, row))
     spool.database.execute("COMMIT")
+    if early:
+        notes.count(
+            "bindings dated less than a second before their reservations, placed after them", early
+        )
     if guessed:
         notes.add(f"{guessed} changes have no version of their own: placed by time, a guess")
+
+
+def _date(spool: Spool, row: int, record: Record) -> None:
+    """Replace a record by one with other times."""
+    spool.database.execute(
+        "UPDATE record SET time = ?, asked = ?, head = ? WHERE row = ?",
+        (record.observed_at, record.asked_at, spool.column_of(record), row),
+    )
 
 
 def _known_by(spool: Spool, key: str, version: str, record: Record) -> str:

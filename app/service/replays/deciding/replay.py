@@ -144,6 +144,7 @@ class Runs:
             self.recording.removed,
             apart=variant.apart,
             waited=self.recording.trace.keys.keys() if variant.is_limited else variant.waited,
+            skew=self.recording.skew,
         )
         if not self.recording.is_over:
             leave_under_way(map(pace.attempts, self.recording.trace.keys), self.recording.last)
