@@ -148,6 +148,52 @@ def device_in_two_claims_without_claim_controller(log: Log) -> None:
     log.drop(lambda line: "resource-claim-controller" in line["user"]["username"])
 
 
+def _of_kind(*kinds: str) -> Callable[[Json], bool]:
+    return lambda line: line["objectRef"]["resource"] in kinds
+
+
+def _of_user(user: str) -> Callable[[Json], bool]:
+    return lambda line: user in line["user"]["username"]
+
+
+_LEFT_OUT: dict[str, tuple[str, Callable[[Json], bool]]] = {
+    "collector": ("by the garbage collector", _of_user("generic-garbage-collector")),
+    "kubelets": ("by a kubelet", _of_user("system:node:")),
+    "deployments": ("about a Deployment", _of_kind("deployments")),
+    "replicasets": ("about a ReplicaSet", _of_kind("replicasets")),
+    "devicetaintrules": ("about a DeviceTaintRule", _of_kind("devicetaintrules")),
+}
+
+
+def _leave_out(wrong: str, recording: str, kind: str, verify: str) -> None:
+    change_wrong = ALTERATIONS[wrong].change
+    text, gone = _LEFT_OUT[kind]
+
+    def change(log: Log) -> None:
+        change_wrong(log)
+        log.drop(gone)
+
+    change.__name__ = f"{wrong}_without_{kind}"
+    change.__doc__ = (
+        f"{' '.join((change_wrong.__doc__ or '').split())} Besides, no line is {text}, and nothing"
+        " in such a line could have made it right."
+    )
+    alteration("both", recording, verify=verify, decide=FAILS)(change)
+
+
+for _wrong, _recording, _kind, _verify in (
+    ("device_in_two_claims", QUICKSTART, "collector", FAILS),
+    ("device_in_two_claims", QUICKSTART, "kubelets", FAILS),
+    ("eviction_missing", TAINTS, "collector", NOT_BLAMED),
+    ("eviction_missing", TAINTS, "deployments", NOT_BLAMED),
+    ("eviction_missing", TAINTS, "replicasets", NOT_BLAMED),
+    ("tolerations_not_copied", TAINTS, "devicetaintrules", FAILS),
+    ("tolerations_not_copied", TAINTS, "replicasets", FAILS),
+    ("selector_does_not_match", TAINTS, "devicetaintrules", FAILS),
+):
+    _leave_out(_wrong, _recording, _kind, _verify)
+
+
 def class_changed(log: Log, seconds: float) -> None:
     """The class selects nothing any more, so long before a pod gets a device of it; no nodes."""
     log.widen()

@@ -1,7 +1,7 @@
 """Altered recordings whose verdicts were fixed before any run, from the specification alone.
 
 A normal run takes a few cheap rows; `make draws` takes all rows of `verify`, and of `decide` those
-of the family `ends` and some lossy ones. `python -m tests.adversary` runs any of them.
+of the families `ends` and `lossy`, and some of `both`. `python -m tests.adversary` runs any.
 """
 
 from pathlib import Path
@@ -13,13 +13,15 @@ from tests.adversary import all_alterations
 from tests.adversary.opened import OPEN
 from tests.adversary.running import run, satisfied, summary
 
-DECIDED = ("ends", "clocks")
+DECIDED = ("ends", "clocks", "lossy")
 
 DECIDED_TOO = (
-    "loses_namespaces",
-    "loses_resourceclaimtemplates",
-    "loses_claim_controller",
-    "device_in_two_claims_without_claim_controller",
+    "_without_claim_controller",
+    "_without_collector",
+    "_without_kubelets",
+    "_without_deployments",
+    "_without_replicasets",
+    "_without_devicetaintrules",
     "_without_templates",
     "_a_third_lost",
     "made_before_its_pod",
@@ -87,6 +89,12 @@ FEW: list[Row] = [
     ("a-quickstart", "released_before_its_pod_finished", "decide"),
     ("a-quickstart", "emptied_before_its_namespace_was_to_end", "decide"),
     ("a-quickstart", "loses_creations_of_pods_with_claims", "decide"),
+    ("e-taints", "loses_collector", "decide"),
+    ("e-taints", "loses_devicetaintrules", "decide"),
+    ("e-taints", "loses_replicasets", "decide"),
+    ("e-taints", "loses_1_percent_2", "decide"),
+    ("e-taints", "eviction_missing_without_collector", "decide"),
+    ("a-quickstart", "device_in_two_claims_without_kubelets", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.analysis.recordings.recorded_gates import ShownGates
 from app.analysis.replay.acts import Act, RefusedRequest
-from app.analysis.replay.authors import EVICTION, SCHEDULER, UNNAMED, Acting, Authors
+from app.analysis.replay.authors import COLLECTOR, EVICTION, SCHEDULER, UNNAMED, Acting, Authors
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import consumers, subject_of
 from app.analysis.replay.inputs import Input, is_terminating
@@ -151,6 +151,22 @@ class Recording:
         if is_first and event.key.name not in first_objects.NAMESPACES:
             self.not_comparable[f"a {_KIND_NAMES[event.key.resource]} that no line shows"] += 1
         self._sort(event, known)
+
+    @property
+    def imposed(self) -> frozenset[tuple[str, str]]:
+        """What the collector wrote about objects whose owners' kind is not recorded.
+
+        Whether those owners exist is not known here.
+        """
+        return frozenset((COLLECTOR, uid) for uid in self.lacks.omissions.ownerless)
+
+    def note_unseen_writers(self, writers: Set[str]) -> None:
+        """Counts what is not compared, because no line is by its writer, or about its owner."""
+        for writer in sorted(writers & self.lacks.omissions.controllers):
+            self.not_comparable[f"all that {writer} does, of which no line is recorded"] += 1
+        if ownerless := len(self.lacks.omissions.ownerless):
+            reason = "whether the owner of an object exists, of whose kind no line is recorded"
+            self.not_comparable[reason] += ownerless
 
     def bound_starts(self) -> None:
         """Lets no controller start long after the others of its process; call it at the end.

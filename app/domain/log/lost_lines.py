@@ -92,6 +92,19 @@ class LostLines:
         return count >= doubts.LOST_OF_MIN and not self._is_one_stretch
 
     @property
+    def has_any(self) -> bool:
+        """Whether a line is lost that no missing stretch explains."""
+        return any(self._since.values()) and not self._is_one_stretch
+
+    @property
+    def since(self) -> Revision:
+        """The revision up to which no line is known to be lost."""
+        return min(
+            (after for objects in self._since.values() for after in objects.values()),
+            default=_NEVER,
+        )
+
+    @property
     def _is_one_stretch(self) -> bool:
         """Whether all lost lines may have been in one stretch, which a gap tells of."""
         return len(self._stretches) == 1 and not self._has_other

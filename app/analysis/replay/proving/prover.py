@@ -382,16 +382,14 @@ class Prover:
             for key, sides in self._open.items()
             if (gap := self._doubting.gap(sides, self._again))
         }
-        claims = {
-            uid
-            for _, subject, _ in gaps
-            for uid in self._races.related(subject, self._again)
-            if self._is(uid, "resourceclaims")
-        }
+        related = {uid for _, each, _ in gaps for uid in self._races.related(each, self._again)}
+        claims = {uid for uid in related if self._is(uid, "resourceclaims")}
+        users = {uid for uid in related if self._is(uid, "pods")} if claims else set()
         for key, gap in gaps.items():
             self._settle(key, Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=gap))
             self._settled.add(key)
-        await self._impose({(each, uid) for each in (CLAIMS, COLLECTOR) for uid in claims})
+        writes = {(each, uid) for each in (CLAIMS, COLLECTOR, SCHEDULER) for uid in claims}
+        await self._impose(writes | {(SCHEDULER, uid) for uid in users})
 
     async def _try_local(self) -> None:
         """Tries orders, attempts and repetitions about single objects, many objects in one run."""

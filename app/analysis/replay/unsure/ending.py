@@ -20,7 +20,7 @@ def unstarted(recorded: Trace, again: Trace, end: End) -> frozenset[str]:
     """
     if not end.is_of_recording:
         return frozenset()
-    seen = {step.writer for step in _steps(recorded)}
+    seen = writers(recorded)
     managed = [step.time for step in _steps(recorded) if step.writer in _MANAGED]
     up = min(managed, default=end.at) + IN_FLIGHT
     begun: dict[str, int] = {}
@@ -34,6 +34,11 @@ def unstarted(recorded: Trace, again: Trace, end: End) -> frozenset[str]:
         and end.at - LATE_AFTER <= at <= end.at
         and not (writer in _MANAGED and end.at > up)
     )
+
+
+def writers(trace: Trace) -> frozenset[str]:
+    """The writers of a trace, by the short names of their users."""
+    return frozenset(step.writer for step in _steps(trace))
 
 
 def undecided(compared: Compared, again: Trace, recorded: Trace, end: End) -> set[DifferenceKey]:

@@ -87,6 +87,11 @@ class Impossible:
                 )
         self._views.fold(event)
 
+    @property
+    def lacks_rules(self) -> bool:
+        """Whether an eviction shows that there were rules, of which none was recorded."""
+        return self._watch.lacks_rules
+
     def found(self) -> Mapping[ObjectKey, str]:
         """The pods and claims about which an impossible fact was recorded, with the fact."""
         return {**self.broken(), **self._found}

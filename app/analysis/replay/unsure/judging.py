@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from app.analysis.replay.authors import NAMESPACES
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.races import Races
-from app.analysis.replay.traces import Trace
+from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.times import Clocks
 from app.analysis.replay.writers import short_name
@@ -45,7 +45,50 @@ class Doubting:
             or self._lack_within(sides, again)
             or self._lack_after(sides, again, first)
             or self.lacks.in_ending(self._namespace(sides, again), first)
+            or self._lack_of_writer(sides, again)
+            or self._lack_of_owner(sides, related)
+            or self._omission(sides, again, last)
         )
+
+    def _lack_of_writer(self, sides: Sides, again: Trace) -> str:
+        """The controller that did here what is more, if no line of the recording is by it."""
+        if sides.only_recorded and sides.aspect is not Aspect.FINAL:
+            return ""
+        writers = {each.writer for each in self._steps(sides, again)}
+        if not writers or not writers <= self.lacks.omissions.controllers:
+            return ""
+        return f"no line is by {', '.join(sorted(writers))}: it is left out, or did not run"
+
+    def _omission(self, sides: Sides, again: Trace, last: Instant) -> str:
+        """What the recording leaves out, if that may be why something differs by an instant."""
+        clocks = Clocks(recorded=self.recorded, again=again, end=self.end)
+        until = self.end if sides.aspect is Aspect.FINAL else last
+        omissions = self.lacks.omissions
+        if why := omissions.before(until, is_of_content=clocks.is_of_content(sides)):
+            return why
+        return omissions.of_one_line() if self._lacks_one_write(sides, again) else ""
+
+    def _lacks_one_write(self, sides: Sides, again: Trace) -> bool:
+        """Whether the recording has all writes of the run about an object, but for one."""
+        if sides.aspect is Aspect.FINAL:
+            there, here = (trace.writes.get(sides.uid, ()) for trace in (self.recorded, again))
+            more = [step.facts for step in here]
+            for step in there:
+                if step.facts not in more:
+                    return False
+                more.remove(step.facts)
+            return len(more) == 1
+        return not sides.only_recorded and len(sides.only_again) == 1
+
+    def _lack_of_owner(self, sides: Sides, uids: Set[str]) -> str:
+        """The missing kind of a pod's owner, which decides what is placed where.
+
+        The scheduler spreads the pods that one owner selects. Parity: controllers.md 4.5.
+        """
+        is_place = sides.aspect in (Aspect.NODES, Aspect.DEVICES)
+        if not is_place or self.lacks.omissions.ownerless.isdisjoint(uids):
+            return ""
+        return "the owner of a pod is of a kind that is not recorded, and pods are spread by it"
 
     def _lack_at_end(
         self, sides: Sides, uids: Set[str], keys: Set[ObjectKey], first: Instant
@@ -83,13 +126,19 @@ class Doubting:
             return ""
         if key[:2] == api_resources.NAMESPACES:
             return self.lacks.within(key.name, self.end)
-        steps = [*sides.only_recorded, *sides.only_again]
-        if sides.aspect is Aspect.FINAL and not (sides.recorded and sides.again):
-            steps = [
-                each for trace in (self.recorded, again) for each in trace.writes.get(sides.uid, ())
-            ][-1:]
+        steps = self._steps(sides, again)
         is_by_it = bool(steps) and all(each.writer == _NAMESPACES for each in steps)
         return self.lacks.within(key.namespace, self.end) if is_by_it else ""
+
+    def _steps(self, sides: Sides, again: Trace) -> list[Step]:
+        """The steps in which the two differ; of an object that only one has at the end, the last.
+
+        That of the run, where it has any.
+        """
+        if sides.aspect is not Aspect.FINAL or (sides.recorded and sides.again):
+            return [*sides.only_recorded, *sides.only_again]
+        traces = (self.recorded, again)
+        return [each for trace in traces for each in trace.writes.get(sides.uid, ())][-1:]
 
     def _namespace(self, sides: Sides, again: Trace) -> str:
         key = self.recorded.keys.get(sides.uid) or again.keys.get(sides.uid)

@@ -10,9 +10,9 @@ nothing from before it, or from after the object was known again.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
+from app.analysis.replay.unsure.omissions import Omissions
+from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
-from app.domain.log.lost_lines import LostLines
 from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
@@ -60,12 +60,11 @@ class Lacks:
         self._stretches: list[_Stretch] = []
         self._implied: dict[str, Instant] = {}
         lacks_ends = any(each.code == Loss.NO_DELETES and not each.kind for each in recorded)
-        self.lost = LostLines(lacks_ends=lacks_ends)
-        self._seen: dict[ObjectKey, Revision] = {}
+        self.omissions = Omissions(lacks_ends=lacks_ends)
 
     def note(self, event: Event, known: Instant) -> None:
         """Processes an event that others could see from instant `known` on."""
-        self._note_lost(event)
+        self.omissions.note(event, known)
         key = event.key
         is_gap = event.type is EventType.GAP_OBSERVED
         if key.resource in _ALONE or key == CLOCKS:
@@ -86,15 +85,6 @@ class Lacks:
         elif event.is_about_object:
             self._note_object(event, known)
 
-    def _note_lost(self, event: Event) -> None:
-        """Notes the lost lines that the event shows."""
-        if event.stamp.origin is not None:
-            self.lost.follow(event)
-        if event.is_about_object:
-            self._seen[event.key] = event.revision
-        elif event.type is EventType.GAP_OBSERVED and doubts.is_undated(event):
-            self.lost.note(event.key, self._seen.get(event.key, Revision(0)))
-
     def note_implied(self, key: ObjectKey, end: Instant = _FOREVER) -> None:
         """Notes an object that no line shows, or that it was to end by an instant."""
         if key[:2] == api_resources.NAMESPACES:
@@ -114,7 +104,8 @@ class Lacks:
     @property
     def is_any(self) -> bool:
         """Whether there is any lack because of which a difference may be undecided."""
-        return bool(self._kinds or self._times or self._stretches or self._implied)
+        is_any = self._kinds or self._times or self._stretches or self._implied
+        return bool(is_any or self.omissions.is_any)
 
     @property
     def times(self) -> str:
@@ -181,7 +172,7 @@ class Lacks:
         Call it at the end: a write that shows the claim at that instant or later shows that none of
         it was lost before.
         """
-        return self.lost.may_lack_claims and self._written.get(key, Instant(-1)) < instant
+        return self.omissions.lost.may_lack_claims and self._written.get(key, Instant(-1)) < instant
 
     def was_unseen(self, key: ObjectKey, instant: Instant) -> bool:
         """Whether an object may have been different at an instant from its known state.

@@ -28,7 +28,7 @@ class Clocks:
 
     def may_have_caused(self, sides: Sides) -> bool:
         """Whether an act at another instant may have caused the difference."""
-        if _is_about_content(sides) or self._is_for_nobody(sides):
+        if self.is_of_content(sides):
             return False
         match sides.aspect:
             case Aspect.EVICTIONS if not sides.recorded:
@@ -37,6 +37,10 @@ class Clocks:
                 return not self._was_passed_over(sides)
             case _:
                 return True
+
+    def is_of_content(self, sides: Sides) -> bool:
+        """Whether both created the object with other content, or it is reserved for nobody."""
+        return _is_about_content(sides) or self._is_for_nobody(sides)
 
     def _is_for_nobody(self, sides: Sides) -> bool:
         """Whether a claim was reserved for a consumer that never existed."""

@@ -1,6 +1,6 @@
 """The first run of a decide replay, with which the recording is compared."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from dataclasses import replace
 
 from app.analysis.replay.classes import End
@@ -17,15 +17,16 @@ async def first_run(
     compare: Callable[[Trace, Trace], Compared],
     recorded: Trace,
     end: End,
+    left_out: Set[str] = frozenset(),
 ) -> tuple[Variant, Run, Compared]:
     """Makes the plain run, and compares it.
 
     Where less is left to explain then, controllers that the recording never shows at work start
-    after its end.
+    after its end, and those `left_out` of it do not start.
     """
     plain = await run(variant)
     compared = compare(recorded, plain.trace)
-    late = ending.unstarted(recorded, plain.trace, end)
+    late = ending.unstarted(recorded, plain.trace, end) | left_out & ending.writers(plain.trace)
     if not late:
         return variant, plain, compared
     later = replace(variant, unstarted=late)

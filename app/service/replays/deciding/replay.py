@@ -7,7 +7,7 @@ runs of variants prove. Nothing is written to a history. Parity: design 8, contr
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -258,9 +258,13 @@ async def decide(
     rules = plane.rules(variant.switches)
     runs = await runs_of(log, history, until, plane, bounds, progress)
     recording = runs.recording
-    recorded = recording.trace
+    recorded, omissions = recording.trace, recording.lacks.omissions
+    variant = replace(variant, imposed=recording.imposed)
     compare = partial(differences.compare, schemas=rules.schemas)
-    variant, run, compared = await first_run(runs.run, variant, compare, recorded, runs.end)
+    variant, run, compared = await first_run(
+        runs.run, variant, compare, recorded, runs.end, omissions.controllers
+    )
+    recording.note_unseen_writers(variant.unstarted)
     ties_taken = len(runs.ties)
     facts = None
     has_lacks = recording.lacks.is_any
@@ -269,6 +273,10 @@ async def decide(
         # Without one, this is so for acts of controllers that leave no difference.
         judge = partial(judged, log, history, until, proofs.deciders(), bounds, runs.doubts)
         facts = await judge(rules.profile, only_acts=not has_lacks)
+        omissions.lacks_rules = facts.lacks_rules
+        if omissions.lacks_rules and not has_lacks:
+            has_lacks = True
+            facts = await judge(rules.profile, only_acts=False)
     impossible = facts.found() if facts is not None and has_lacks else {}
     prover = prover_of(runs, compare, proofs, variant, impossible)
     await prover.judge(run.trace, compared.different, sought)

@@ -47,7 +47,10 @@ def delays_of(recording: Recording, pace: RecordedPace, made: PacedRun) -> Itera
         *late_acts(made.acts, recording.acts, recording.refusals),
         *late_attempts(made.firsts, recording.ranks, keys, pace.waits, recording.acts),
     ):
-        if not recording.lacks.about({delay.uid}, {delay.key}, delay.due, delay.came):
+        lacks = recording.lacks
+        if lacks.omissions.before(delay.came, is_of_content=False):
+            continue
+        if not lacks.about({delay.uid}, {delay.key}, delay.due, delay.came):
             yield delay
 
 

@@ -1,0 +1,144 @@
+"""What a recording leaves out without a gap: lines here and there, users, verbs, and kinds.
+
+A collector loses lines, and a policy leaves out users, verbs or kinds. Later lines show some of
+these writes. Where they show enough of them, others may be missing that no later line shows, and a
+run without them differs from the recording. Verify asks the same `LostLines` and `LeftOut`.
+Parity: history-formats.md 4.5.
+"""
+
+from collections import defaultdict
+
+from app.analysis.replay.writers import MANAGED, short_name
+from app.analysis.verify.invariants.absent import LeftOut
+from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
+from app.domain.log.lost_lines import LostLines
+from app.domain.objects import registry
+from app.domain.values import condition_types, json_tree
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+_OF_KUBELETS = frozenset(
+    (
+        condition_types.POD_READY_TO_START_CONTAINERS,
+        condition_types.INITIALIZED,
+        condition_types.CONTAINERS_READY,
+    )
+)
+"""The conditions of a pod that its kubelet alone writes. Parity: controllers.md 5.3."""
+
+_KUBELET = "system:node:"
+_SYSTEM = "system:"
+
+LOST = "lines of the log are lost here and there, and a lost one may explain it"
+_NO_KUBELETS = "no line is by a kubelet: when pods ran and ended is not recorded"
+_NO_UPDATES = "the recording has no update, with which claims are allocated"
+_NO_RULES = "the recording has no devicetaintrules, and an eviction shows that there were some"
+
+_Kind = tuple[str, str]
+
+
+class Omissions:
+    """Follows a recording event by event; `lost` are its lost lines, `lacks_rules` is set at the
+    end: whether an eviction shows that there were rules, and none was recorded."""
+
+    def __init__(self, *, lacks_ends: bool = False) -> None:
+        self.lost = LostLines(lacks_ends=lacks_ends)
+        self.lacks_rules = False
+        self._left_out = LeftOut()
+        self._seen: dict[ObjectKey, Revision] = {}
+        self._known: dict[Revision, Instant] = {}
+        self._conditions: dict[str, dict[str, JsonObject]] = {}
+        self._bound: Instant | None = None
+        self._users: set[str] = set()
+        self._kinds: set[_Kind] = set()
+        self._owned: dict[_Kind, set[str]] = defaultdict(set)
+
+    def note(self, event: Event, known: Instant) -> None:
+        """Processes an event that others could see from instant `known` on."""
+        if event.stamp.origin is None:
+            return
+        self.lost.follow(event)
+        if event.type is EventType.GAP_OBSERVED and doubts.is_undated(event):
+            self._note_lost(event.key)
+        if not event.is_about_object:
+            return
+        self._left_out.follow(event)
+        self._users.add(event.stamp.actor.user)
+        if event.key.resource == "pods":
+            self._note_pod(event, known)
+        self._note_owners(event)
+        self._seen[event.key] = event.revision
+        self._known[event.revision] = known
+
+    def _note_lost(self, key: ObjectKey) -> None:
+        self.lost.note(key, self._seen.get(key, Revision(0)))
+
+    def _note_pod(self, event: Event, known: Instant) -> None:
+        """Notes a binding, and a write that shows what another one, which is missing, wrote."""
+        if self._bound is None and core.node_name(event.object):
+            self._bound = known
+        now = {json_tree.text(each, "type"): each for each in meta.condition_trees(event.object)}
+        before = self._conditions.get(event.uid)
+        if event.type is EventType.OBJECT_DELETED:
+            self._conditions.pop(event.uid, None)
+            return
+        self._conditions[event.uid] = now
+        user = event.stamp.actor.user
+        if before is None or not user.startswith(_SYSTEM) or user.startswith(_KUBELET):
+            return
+        changed = {name for name in now if now[name] != before.get(name)}
+        if changed & _OF_KUBELETS or (changed and event.stamp.verb == "delete"):
+            self._note_lost(event.key)
+
+    def _note_owners(self, event: Event) -> None:
+        tree = event.object
+        group, _ = registry.split_api_version(json_tree.text(tree, "apiVersion"))
+        self._kinds.add((group, json_tree.text(tree, "kind")))
+        for owner in meta.owners(tree):
+            place, version = registry.split_api_version(owner.api_version)
+            if registry.find_kind(place, version, owner.kind) is not None:
+                self._owned[place, owner.kind].add(event.uid)
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is any of them because of which a difference may be undecided."""
+        is_left = self._left_out.kubelets or self._left_out.updates
+        return self.lost.has_any or self.lacks_rules or is_left
+
+    def before(self, last: Instant, *, is_of_content: bool) -> str:
+        """The reason why a difference that was there by an instant cannot be judged, or empty.
+
+        The content that a controller gives a new object, and reservations for pods that never were,
+        depend on no other object: `is_of_content`.
+        """
+        if is_of_content:
+            return ""
+        if self._left_out.updates:
+            return _NO_UPDATES
+        if self.lacks_rules:
+            return _NO_RULES
+        if self._left_out.kubelets and self._bound is not None and self._bound <= last:
+            return _NO_KUBELETS
+        since = self._known.get(self.lost.since, Instant(0))
+        return LOST if self.lost.is_lossy and since <= last else ""
+
+    def of_one_line(self) -> str:
+        """The reason why a single missing write accuses nobody, or empty: other lines are lost."""
+        return LOST if self.lost.has_any else ""
+
+    @property
+    def controllers(self) -> frozenset[str]:
+        """The controllers of a manager, by short name, that no line is by.
+
+        Others write under accounts of their own, so their lines are left out, or they did not run.
+        """
+        managed = MANAGED & self._users
+        return frozenset(short_name(each) for each in MANAGED - managed) if managed else frozenset()
+
+    @property
+    def ownerless(self) -> frozenset[str]:
+        """The uids of objects with an owner of a kind of which no line is recorded."""
+        return frozenset(
+            uid for kind, uids in self._owned.items() if kind not in self._kinds for uid in uids
+        )

@@ -1,0 +1,130 @@
+"""What a recording leaves out, as its lines show, and what that leaves undecided."""
+
+import json
+
+import pytest
+
+from app.analysis.replay.unsure.omissions import LOST, Omissions
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.event import Origin
+from app.domain.log.records import Loss
+from app.domain.values.timestamps import SECOND, Instant
+
+POD = ObjectKey("", "pods", "default", "p")
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
+OTHER = ObjectKey("resource.k8s.io", "resourceclaims", "default", "d")
+MANAGED = "system:serviceaccount:kube-system:"
+KUBELET = "system:node:n1"
+SCHEDULER = "system:kube-scheduler"
+COLLECTOR = "generic-garbage-collector"
+
+
+def at(seconds):
+    return Instant(seconds * SECOND)
+
+
+def line(second, key=POD, *, verb="update", user="alice", type_=EventType.OBJECT_UPDATED, **tree):
+    """A line, at the revision of its second."""
+    losses = (Loss.GAP.value,) if type_ is EventType.GAP_OBSERVED else ()
+    stamp = Stamp(
+        time=at(second),
+        actor=Actor(user=user),
+        verb=verb,
+        origin=Origin(source="audit", losses=losses),
+    )
+    body = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {}, **tree}).encode()
+    uid = f"uid of {key.name}"
+    return Event(revision=Revision(second), type=type_, key=key, uid=uid, body=body, stamp=stamp)
+
+
+def lost(second, key):
+    return line(second, key, type_=EventType.GAP_OBSERVED)
+
+
+def omissions(*lines):
+    made = Omissions()
+    for each in lines:
+        made.note(each, each.stamp.time)
+    return made
+
+
+def before(made, second, *, is_of_content=False):
+    return made.before(at(second), is_of_content=is_of_content)
+
+
+def conditions(*types, status="True"):
+    return {"conditions": [{"type": each, "status": status} for each in types]}
+
+
+def owned(kind="Deployment", api_version="apps/v1"):
+    owner = {"apiVersion": api_version, "kind": kind, "name": "o", "uid": "o", "controller": True}
+    return {"ownerReferences": [owner]}
+
+
+def test_several_lost_lines_explain_what_comes_after_the_first_and_no_content():
+    made = omissions(line(1, CLAIM), line(2, OTHER), lost(5, CLAIM), lost(6, OTHER))
+    assert [before(made, second) for second in (0, 1, 9)] == ["", LOST, LOST]
+    assert before(made, 9, is_of_content=True) == ""
+
+
+def test_one_lost_line_explains_a_single_missing_write_alone():
+    made = omissions(line(1, CLAIM), lost(5, CLAIM))
+    assert (before(made, 9), made.of_one_line()) == ("", LOST)
+    assert omissions(line(1, CLAIM)).of_one_line() == ""
+
+
+@pytest.mark.parametrize(
+    ("shown", "user", "verb", "is_lost"),
+    [
+        (conditions("Initialized"), SCHEDULER, "patch", True),
+        (conditions("Initialized"), KUBELET, "patch", False),
+        (conditions("Initialized"), "kwok", "patch", False),
+        (conditions("PodScheduled", status="False"), SCHEDULER, "patch", False),
+        (conditions("DisruptionTarget"), f"{MANAGED}eviction", "delete", True),
+        (conditions("PodScheduled"), f"{MANAGED}eviction", "delete", False),
+    ],
+)
+def test_condition_that_its_writer_does_not_write_shows_a_lost_line(shown, user, verb, is_lost):
+    made = omissions(
+        line(1, status=conditions("PodScheduled")), line(2, user=user, verb=verb, status=shown)
+    )
+    assert made.lost.has_any is is_lost
+
+
+def test_without_lines_of_kubelets_nothing_is_decided_since_a_pod_was_bound():
+    made = omissions(line(1, user=SCHEDULER), line(5, user=SCHEDULER, spec={"nodeName": "n1"}))
+    assert [bool(before(made, second)) for second in (4, 5, 9)] == [False, True, True]
+    ran = omissions(line(1, user=SCHEDULER, spec={"nodeName": "n1"}), line(2, user=KUBELET))
+    assert before(ran, 9) == ""
+
+
+def test_rules_that_an_eviction_shows_leave_everything_undecided():
+    made = omissions(line(1, user=KUBELET))
+    assert before(made, 1) == ""
+    made.lacks_rules = True
+    assert "devicetaintrules" in before(made, 1)
+
+
+@pytest.mark.parametrize(
+    ("users", "is_left_out"),
+    [
+        ((f"{MANAGED}resource-claim-controller",), True),
+        ((f"{MANAGED}resource-claim-controller", f"{MANAGED}{COLLECTOR}"), False),
+        (("system:kube-controller-manager",), False),
+    ],
+)
+def test_controller_is_left_out_where_others_of_its_manager_have_lines(users, is_left_out):
+    made = omissions(*(line(second, user=user) for second, user in enumerate(users, 1)))
+    assert (COLLECTOR in made.controllers) is is_left_out
+
+
+def test_owner_of_a_kind_without_lines_is_not_known():
+    made = omissions(line(1, metadata=owned()), line(2, CLAIM, metadata=owned("Pod", "v1")))
+    assert made.ownerless == {"uid of p"}
+    deployment = ObjectKey("apps", "deployments", "default", "x")
+    shown = line(3, deployment, apiVersion="apps/v1", kind="Deployment")
+    assert omissions(line(1, metadata=owned()), shown).ownerless == set()
+
+
+def test_owner_of_a_kind_that_is_not_served_has_no_effect():
+    assert omissions(line(1, metadata=owned("RayJob", "ray.io/v1"))).ownerless == set()
