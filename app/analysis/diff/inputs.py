@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from app.analysis import masks
 from app.analysis.diff.courses import Moment
 from app.analysis.diff.sides import Side
-from app.analysis.replay import facts
 from app.analysis.replay.authors import UNNAMED, Authors, acting
 from app.analysis.replay.writers import CONTROLLER_PREFIX
 from app.domain.controllers import registry
@@ -192,7 +192,7 @@ def _is_bookkeeping(event: Event, before: JsonObject | None) -> bool:
     if before is None or event.type is not EventType.OBJECT_UPDATED:
         return False
     old, new = _content_of(event.key, before), _content(event)
-    paths = [path for path, _, _ in facts.changes(old, new)]
+    paths = [path for path, _, _ in masks.changes(old, new)]
     return bool(paths) and all(path.startswith("metadata.annotations") for path in paths)
 
 
@@ -212,7 +212,7 @@ def _what(event: Event, before: JsonObject | None) -> Iterator[str]:
 
 
 def _fields(old: JsonObject, new: JsonObject) -> Iterator[str]:
-    for path, was, now in facts.changes(old, new):
+    for path, was, now in masks.changes(old, new):
         if old:
             yield f"{path}: {_listed(was, now)}"
         else:
@@ -236,7 +236,7 @@ def _listed(was: Any, now: Any) -> str:
 
 def _differing(a: JsonObject, b: JsonObject) -> Iterator[str]:
     """The differences of two objects; for lists of named entries an example."""
-    for path, left, right in facts.changes(a, b):
+    for path, left, right in masks.changes(a, b):
         if left is None or right is None:
             yield f"{path} only in {'B' if left is None else 'A'}"
             continue
@@ -282,7 +282,7 @@ def _content_of(key: ObjectKey, tree: JsonObject) -> JsonObject:
         }
     if (key.group, key.resource) in _STATUS_OF_INPUTS:
         status = meta.status(tree)
-        content["status"] = {part: facts.masked(status.get(part)) for part in _NODE_STATUS}
+        content["status"] = {part: masks.masked(status.get(part)) for part in _NODE_STATUS}
     return content
 
 

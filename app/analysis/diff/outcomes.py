@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.analysis import meanings
+from app.analysis import masks, meanings
 from app.analysis.diff import endings, matching
 from app.analysis.diff.courses import Course, Courses
 from app.analysis.diff.endings import AfterEnd, Border
@@ -13,7 +13,6 @@ from app.analysis.diff.matching import Pair
 from app.analysis.diff.report import head_json, place_text
 from app.analysis.diff.sides import DiffBounds, Side
 from app.analysis.explain.pods import Steps
-from app.analysis.replay import facts
 from app.domain.log import EventType, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.objects.schema.structural import Schemas
@@ -209,7 +208,7 @@ _IDENTITY = frozenset(("uid", "ownerReferences", "selfLink"))
 def _meaning(tree: JsonObject | None, node: Any) -> Any:
     if tree is None:
         return None
-    masked = facts.masked(meanings.of(tree, node))
+    masked = masks.masked(meanings.of(tree, node))
     metadata = {
         name: value for name, value in meta.metadata(masked).items() if name not in _IDENTITY
     }
@@ -231,7 +230,7 @@ def _entries(key: ObjectKey, mine: Any, other: Any) -> Iterator[EndEntry]:
         is_in_a = mine is not None
         yield EndEntry(subject=str(key), a=there if is_in_a else gone, b=gone if is_in_a else there)
         return
-    parts = list(facts.changes(mine, other))
+    parts = list(masks.changes(mine, other))
     left = "; ".join(f"{path}={_shown(was)}" for path, was, _ in parts)
     right = "; ".join(f"{path}={_shown(now)}" for path, _, now in parts)
     yield EndEntry(subject=str(key), a=left, b=right)

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from app.analysis import masks
 from app.analysis.diff import words
 from app.analysis.diff.words import Rewritten
 from app.analysis.rehearse.attribution import Finding
-from app.analysis.replay import differences, facts
+from app.analysis.replay import differences
 from app.analysis.replay.differences import Aspect, Compared, Sides
 from app.analysis.replay.traces import Trace
 from app.domain.log import ObjectKey
@@ -136,14 +137,14 @@ def _fields(sides: Sides, key: ObjectKey) -> Iterator[tuple[str, str, str]]:
             yield f"allocations of {kind}", str(len(sides.recorded)), str(len(sides.again))
             return
         for left, right in zip(sides.recorded, sides.again, strict=True):
-            for path, was, now in facts.changes(left, right):
+            for path, was, now in masks.changes(left, right):
                 yield f"{kind} status.allocation.{path}", _shown(was), _shown(now)
         return
     if not (sides.recorded and sides.again):
         side = "exists" if sides.recorded else ""
         yield kind, side, "" if side else "exists"
         return
-    for path, was, now in facts.changes(sides.recorded[0], sides.again[0]):
+    for path, was, now in masks.changes(sides.recorded[0], sides.again[0]):
         # Allocations are compared as decisions, not as parts of final objects.
         if path.startswith((*_SAID_ELSEWHERE, "status.allocation")):
             continue

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from app.analysis import meanings
+from app.analysis import masks, meanings
 from app.analysis.replay import facts
 from app.analysis.replay.facts import Fact
 from app.analysis.replay.traces import Step, Trace
@@ -181,8 +181,8 @@ def _all_sides(left: Trace, right: Trace) -> Iterator[Sides]:
         key = left.keys.get(uid) or right.keys[uid]
         if key.resource == "events":
             continue
-        theirs = [facts.masked(left.kept[uid])] if uid in left.kept else []
-        ours = [facts.masked(right.kept[uid])] if uid in right.kept else []
+        theirs = [masks.masked(left.kept[uid])] if uid in left.kept else []
+        ours = [masks.masked(right.kept[uid])] if uid in right.kept else []
         if key.resource == "pods" and not right.pods_observed:
             ours = [_without_generations(tree) for tree in ours]
         yield Sides(aspect=Aspect.FINAL, uid=uid, recorded=theirs, again=ours)

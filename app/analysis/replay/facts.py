@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from app.analysis import meanings
+from app.analysis.masks import changes, masked
 from app.analysis.replay.writers import is_announcement
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType
@@ -20,32 +21,11 @@ from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.names import SUFFIX_ALPHABET, SUFFIX_LENGTH
 
-_CLOCK_FIELDS = frozenset(
-    (
-        "lastHeartbeatTime",
-        "lastProbeTime",
-        "allocationTimestamp",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "timeAdded",
-        "resourceVersion",
-        "managedFields",
-    )
-)
-
-_TIME = "(time)"
-"""Stands for the value of a lastTransitionTime: that there is one counts, not which one it is."""
-
-_RANDOM = "(random)"
-"""Stands for the value of a shareID: that there is one counts, which one is random."""
-
 _REFUSED = re.compile(
     rf'("[a-z0-9.-]+-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}'
     r'(" (?:is forbidden|is invalid|already exists))'
 )
 """The generated name of a refused object. It is random, and no recorded object has it."""
-
-_STANDING_FOR = {"shareID": _RANDOM, "lastTransitionTime": _TIME}
 
 _MADE_WITH = ("annotations", "finalizers", "labels", "ownerReferences")
 """The metadata that the creator of an object sets, besides its name."""
@@ -337,36 +317,6 @@ def content_of(tree: JsonView, node: SchemaNode | None) -> str:
     kept = {part: metadata[part] for part in _MADE_WITH if part in metadata}
     body = {part: value for part, value in content.items() if part not in _NOT_MADE}
     return _shown({**body, "metadata": kept} if kept else body)
-
-
-def masked(tree: Any) -> Any:
-    """The tree without values that are random, counted or taken from a clock."""
-    if isinstance(tree, dict):
-        return {
-            name: _STANDING_FOR.get(name)
-            or masked(_without_count(value) if name == "metadata" else value)
-            for name, value in tree.items()
-            if name not in _CLOCK_FIELDS and value not in (None, {}, [], "")
-        }
-    if isinstance(tree, list):
-        return [masked(item) for item in tree]
-    return tree
-
-
-def _without_count(metadata: Any) -> Any:
-    """The metadata of an object without its generation, which counts writes."""
-    if not isinstance(metadata, dict):
-        return metadata
-    return {name: value for name, value in metadata.items() if name != "generation"}
-
-
-def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Every place where two masked trees differ, with both values."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in sorted(old.keys() | new.keys()):
-            yield from changes(old.get(name), new.get(name), f"{path}.{name}".lstrip("."))
-    elif old != new:
-        yield path, old, new
 
 
 def consumers(claim: JsonView | None) -> dict[str, str]:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from app.analysis.masks import masked
 from app.analysis.replay import facts
 from app.analysis.replay.facts import (
     Bound,
@@ -17,7 +18,6 @@ from app.analysis.replay.facts import (
     condition_changes,
     consumers,
     facts_of,
-    masked,
 )
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.schema.structural import Schemas

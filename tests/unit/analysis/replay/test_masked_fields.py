@@ -1,6 +1,6 @@
 """What a comparison of two runs leaves out of objects."""
 
-from app.analysis.replay.facts import changes, masked
+from app.analysis.masks import changes, masked
 
 
 def result(**more):
