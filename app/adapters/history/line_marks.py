@@ -13,6 +13,12 @@ _COLOURS = re.compile(
     r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cM])"
 )
 _UNSEEN = "\u200b\u200c\u200d\u2060\ufeff"
+_BLANK = re.compile(r"[ \t\xa0]+")
+_SET_QUOTES = re.compile(
+    r"((?:^|[{\[,:]|- )\s*)[\u201c\u201d]((?:[^\\\u201c\u201d]|\\.)*)[\u201c\u201d]"
+    r"(?=\s*(?:[:,}\]]|$))"
+)
+"""A text in typographic quotes where JSON and YAML have quotes: around a name or value."""
 _QUOTED = re.compile(r"(?:> ?)+")
 _NUMBERED = re.compile(r"[ \t]*(?P<number>\d+)(?: *[\u2502|] ?|\t)")
 UTF16_SEEN = 64
@@ -83,6 +89,26 @@ def uncoloured(line: str) -> str:
 def without_zero_width(line: str) -> str:
     """The line without zero-width characters at its ends, as word processors leave them."""
     return line.strip(_UNSEEN) if line[:1] in _UNSEEN or line[-1:] in _UNSEEN else line
+
+
+def plain(line: str) -> str:
+    """The line without terminal colours and without typographic quotes and spaces.
+
+    Chats and word processors replace the quotes of a field by “ and ”, and indentation by no-break
+    spaces. Typographic quotes within a text stay as they are.
+    """
+    line = without_zero_width(uncoloured(line))
+    begin = _BLANK.match(line)
+    if begin is not None:
+        line = begin.group().replace("\xa0", " ") + line[begin.end() :]
+    if "\u201c" in line or "\u201d" in line:
+        line = _SET_QUOTES.sub(_in_plain_quotes, line)
+    return line
+
+
+def _in_plain_quotes(match: re.Match[str]) -> str:
+    text = re.sub("\\\\[\u201c\u201d]", '\\\\"', match.group(2))
+    return f'{match.group(1)}"{text}"'
 
 
 def unquoted(lines: list[str]) -> tuple[list[str], list[int]]:

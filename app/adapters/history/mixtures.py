@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.adapters.history import html_pages, json_text, line_marks, yaml_documents
-from app.adapters.history.enclosed import line_documents, yaml_blocks
+from app.adapters.history.enclosed import broken_lines, line_documents, yaml_blocks
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.printouts import descriptions, printed
 from app.adapters.history.printouts.commands import Commands
@@ -60,12 +60,6 @@ _ELLIPSIS = re.compile(r"^(?P<indent>[ \t]*)(?:- )?(?:\.\.\.|\u2026)[ \t]*$")
 _FIELD_OF_AN_OBJECT = re.compile(r"^(?:metadata|spec|status|data|kind):")
 _JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*[{\[\]]')
 _EMBEDDED = re.compile(r'\{\s*"')
-_BLANK = re.compile(r"[ \t\xa0]+")
-_SET_QUOTES = re.compile(
-    r"((?:^|[{\[,:]|- )\s*)[\u201c\u201d]((?:[^\\\u201c\u201d]|\\.)*)[\u201c\u201d]"
-    r"(?=\s*(?:[:,}\]]|$))"
-)
-"""A text in typographic quotes where JSON and YAML have quotes: around a name or value."""
 _MARKS = ("apiVersion", "audit.k8s.io", "auditID")
 """A line of text is searched for embedded JSON only if it contains one of these words."""
 
@@ -85,11 +79,15 @@ class Part:
 
 @dataclass(slots=True)
 class Mixture:
-    """The content of a text: documents in order, counts of other lines, and damaged documents."""
+    """The content of a text: documents in order, counts of other lines, and damaged documents.
+
+    `joined_lines` counts the line breaks of a terminal that were taken out of documents.
+    """
 
     parts: list[Part] = field(default_factory=list)
     text_lines: int = 0
     log_lines: int = 0
+    joined_lines: int = 0
     damaged: list[InputError] = field(default_factory=list)
 
 
@@ -116,7 +114,7 @@ def take_apart(
         inner, begin, commands = place, stretch.line, commands_of_page
         if stretch.is_gathered:
             inner, begin, commands = f"{place}:{stretch.line}", 1, Commands()
-        bare = line_marks.unstamped([plain(line) for line in stretch.lines])
+        bare = line_marks.unstamped([line_marks.plain(line) for line in stretch.lines])
         shown = line_marks.unnumbered(bare)
         unquoted, depths = line_marks.unquoted(shown)
         lines = line_marks.without_additions(unquoted)
@@ -124,26 +122,6 @@ def take_apart(
             number = begin + first - 1
             _Block(block, number, inner, limits, mixture, schemas, commands).read()
     return mixture
-
-
-def plain(line: str) -> str:
-    """The line without terminal colours and without typographic quotes and spaces.
-
-    Chats and word processors replace the quotes of a field by “ and ”, and indentation by no-break
-    spaces. Typographic quotes within a text stay as they are.
-    """
-    line = line_marks.without_zero_width(line_marks.uncoloured(line))
-    begin = _BLANK.match(line)
-    if begin is not None:
-        line = begin.group().replace("\xa0", " ") + line[begin.end() :]
-    if "\u201c" in line or "\u201d" in line:
-        line = _SET_QUOTES.sub(_quoted, line)
-    return line
-
-
-def _quoted(match: re.Match[str]) -> str:
-    text = re.sub("\\\\[\u201c\u201d]", '\\\\"', match.group(2))
-    return f'{match.group(1)}"{text}"'
 
 
 def decoded(content: bytes) -> str:
@@ -317,8 +295,11 @@ class _Block:
                     cure="flatten it",
                 ) from problem
             is_open = column == 0 and line.rstrip().endswith(("{", "[", ","))
-            if not is_tried and (is_open or '"kind"' in line):
-                self._damage(f"it is not JSON: {self._reason(problem)}")
+            if is_tried or not (is_open or '"kind"' in line):
+                return False
+            if self._broken(text, start):
+                return True
+            self._damage(f"it is not JSON: {self._reason(problem)}")
             return False
         if not isinstance(value, dict | list) or not value:
             return False
@@ -326,6 +307,23 @@ class _Block:
         json_text.check_depth(value, f"{self._place}:{number}", self._limits)
         self._take(number, value)
         self._pass(end)
+        return True
+
+    def _broken(self, text: str, start: int) -> bool:
+        """Reads a document whose lines a terminal has broken."""
+        self._wasted += len(text) - start
+        whole = broken_lines.json_document(text, start)
+        if whole is None:
+            return False
+        try:
+            value = _decoder.decode(whole.text)
+        except (ValueError, RecursionError):
+            return False
+        number = self._first + self._at
+        json_text.check_depth(value, f"{self._place}:{number}", self._limits)
+        self._mixture.joined_lines += whole.breaks
+        self._take(number, value)
+        self._pass(whole.end)
         return True
 
     def _reason(self, problem: Exception) -> str:
@@ -358,12 +356,18 @@ class _Block:
         if not _YAML_BEGIN.match(line):
             return False
         end = self._at + 1
-        while end < len(self._lines) and (
-            _YAML_GOES_ON.match(self._lines[end]) or _ELLIPSIS.match(self._lines[end])
-        ):
+        while end < len(self._lines) and _goes_on(self._lines[end]):
             end += 1
         number = self._first + self._at
-        for line_number, value in self._values(self._lines[self._at : end], number):
+        lines = self._lines[self._at : end]
+        if (whole := broken_lines.yaml_document(self._lines, self._at, end, _goes_on)) is not None:
+            lines, end = whole.text.split("\n"), whole.end
+            if whole.is_certain:
+                self._mixture.joined_lines += whole.breaks
+            else:
+                self._damage("a terminal broke its lines, and it is not certain where")
+                lines = []
+        for line_number, value in self._values(lines, number) if lines else ():
             self._take(line_number, value)
         self._at = end
         return True
@@ -473,6 +477,10 @@ class _Block:
     def _damage(self, problem: str) -> None:
         place = f"{self._place}:{self._first + self._at}"
         self._mixture.damaged.append(InputError(problem, place=place))
+
+
+def _goes_on(line: str) -> bool:
+    return bool(_YAML_GOES_ON.match(line) or _ELLIPSIS.match(line))
 
 
 def as_lines(parts: list[Part]) -> bytes:

@@ -205,6 +205,11 @@ class Finder:
             return
         for damage in mixture.damaged:
             self._notes.lose(damage)
+        if mixture.joined_lines:
+            self._notes.count(
+                f"{source.name}: lines that a terminal broke at its edge, joined",
+                mixture.joined_lines,
+            )
         if mixture.log_lines:
             reason = "logs of containers"
             self._notes.pass_over(source.name, reason, mixture.log_lines)

@@ -69,7 +69,8 @@ ENTRIES = (
         detected_by=(
             "JSON and KYAML at a bracket, YAML at a field of an object; without colours and links "
             "of a terminal, the times and names that jobs and runtimes write before lines, numbers "
-            "of lines, the `>` of letters, the plus signs of a new file, the marks of HTML around "
+            "of lines, the `>` of letters, the plus signs of a new file, the line breaks of a "
+            "terminal at its edge, the marks of HTML around "
             "`<pre>`, files and changes of GitHub"
         ),
         gives="the documents at their lines; of a damaged list its other items",
