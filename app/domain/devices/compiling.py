@@ -5,6 +5,10 @@ vectors that violate its rules on purpose. An unreadable quantity raises InputEr
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
 
 from app.domain.devices import nodes, taints
 from app.domain.devices.model import (
@@ -13,8 +17,10 @@ from app.domain.devices.model import (
     Consumption,
     Device,
     Slice,
+    Taint,
     written_of,
 )
+from app.domain.devices.nodes import NodeChoice
 from app.domain.errors import InputError
 from app.domain.values import json_tree, quantity
 from app.domain.values.fields import dra, meta, paths
@@ -75,10 +81,62 @@ def _devices_of(
 
 def device_of(pool: PoolId, tree: JsonView, place: str) -> Device:
     """The compiled device, as published."""
-    capacity_tree = json_tree.mapping(tree, "capacity")
+    kind = _kind_of(tree, place)
     return Device(
         id=(*pool, _device_name(tree)),
         attributes=json_tree.mapping(tree, "attributes"),
+        capacity_tree=kind.capacity_tree,
+        capacity=kind.capacity,
+        allow_multiple=kind.allow_multiple,
+        consumes=kind.consumes,
+        taints=kind.taints,
+        binding_conditions=kind.binding_conditions,
+        binding_failure_conditions=kind.binding_failure_conditions,
+        binds_to_node=kind.binds_to_node,
+        node=kind.node,
+        tree=tree,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _DeviceKind:
+    """What devices have in common that differ only in their names and attributes."""
+
+    capacity_tree: JsonView
+    capacity: Mapping[str, Capacity]
+    allow_multiple: bool
+    consumes: Consumption
+    taints: tuple[Taint, ...]
+    binding_conditions: tuple[str, ...]
+    binding_failure_conditions: tuple[str, ...]
+    binds_to_node: bool
+    node: NodeChoice
+
+
+KINDS_MAX = 16_384
+"""The kinds of devices that are kept for the next device of the kind."""
+
+_OF_ONE_DEVICE = frozenset(("name", "attributes"))
+
+
+def _kind_of(tree: JsonView, place: str) -> _DeviceKind:
+    """What the device has in common with others. Raises InputError, naming the place."""
+    common = {name: value for name, value in tree.items() if name not in _OF_ONE_DEVICE}
+    try:
+        return _kind_written(written_of(common))
+    except InputError:
+        return _compiled_kind(common, place)
+
+
+@lru_cache(KINDS_MAX)
+def _kind_written(written: bytes) -> _DeviceKind:
+    """The kind with this exact JSON: with equal trees the number 1 would be the same as true."""
+    return _compiled_kind(msgspec.json.decode(written), "")
+
+
+def _compiled_kind(tree: JsonView, place: str) -> _DeviceKind:
+    capacity_tree = json_tree.mapping(tree, "capacity")
+    return _DeviceKind(
         capacity_tree=capacity_tree,
         capacity=capacity_of(capacity_tree, f"{place}.capacity"),
         allow_multiple=json_tree.flag(tree, "allowMultipleAllocations"),
@@ -88,7 +146,6 @@ def device_of(pool: PoolId, tree: JsonView, place: str) -> Device:
         binding_failure_conditions=tuple(json_tree.texts(tree, "bindingFailureConditions")),
         binds_to_node=json_tree.flag(tree, "bindsToNode"),
         node=nodes.choice_of(tree),
-        tree=tree,
     )
 
 

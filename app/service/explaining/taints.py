@@ -25,8 +25,13 @@ async def reasons(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> lis
     taints, names = _excluded(nodes)
     devices = _Devices(evidence.views)
     places: dict[tuple[str, ObjectKey], list[TaintSource]] = {}
+    rules = evidence.views.inventory.rules().values()
+    are_by_slices = not any(rule.taint.text in taints for rule in rules)
     for name in names:
         place = identifiers.parse_device(name)
+        if are_by_slices and len(places) >= NAMES_MAX and not devices.knows(place[:2]):
+            # Slices of other pools are not shown.
+            continue
         slice_key, device = devices.of(place)
         for taint in () if device is None else device.taints:
             if taint.text in taints:
@@ -62,6 +67,10 @@ class _Devices:
     def __init__(self, views: LiveViews) -> None:
         self._views = views
         self._pools: dict[PoolId, dict[DeviceId, tuple[str, Device]]] = {}
+
+    def knows(self, pool: PoolId) -> bool:
+        """Whether a device of the pool was looked up before."""
+        return pool in self._pools
 
     def of(self, place: DeviceId) -> tuple[str, Device | None]:
         """The key of the slice of a device and the device; None when it is not published."""

@@ -369,8 +369,10 @@ def _tainted(problem: Problem, row: RequestRow, device: int) -> Cause | None:
 
 def _and_tainted(problem: Problem, row: RequestRow, device: int) -> str:
     """What keeps the device from the request also when its holders give it back."""
+    if not row.tainted >> device & 1:
+        return ""
     tainted = _tainted(problem, row, device)
-    return f" (and {tainted.text})" if tainted is not None else ""
+    return "" if tainted is None else f" (and {tainted.text})"
 
 
 def _constrained(problem: Problem, usage: Usage, row: RequestRow, device: int) -> Cause | None:
