@@ -15,6 +15,7 @@ import httpx
 import pytest
 import uvicorn
 
+from app.adapters.clock import VirtualClock
 from app.api.redra import document
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.api.ui import parameters, routes
@@ -71,10 +72,16 @@ WORLDS = {
 
 @asynccontextmanager
 async def listening(store):
-    """A real server on a port of its own: commands ask it as people do."""
+    """A real server on a port of its own: commands ask it as people do.
+
+    Its clock stands still, so that a duration is the same in each form of an answer.
+    """
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        async with running_app(store=store) as (app, _), anyio.create_task_group() as tasks:
+        async with (
+            running_app(store=store, clock=VirtualClock()) as (app, _),
+            anyio.create_task_group() as tasks,
+        ):
             config = uvicorn.Config(
                 app, http=connection_class(ConnectionBounds()), lifespan="off", log_config=None,
                 log_level="critical", timeout_graceful_shutdown=1,

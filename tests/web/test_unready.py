@@ -140,9 +140,9 @@ async def test_scan_follows_its_history_and_does_not_begin_again(monkeypatch):
 async def test_scan_that_is_asked_for_again_and_again_holds_up_no_other_answer(monkeypatch):
     gate, plain = anyio.Event(), HistoryScan.read
 
-    async def gated(self, until):
+    async def gated(self, until, now=None):
         await gate.wait()
-        return await plain(self, until)
+        return await plain(self, until, now)
 
     monkeypatch.setattr(HistoryScan, "read", gated)
     waits = WaitBounds(seconds=1e-9)
