@@ -1,15 +1,25 @@
-"""Kept states of views, each with the hash of the last event it was folded from.
+"""Kept states of views, each with the hash of the last event it was folded from, and a digest.
 
 A database may be restored, or another copy of it may take over. A state that was folded from events
 which are no longer in the log must not be used as a start. The hash chain detects this: the event
 at the state's revision has the same hash only if all events up to it are the same.
+
+A state that was altered or damaged must not be used either: the digest detects this. A person who
+writes the database can compute the digest, too; `redra verify` folds the log and compares.
 """
+
+from dataclasses import dataclass
+from hashlib import sha256
 
 from app.domain.log import HistoryId, HistoryInfo, Revision
 from app.ports import EventLog, ViewStore
 
-_MARK = b"\xc1"
-"""The first byte of a state that is kept with a hash; no MessagePack state begins with it."""
+_MARK = b"\xc1redra2"
+"""The first bytes of a state that is kept with a hash and a digest.
+
+No MessagePack state begins with its first byte. Older programs kept a hash without a digest behind
+that byte alone.
+"""
 
 _HASH_BYTES = 32
 
@@ -23,7 +33,8 @@ async def keep(
     state: bytes,
 ) -> None:
     """Keep the state of a view (name, version) whose last folded event has this hash."""
-    await store.save_snapshot(history, *view, revision, _MARK + hash + state)
+    kept = _MARK + hash + _digest(hash, state) + state
+    await store.save_snapshot(history, *view, revision, kept)
 
 
 async def load(
@@ -32,20 +43,19 @@ async def load(
     """The newest kept state that is not after `until`, if it was folded from this log.
 
     Returns its revision, the hash there, and the state. None when there is no such state: also when
-    the newest one is of another log, because older ones are seldom of use.
+    the newest one is of another log or altered, because older ones are seldom of use.
     """
     stored = await store.load_snapshot(history, *view, until=until)
     if stored is None:
         return None
     revision, kept = stored
     parts = parts_of(kept)
-    if parts is None:
+    if parts is None or parts.is_altered:
         return None
-    last, state = parts
     events = await log.read(history, after=Revision(revision - 1), limit=1, until=revision)
-    if not events or events[0].hash != last:
+    if not events or events[0].hash != parts.hash:
         return None
-    return revision, last, state
+    return revision, parts.hash, parts.state
 
 
 async def load_of_line(
@@ -60,9 +70,27 @@ async def load_of_line(
     return loaded
 
 
-def parts_of(kept: bytes) -> tuple[bytes, bytes] | None:
-    """Split a kept value into hash and state; None for values that an older program kept."""
-    last = kept[1 : 1 + _HASH_BYTES]
-    if kept[:1] != _MARK or len(last) < _HASH_BYTES:
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a kept value holds: the hash of the last folded event, a digest of both, the state."""
+
+    hash: bytes
+    digest: bytes
+    state: bytes
+
+    @property
+    def is_altered(self) -> bool:
+        """Whether hash or state are not those that were kept."""
+        return self.digest != _digest(self.hash, self.state)
+
+
+def parts_of(kept: bytes) -> Parts | None:
+    """Split a kept value; None for values that an older program kept, or that are no state."""
+    ends = [len(_MARK), len(_MARK) + _HASH_BYTES, len(_MARK) + 2 * _HASH_BYTES]
+    if not kept.startswith(_MARK) or len(kept) < ends[-1]:
         return None
-    return last, kept[1 + _HASH_BYTES :]
+    return Parts(kept[ends[0] : ends[1]], kept[ends[1] : ends[2]], kept[ends[2] :])
+
+
+def _digest(hash: bytes, state: bytes) -> bytes:
+    return sha256(hash + state).digest()

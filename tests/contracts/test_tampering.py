@@ -487,6 +487,29 @@ async def test_state_with_which_a_server_begins_is_what_the_log_gives(
     assert ("the stored state at revision" in report.chain.problem) != agrees
 
 
+DAMAGED = (
+    "substring(state FROM 1 FOR length(state) - 1)",
+    "''",
+    "decode(replace(encode(state, 'hex'), encode('gpu-0', 'hex'), encode('gpu-9', 'hex')), 'hex')",
+)
+
+
+@pytest.mark.parametrize("state", DAMAGED, ids=["cut", "empty", "another-device"])
+async def test_server_does_not_begin_with_a_damaged_state(url: str, state: str) -> None:
+    await keep_state(url)
+    await say(url, f"UPDATE snapshots SET state = {state}")
+    settings = Settings(database_url=url)
+    async with (
+        stores.open_store(settings) as store,
+        open_histories(store, settings) as histories,
+    ):
+        runtime = await histories.open("victim")
+        served = list(runtime.views.objects.events("resource.k8s.io", "resourceslices"))
+        logged = await store.log.read(runtime.info.id, after=Revision(0), limit=10_000)
+    assert served
+    assert all(event.object == logged[event.revision - 1].object for event in served)
+
+
 async def test_altered_tables_are_found_and_mended_by_a_rebuild(url: str) -> None:
     settings = Settings(database_url=url)
     async with stores.open_store(settings) as store:

@@ -1,8 +1,8 @@
 """The audit of kept states: do they equal what the log gives?
 
-A server begins with the newest kept state, so an altered state would be served as the truth
-although the log is intact. The objects are folded again, from the log alone, up to the last kept
-state.
+A server begins with the newest kept state whose digest is right, so a state that was altered
+together with its digest would be served as the truth although the log is intact. The objects are
+folded again, from the log alone, up to the last kept state.
 """
 
 from collections.abc import Iterable
@@ -56,10 +56,10 @@ class SnapshotAudit:
         if kept is None or kept[0] != event.revision:
             return
         parts = snapshots.parts_of(kept[1])
-        if parts is None or parts[0] != event.hash:
+        if parts is None or parts.hash != event.hash:
             # No server begins with this state: it is of an older program, or of another log.
             return
-        if not self._is_same(parts[1]):
+        if parts.is_altered or not self._is_same(parts.state):
             self.problems.append(
                 f"the stored state at revision {event.revision} is not that of the log; "
                 "`redra rebuild` makes it again"
