@@ -98,5 +98,33 @@ class MemorySettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupedSettings(CauseSettings, LintSettings, MemorySettings, PageSettings):
+class JobSettings:
+    """The bounds of jobs, which a server runs for its clients in processes of their own."""
+
+    jobs_at_once_max: int = setting(1, ge=1, description="Jobs that a server runs at a time")
+    jobs_unfinished_max: int = setting(
+        8, ge=1, description="Jobs that run or wait; another one is refused with 429"
+    )
+    jobs_kept_max: int = setting(32, ge=1, description="Jobs that have ended and are kept")
+    job_kept_seconds: float = setting(
+        3_600.0, ge=1, description="Time for which the result of a job is kept"
+    )
+    job_wait_seconds_max: float = setting(
+        30.0, ge=0, description="Longest wait of one request for the end of a job"
+    )
+    job_seconds_max: float = setting(3_600.0, gt=0, description="Longest time of a job")
+    job_bytes_max: int = setting(
+        2 * 1024**3, ge=256 * 1024**2, description="Memory of the process of a job"
+    )
+    job_result_bytes_max: int = setting(
+        32 * 1024**2, ge=1, description="Size of the result of a job, kept in memory"
+    )
+    job_events_max: int = setting(
+        500_000, ge=1, description="Events that a job reads in all its histories"
+    )
+    job_cells_max: int = setting(10_000, ge=1, description="Runs of one sweep that is a job")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedSettings(CauseSettings, JobSettings, LintSettings, MemorySettings, PageSettings):
     """The settings of all groups."""

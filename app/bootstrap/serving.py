@@ -20,7 +20,7 @@ from app.analysis.oversight import Oversight
 from app.api.application import Application, create_app
 from app.api.redra.beside import Beside, Holders
 from app.api.server.connections import ConnectionBounds, connection_class
-from app.bootstrap import garbage_collection, heads, kubeconfigs
+from app.bootstrap import fleets, garbage_collection, heads, kubeconfigs
 from app.bootstrap.access import Door, open_door
 from app.bootstrap.answers.limits import api_limits
 from app.bootstrap.gallery import incident_files
@@ -30,6 +30,7 @@ from app.bootstrap.histories import (
     open_histories,
     views_of,
 )
+from app.bootstrap.jobs import running
 from app.bootstrap.linting import sources as linting
 from app.bootstrap.pacing.companions import Companions
 from app.bootstrap.pacing.overseeing import oversight_for
@@ -259,6 +260,8 @@ def _application(
             incident=incident_files.incident,
             gallery=incident_files,
             lint=partial(linting.lint_log, settings),
+            worker=partial(running.work, settings),
+            fleets=fleets.profile_names(),
             holders=holders,
             sign=lambda name, head: heads.own_key(settings).sign(name, head),
         ),
@@ -336,6 +339,8 @@ async def serve_in_memory(
                     incident=incident_files.incident,
                     gallery=incident_files,
                     lint=partial(linting.lint_log, settings),
+                    worker=partial(running.work, settings),
+                    fleets=fleets.profile_names(),
                     holders=store.leases.holders,
                 ),
             )

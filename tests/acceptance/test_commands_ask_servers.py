@@ -3,14 +3,19 @@
 import json
 import signal
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
+from tempfile import gettempdir
 
+import httpx
 import pytest
 import yaml
 
 from app.adapters.running import notice
 from tests.acceptance.server_process import ServerProcess
 from tests.command_line import ROOT, database_running, redra
+from tests.patience import PATIENCE_SECONDS
 from tests.redra_process import RedraProcess
 
 RECORDING = ROOT / "examples" / "recordings" / "maintenance"
@@ -41,6 +46,25 @@ def server(tmp_path_factory):
         yield server
     finally:
         server.end()
+
+
+def job_folders() -> set[Path]:
+    """The folders of jobs that run on this machine."""
+    return set(Path(gettempdir()).glob("redra-job-*"))
+
+
+def job_list(client: httpx.Client) -> list[object]:
+    """The jobs of no single history."""
+    items: list[object] = client.get("/redra/v1/jobs").json()["items"]
+    return items
+
+
+def wait_until(holds: Callable[[], object]) -> None:
+    """Wait until something holds that tells nobody of itself."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, "in vain"
+        time.sleep(0.02)  # waits: a folder tells nobody of itself
 
 
 QUESTIONS = {
@@ -156,6 +180,117 @@ def test_gallery_of_a_named_server_is_that_of_the_program(server: ServerProcess,
     assert redra(*words, "--server", server.url) == redra(*words)
 
 
+PLANS = {
+    "histories": """\
+histories: [prod@150]
+profiles: ["1.36.2", "1.37"]
+changes: [{name: one node, delete: [node/worker-1]}]
+""",
+    "fleet": "fleets: [{name: two, profile: a100-mig, nodes: 2, apply: [pods.yaml]}]",
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_sweep_of_a_server_has_the_tables_of_the_data(
+    server: ServerProcess, name: str, tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(PLANS[name])
+    (tmp_path / "pods.yaml").write_text(
+        "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}, spec: "
+        "{containers: [{name: c, image: i}]}}"
+    )
+    outcomes = []
+    for place, form in ((server.url, "json"), ("none", "json"), ("none", "text")):
+        folder = tmp_path / "out"
+        words = ("sweep", plan, "-o", folder, "--output", form, "--server", place, "--force")
+        code, out, _ = redra(*words, data=server.data)
+        tables = [(folder / name).read_bytes() for name in ("table.csv", "index.html")]
+        outcomes.append((code, out, tables))
+        if place == "none" and form == "json":
+            rows = json.loads(out)["rows"]
+            assert all(row["placed"] is not None for row in rows)
+    asked, opened, text = outcomes
+    assert asked == opened
+    assert text[2] == opened[2]
+
+
+def test_smallest_history_of_a_server_is_that_of_the_data(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    outcomes = []
+    for place in (server.url, "none"):
+        file = tmp_path / "small.zip"
+        words = ("minimise", "prod@200", "--keep", "unschedulable", "-o", file, "--force")
+        code, out, error = redra(*words, "--server", place, data=server.data)
+        assert code == 0, error
+        *lines, tried = out.splitlines()
+        outcomes.append((lines, tried.partition(" in ")[0], file.read_bytes()))
+    assert outcomes[0] == outcomes[1]
+
+
+IN_VAIN = {
+    "fact that is not there": ("minimise", "prod@10", "--keep", "unschedulable"),
+    "no history": ("minimise", "nowhere", "--keep", "unschedulable"),
+    "no revision": ("minimise", "prod@99999", "--keep", "unschedulable"),
+    "no release": ("minimise", "prod", "--keep", "unschedulable", "--profile", "0.9"),
+    "no quirk": ("minimise", "prod", "--keep", "unschedulable", "--quirk", "nope=on"),
+}
+
+
+@pytest.mark.parametrize("name", IN_VAIN)
+def test_search_in_vain_is_told_alike(server: ServerProcess, name: str, tmp_path: Path) -> None:
+    words = (*IN_VAIN[name], "-o", tmp_path / "small.zip")
+    outcomes = [
+        redra(*words, "--server", place, data=server.data) for place in (server.url, "none")
+    ]
+    assert [(code, out) for code, out, _ in outcomes] == [(2, "")] * 2
+    asked, opened = [error.splitlines()[-1] for _, _, error in outcomes]
+    assert asked == opened
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_incidents_are_run_by_a_named_server(server: ServerProcess) -> None:
+    words = ("incidents", "run", "rules-not-seen")
+    assert redra(*words, "--server", server.url) == redra(*words)
+
+
+REFUSED = {
+    "command": ("minimise", "prod", "--keep", "command true", "-o", "{}"),
+    "workers": ("minimise", "prod", "--keep", "unschedulable", "--workers", "2", "-o", "{}"),
+    "file": ("minimise", RECORDING, "--keep", "unschedulable", "-o", "{}"),
+}
+SAID = {
+    "command": "keep: a server runs no commands; use `redra minimise` where the data is",
+    "workers": "--workers: a server does this work in a process of its own; leave it out, or "
+    "leave out --server",
+    "file": f"{RECORDING}: it is a file, and a server reads only its histories; import it there, "
+    "or leave out --server",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_server_does_not_do_is_refused(
+    server: ServerProcess, name: str, tmp_path: Path
+) -> None:
+    words = [tmp_path / "small.zip" if word == "{}" else word for word in REFUSED[name]]
+    outcome = redra(*words, "--server", server.url, data=server.data)
+    assert outcome == (2, "", f"redra: {SAID[name]}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_interrupted_command_cancels_its_job(server: ServerProcess) -> None:
+    words = ["incidents", "run", "--server", server.url]
+    process = RedraProcess(words)
+    with server.client() as client:
+        wait_until(lambda: job_list(client) or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        assert process.returncode == 130
+        assert job_list(client) == []
+
+
 def test_files_are_not_linted_by_a_server(server: ServerProcess) -> None:
     code, out, error = redra("lint", RECORDING, "--server", server.url, data=server.data)
     assert (code, out) == (2, "")
@@ -197,8 +332,13 @@ def test_server_that_is_gone_is_not_asked(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path)
     server.start()
     assert notice.read(server.data, database="") is not None
-    # Killed, it leaves its notice behind.
+    with server.client() as client:
+        before = job_folders()
+        assert client.post("/redra/v1/incidents/run", json={}).status_code == 202
+        wait_until(lambda: job_folders() - before)
+    # Killed, it leaves its notice behind. The process of its job ends by itself and tidies up.
     server.end(signal.SIGKILL)
+    wait_until(lambda: job_folders() <= before)
     assert (server.data / notice.FILE).read_text()
     assert notice.read(server.data, database="") is None
     code, out, error = redra("histories", data=server.data)

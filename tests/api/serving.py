@@ -20,8 +20,10 @@ from app.api.application import Application, create_app
 from app.api.identity.authentication import Credentials
 from app.api.redra.beside import Beside
 from app.api.server.limits import ApiLimits
+from app.bootstrap import fleets
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.gallery import incident_files
+from app.bootstrap.jobs import running
 from app.bootstrap.linting import sources as linting
 from app.bootstrap.rules import rules_for
 from app.domain.log import Actor, ObjectKey
@@ -163,11 +165,13 @@ async def running_app(
     clock=None,
     players=None,
     leases=None,
+    worker=None,
 ):
     """The application over a default history with the namespace `default`, and its histories.
 
     A `store` that was served before is taken up again, as after a restart. `secrets` are the keys
-    that protect the values of Secrets. `webhooks` names those that are called.
+    that protect the values of Secrets. `webhooks` names those that are called. `worker` does the
+    work of jobs; without one, a process does.
     """
     targets = review_targets.parse(webhooks)
     profile = profile or profiles.Profile()
@@ -211,6 +215,8 @@ async def running_app(
                 incident=incident_files.incident,
                 gallery=incident_files,
                 lint=partial(linting.lint_log, Settings()),
+                worker=worker or partial(running.work, Settings()),
+                fleets=fleets.profile_names(),
                 **({} if leases is None else {"holders": leases.holders}),
             ),
         )

@@ -30,6 +30,8 @@ _REFUSALS: Mapping[int, type[Rejected]] = {
     413: TooLarge,
     429: TooManyRequests,
 }
+_ANSWERS: Mapping[str, tuple[int, ...]] = {"POST": (200, 202)}
+"""The status codes of answers, by method; 202 is the start of a job."""
 _JSON = "application/json"
 _AGENT = "redra"
 _STATUS_BYTES_MAX = 64 * 1024
@@ -72,6 +74,10 @@ class ServerConnection:
         """The body of the response to a POST with a JSON body. Raises the same errors as `get`."""
         return self._whole("POST", path, parameters, json.dumps(body).encode())
 
+    def delete(self, path: str) -> bytes:
+        """The body of the response to a DELETE. Raises the same errors as `get`."""
+        return self._whole("DELETE", path, {}, None)
+
     def lines(self, path: str, parameters: Mapping[str, str]) -> Iterator[bytes]:
         """The lines of a response, each as soon as it arrives."""
         seconds = None if "follow" in parameters else self._bounds.answer_seconds
@@ -111,7 +117,7 @@ class ServerConnection:
             connection.sock.settimeout(seconds)
             connection.request(method, f"{self._front}{path}{query}", body, headers)
             answer = connection.getresponse()
-            if answer.status != 200:
+            if answer.status not in _ANSWERS.get(method, (200,)):
                 raise _refusal(answer.status, answer.read(_STATUS_BYTES_MAX), self.url)
             yield answer
         except ssl.SSLError as problem:

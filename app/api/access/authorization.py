@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from app.api.access import impersonation
-from app.api.access.readers import HistoryReader
+from app.api.access.readers import EVERYTHING, HistoryReader
 from app.api.identity.authentication import Authenticator, Identity
 from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, paths
 from app.api.kubernetes.paths import RequestedTimeline, ResourcePath
 from app.api.server.messages import HttpRequest
-from app.domain.errors import HistoryBroken, NotFound
+from app.domain.errors import Forbidden, HistoryBroken, NotFound
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import history_kinds
 from app.domain.objects.access import defaults, escalation, rules
@@ -122,6 +122,25 @@ class Authorizer:
     def is_unlimited(self, actor: Actor) -> bool:
         """Whether a user may do everything in every history."""
         return self._setting.is_open or rules.MASTERS in actor.groups
+
+    def check_is_known(self, actor: Actor, own: HistoryRuntime, runtime: HistoryRuntime) -> None:
+        """Raise Forbidden for a service account of one history that wants to read another one.
+
+        Its name may belong to somebody else there.
+        """
+        if runtime.info.id != own.info.id and rules.split_service_account(actor.user):
+            raise Forbidden(
+                f'{actor.user} is known only in history "{own.info.name}", and may not read '
+                f'"{runtime.info.name}"'
+            )
+
+    def check_sees_everything(
+        self, actor: Actor, own: HistoryRuntime, runtime: HistoryRuntime
+    ) -> None:
+        """Raise Forbidden for a user of one history who may not read everything in another one."""
+        if not self.is_unlimited(actor):
+            self.check_is_known(actor, own, runtime)
+            self.reader(runtime, actor).check_all((EVERYTHING,))
 
     def rights(
         self, runtime: HistoryRuntime, identity: Identity, request: HttpRequest, path: ResourcePath

@@ -9,6 +9,7 @@ from app.analysis.lint.linting import LintReport
 from app.domain.log import Head, HistoryId, HistoryInfo, Revision
 from app.domain.log.heads import SignedHead
 from app.ports import EventLog
+from app.service.answering.jobs import JobWorker
 from app.service.pacing.player import Player
 
 Sign = Callable[[str, Head], SignedHead]
@@ -59,7 +60,9 @@ class Beside:
 
     `players` play paced replays, by the names of their histories; `sign` signs heads if the server
     has a key. `incident` reads an incident of the gallery by its name; None if there is none.
-    `holders` gives the processes that run the controllers of a history, by controller.
+    `holders` gives the processes that run the controllers of a history, by controller. `gallery`
+    has the incidents with their stories, `lint` checks the objects of a history, `worker` does the
+    work of jobs, and `fleets` are the names of the profiles of emulated hardware.
     """
 
     players: Mapping[str, Player] = field(default_factory=dict)
@@ -68,3 +71,5 @@ class Beside:
     gallery: Gallery | None = None
     lint: Lint | None = None
     holders: Holders = _nobody
+    worker: JobWorker | None = None
+    fleets: Sequence[str] = ()

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from app.api.redra import models, page_answers, replay_models
-from app.api.redra.experiments import EXPERIMENTS
+from app.api.redra.experiments import EXPERIMENTS, STARTING
 
 _ROOT = "/redra/v1"
 _AT = ("at", "string", "A revision, an instant, or a duration before the end; default: the end.")
@@ -416,7 +416,7 @@ def _models() -> list[type[BaseModel]]:
     models_used: dict[type[BaseModel], None] = {}
     for *_, body, answer in _OPERATIONS:
         for model in (body, answer):
-            if model is not None:
+            if model is not None and model is not bytes:
                 models_used[model] = None
     return list(models_used)
 
@@ -427,9 +427,15 @@ def _operation(
     words = [part.strip("{}") for part in path.split("/") if part]
     named = [part.strip("{}") for part in path.split("/") if part.startswith("{")]
     content: dict[str, Any] = {"application/x-ndjson": {"schema": {"type": "string"}}}
-    if answer is not None:
+    if answer is bytes:
+        content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    elif answer is not None:
         content = {"application/json": {"schema": _ref(answer)}}
-    code = "201" if body in (models.NewHistory, models.NewCopy) else "200"
+    code = "200"
+    if body in (models.NewHistory, models.NewCopy, models.NewFork):
+        code = "201"
+    elif body in STARTING:
+        code = "202"
     operation: dict[str, Any] = {
         "operationId": "".join([method, *(word.title() for word in words)]),
         "summary": summary,

@@ -1,11 +1,28 @@
 """The operations of `/redra/v1` on the gallery of incidents, the linter and jobs, for OpenAPI."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 from app.api.redra import experiment_models as models
 
-# path, method, summary, query parameters, body, answer
-EXPERIMENTS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
+_Operation: TypeAlias = tuple[str, str, str, tuple[Any, ...], Any, Any]
+"""Path, method, summary, query parameters, body, answer (bytes: a file)."""
+
+STARTING = (models.MinimiseWish, models.SweepWish, models.IncidentsWish)
+"""The bodies of requests that start a job."""
+
+
+def _jobs_below(root: str) -> Iterator[_Operation]:
+    """The operations on the jobs of a history, or on those of no single history."""
+    wait = ("wait", "number", "Wait up to this many seconds for the end of the job.")
+    jobs, job = f"{root}/jobs", f"{root}/jobs/{{job}}"
+    yield jobs, "get", "The jobs that the user may see", (), None, models.JobList
+    yield job, "get", "The state, progress and result of a job", (wait,), None, models.JobStatus
+    yield job, "delete", "Cancel a job and forget its result", (), None, models.JobStatus
+    yield f"{job}/files/{{file}}", "get", "A file of the result of a job", (), None, bytes
+
+
+EXPERIMENTS: tuple[_Operation, ...] = (
     ("/incidents", "get", "All known defects and traps", (), None, models.IncidentList),
     (
         "/incidents/{incident}",
@@ -27,4 +44,29 @@ EXPERIMENTS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         None,
         models.LintFindings,
     ),
+    (
+        "/histories/{history}/minimise",
+        "post",
+        "Start a job: the smallest history that still shows a fact, as a bundle",
+        (),
+        models.MinimiseWish,
+        models.JobStatus,
+    ),
+    (
+        "/sweep",
+        "post",
+        "Start a job: a matrix of runs over histories or fleets, as a table and plots",
+        (),
+        models.SweepWish,
+        models.JobStatus,
+    ),
+    (
+        "/incidents/run",
+        "post",
+        "Start a job: incidents are played with the defect or trap and without it",
+        (),
+        models.IncidentsWish,
+        models.JobStatus,
+    ),
+    *(operation for root in ("/histories/{history}", "") for operation in _jobs_below(root)),
 )

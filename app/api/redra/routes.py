@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from app.analysis.diff import text as diff_text
 from app.api.access.authorization import Authorizer, Gate
-from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
+from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
 from app.api.kubernetes.timelines import views_at
 from app.api.redra import document, log_lines, models, other_histories, views
@@ -21,7 +21,7 @@ from app.api.redra.blast import BlastApi
 from app.api.redra.capacity import CapacityApi
 from app.api.redra.differences import DiffApi
 from app.api.redra.entries import EntriesApi
-from app.api.redra.gallery import GalleryApi
+from app.api.redra.jobs import JobsApi
 from app.api.redra.linting import LintApi
 from app.api.redra.managing import ManagingApi
 from app.api.redra.rehearsals import RehearsalApi
@@ -29,10 +29,9 @@ from app.api.redra.replaying import ReplayApi
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response, Stream
 from app.domain.controllers import switching
-from app.domain.errors import BadRequest, Forbidden, InputError, NotFound, RevisionTooLarge
+from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
 from app.domain.log import Actor, HistoryInfo, Revision
 from app.domain.objects import profile as profiles
-from app.domain.objects.access.rules import split_service_account
 from app.domain.values import timestamps
 from app.service.histories import Histories
 from app.service.replays import heads
@@ -57,8 +56,8 @@ class RedraApi:
         self._sign = beside.sign
         self.incident = beside.incident
         self._holders = beside.holders
-        self._gallery = GalleryApi(beside.gallery)
         self._lints = LintApi(beside.lint, limits)
+        self._jobs = JobsApi(histories, limits, authorizer, beside)
         self._gate = gate
         self._authorizer = authorizer
         self._limits = limits
@@ -88,10 +87,10 @@ class RedraApi:
                 return _answer(models.Index(paths=document.paths()))
             case "GET", ["openapi.json"]:
                 return Response(document.document())
-            case "GET", ["incidents"]:
-                return _answer(self._gallery.list())
-            case "GET", ["incidents", name]:
-                return _answer(self._gallery.show(name))
+            case _, ["jobs" | "sweep" | "incidents", *_]:
+                return await self._jobs.answer(request, parts[1:], actor)
+            case _, ["histories", _, "jobs" | "minimise", *_]:
+                return await self._jobs.answer(request, parts[1:], actor)
             case "GET", ["workers"]:
                 return await self._workers(actor)
             case "GET", ["histories"]:
@@ -104,7 +103,10 @@ class RedraApi:
             case "GET", ["histories", name]:
                 return _answer(await self._history(await self._histories.info(name)))
             case "DELETE", ["histories", name]:
-                return _answer(await self._managing.delete(name, actor))
+                doomed = await self._histories.info(name)
+                tombstone = await self._managing.delete(name, actor)
+                await self._jobs.forget(doomed.id)
+                return _answer(tombstone)
             case "POST", ["histories", name, "rename" | "copy" | "fork" as what]:
                 return await self._manage(request, name, what, actor)
             case "POST", ["histories", name, "replay"]:
@@ -189,7 +191,7 @@ class RedraApi:
         if not self._authorizer.is_unlimited(actor):
             # The copy also holds the past, which may contain objects of any kind.
             runtime = await self._histories.open(name)
-            self._authorizer.reader(runtime, actor).check_all((EVERYTHING,))
+            self._authorizer.check_sees_everything(actor, runtime, runtime)
         if what == "fork":
             return await self._fork(request, name, actor)
         made = await self._managing.copy(request, name)
@@ -218,11 +220,7 @@ class RedraApi:
         """
         if self._authorizer.is_unlimited(actor):
             return
-        if runtime.info.id != own.info.id and split_service_account(actor.user):
-            raise Forbidden(
-                f'{actor.user} is known only in history "{own.info.name}", and may not read '
-                f'"{runtime.info.name}"'
-            )
+        self._authorizer.check_is_known(actor, own, runtime)
         reader = self._authorizer.reader(runtime, actor)
         reader.check_all((*WORKED_OUT_FROM, *runtime.views.objects.resources()))
         if moment:
@@ -231,8 +229,7 @@ class RedraApi:
 
     def check_rehearsed(self, actor: Actor, runtime: HistoryRuntime) -> None:
         """Raise Forbidden for a user who may not read everything: any write may be named."""
-        if not self._authorizer.is_unlimited(actor):
-            self._authorizer.reader(runtime, actor).check_all((EVERYTHING,))
+        self._authorizer.check_sees_everything(actor, runtime, runtime)
 
     async def _history(self, info: HistoryInfo) -> models.History:
         """The facts about a history, without opening it."""

@@ -13,6 +13,7 @@ from app.analysis.starts import PaceBounds
 from app.analysis.timeline_pages import PageBounds
 from app.analysis.trace_events import TraceBounds
 from app.domain.objects.schema.decode import DecodeBounds
+from app.service.answering.jobs import JobBounds
 from app.web.pages.report import ReportBounds
 
 
@@ -73,6 +74,7 @@ class ApiLimits:
     Histories with at most `scan_events_max` events are scanned for known defects; for that the
     first `scan_attempts_max` attempts of the scheduler are made again.
     Histories with at most `lint_events_max` events are linted, `lints_at_once_max` at a time.
+    `jobs` bounds the work that is done in processes of its own.
     `waits` bounds the time that a page is waited for.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
     `diff_events_max` events of each history; `rehearse_runs_max` runs with `rehearse_events_max`
@@ -120,6 +122,7 @@ class ApiLimits:
     scan_attempts_max: int = 2_000
     lint_events_max: int = 200_000
     lints_at_once_max: int = 1
+    jobs: JobBounds = JobBounds()
     pace: PaceBounds = PaceBounds()
     trace: TraceBounds = TraceBounds()
     report: ReportBounds = ReportBounds()

@@ -10,6 +10,7 @@ from app.analysis.trace_events import TraceBounds
 from app.api.server.limits import ApiLimits, LiveBounds, WaitBounds
 from app.bootstrap.answers.bounds import blast_bounds, explain_bounds
 from app.bootstrap.answers.differences import diff_bounds
+from app.service.answering.jobs import JobBounds
 from app.settings import Settings
 from app.web.pages.report import ReportBounds
 
@@ -60,16 +61,13 @@ def api_limits(settings: Settings) -> ApiLimits:
         scan_attempts_max=settings.scan_attempts_max,
         lint_events_max=settings.lint_events_max,
         lints_at_once_max=settings.lints_at_once_max,
+        jobs=_job_bounds(settings),
         attempts_max=settings.attempts_max,
         pace=PaceBounds(pods_max=settings.pace_pods_max, scanned_max=settings.pace_scanned_max),
         live=LiveBounds(
             streams_max=settings.live_streams_max, pace_seconds=settings.live_pace_seconds
         ),
-        waits=WaitBounds(
-            seconds=settings.page_wait_seconds,
-            kept_max=settings.pages_kept_max,
-            kept_seconds=settings.page_kept_seconds,
-        ),
+        waits=_wait_bounds(settings),
         trace=TraceBounds(entries_max=settings.trace_entries_max),
         report_events_max=settings.report_events_max,
         reports_at_once_max=settings.reports_at_once_max,
@@ -83,6 +81,27 @@ def api_limits(settings: Settings) -> ApiLimits:
         diff_events_max=settings.diff_events_max,
         rehearse_runs_max=settings.rehearse_runs_max,
         rehearse_events_max=settings.rehearse_events_max,
+    )
+
+
+def _wait_bounds(settings: Settings) -> WaitBounds:
+    return WaitBounds(
+        seconds=settings.page_wait_seconds,
+        kept_max=settings.pages_kept_max,
+        kept_seconds=settings.page_kept_seconds,
+    )
+
+
+def _job_bounds(settings: Settings) -> JobBounds:
+    return JobBounds(
+        at_once_max=settings.jobs_at_once_max,
+        unfinished_max=settings.jobs_unfinished_max,
+        kept_max=settings.jobs_kept_max,
+        kept_seconds=settings.job_kept_seconds,
+        wait_seconds_max=settings.job_wait_seconds_max,
+        seconds_max=settings.job_seconds_max,
+        events_max=settings.job_events_max,
+        cells_max=settings.job_cells_max,
     )
 
 

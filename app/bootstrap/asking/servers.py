@@ -4,7 +4,7 @@ A command with a server need not load, open or fold anything itself.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -61,7 +61,7 @@ class AskedServer:
             else:
                 answer = self.connection.get(path, parameters)
         except Rejected as problem:
-            raise self._meaning(problem, query) from problem
+            raise self._meaning_of(problem, query) from problem
         return answer if query.is_page else self._checked(answer)
 
     def lines(self, query: ServedQuery) -> Iterator[bytes]:
@@ -70,7 +70,7 @@ class AskedServer:
             for line in self.connection.lines(query.path(query.at), query.query(query.at)):
                 yield self._checked(line)
         except Rejected as problem:
-            raise self._meaning(problem, query) from problem
+            raise self._meaning_of(problem, query) from problem
 
     def histories(self) -> list[dict[str, Any]]:
         """The server's list of histories."""
@@ -82,12 +82,32 @@ class AskedServer:
         try:
             return self.tree(path)
         except Rejected as problem:
-            raise self._meaning(problem, ServedQuery(history=name, part="")) from problem
+            raise self._meaning(problem, "", (name,)) from problem
 
-    def tree(self, path: str) -> dict[str, Any]:
+    def tree(self, path: str, parameters: Mapping[str, str] = {}) -> dict[str, Any]:
         """The answer at a path. Raises Rejected, InputError, ServerUnreachable."""
-        tree: dict[str, Any] = json.loads(self._checked(self.connection.get(path, {})))
+        tree: dict[str, Any] = json.loads(self._checked(self.connection.get(path, parameters)))
         return tree
+
+    def start(self, path: str, body: object, histories: Sequence[str] = ()) -> dict[str, Any]:
+        """Start a job that reads histories; returns its state.
+
+        Raises Rejected, InputError, ServerUnreachable.
+        """
+        try:
+            answer = self._checked(self.connection.post(path, {}, body))
+        except Rejected as problem:
+            raise self._meaning(problem, "", histories) from problem
+        tree: dict[str, Any] = json.loads(answer)
+        return tree
+
+    def content(self, path: str) -> bytes:
+        """A file at a path. Raises Rejected, InputError, ServerUnreachable."""
+        return self.connection.get(path, {})
+
+    def remove(self, path: str) -> None:
+        """Cancel and forget a job. Raises Rejected, InputError, ServerUnreachable."""
+        self.connection.delete(path)
 
     def _checked(self, text: bytes) -> bytes:
         """The text if it is a JSON object: a server other than redra's may send pages or lists."""
@@ -99,13 +119,17 @@ class AskedServer:
             ) from problem
         return text
 
-    def _meaning(self, problem: Rejected, query: ServedQuery) -> Exception:
+    def _meaning(self, problem: Rejected, at: str, histories: Sequence[str]) -> Exception:
+        """The error that a refusal of a request about histories means."""
         if isinstance(problem, NotFound) and problem.resource == "histories":
             names = [str(one["name"]) for one in self.histories()]
-            for name in (query.history, query.parameters.get("with", "")):
+            for name in histories:
                 if name and name not in names:
                     return no_history(name, names)
-        return refusal(problem, query.at)
+        return refusal(problem, at)
+
+    def _meaning_of(self, problem: Rejected, query: ServedQuery) -> Exception:
+        return self._meaning(problem, query.at, (query.history, query.parameters.get("with", "")))
 
 
 def find(

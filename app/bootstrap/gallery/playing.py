@@ -3,12 +3,13 @@
 from app.adapters.uids import DerivedUids
 from app.analysis.incidents import facts
 from app.analysis.incidents.facts import FactCheck, Played
-from app.analysis.incidents.incident import Incident, IncidentVariant
+from app.analysis.incidents.incident import Exhibit, Incident, IncidentVariant
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap.rules import rules_for
 from app.domain.controllers import reconcilers, registry
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
 from app.service.replays import incidents
 from app.service.replays.reconciling import ReplayTimeline
 
@@ -24,6 +25,21 @@ def play(incident: Incident, variant: IncidentVariant) -> Played:
 def judge(incident: Incident, variant: IncidentVariant) -> list[FactCheck]:
     """Run a variant and check its facts."""
     return facts.judge(incident.facts_of(variant), play(incident, variant))
+
+
+def rows(exhibit: Exhibit) -> list[JsonObject]:
+    """The facts of an incident in both variants, and whether each is observed, as JSON."""
+    return [
+        {
+            "incident": exhibit.name,
+            "variant": variant.value,
+            "fact": verdict.fact.text,
+            "holds": verdict.holds,
+            "seen": verdict.seen,
+        }
+        for variant in IncidentVariant
+        for verdict in judge(exhibit.incident, variant)
+    ]
 
 
 def _timeline(incident: Incident, variant: IncidentVariant) -> ReplayTimeline:

@@ -103,13 +103,11 @@ class Minimised:
     `is_minimal` means that no single part of the last level can be left out; if false, the time
     ended before that was known. `is_recorded` means that the history is taken as recorded, because
     it does not show the predicate when the controllers here decide it; `was_recorded`, that this is
-    so of the whole history. `is_difference` means that the predicate compares with what was
-    recorded, so that nothing else could be kept.
+    so of the whole history.
     """
 
     predicate: str
     sighting: str
-    is_difference: bool
     is_recorded: bool
     was_recorded: bool
     is_minimal: bool
@@ -212,7 +210,6 @@ def minimise(
     return Minimised(
         predicate=judge.predicate.text,
         sighting=judged.sighting.text,
-        is_difference=isinstance(judge.predicate, Unlike),
         is_recorded=material.is_recorded,
         was_recorded=whole.is_recorded,
         is_minimal=is_minimal,

@@ -1,22 +1,37 @@
 """`redra minimise`: the smallest history that still satisfies a predicate."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
 from app.cli import console
 from app.cli.arguments import moments
+from app.cli.connecting import jobs, reading
 from app.cli.connecting import sources as inputs
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.jobs import ServerJob
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import ForceOption, LongOutputOption, Output
 from app.cli.serving import DataOption, GateOption, QuirkOption
-from app.domain.errors import InputError
+from app.domain.errors import InputError, NotFound
 from app.domain.values import counts
 
 if TYPE_CHECKING:
-    from app.bootstrap.minimising.searching import Minimised, State
+    from app.analysis.minimise.predicates import Predicate
+    from app.bootstrap.asking.servers import AskedServer
+    from app.bootstrap.minimising.searching import State
     from app.bootstrap.minimising.sources import Source
+    from app.domain.values.json_tree import JsonObject
+    from app.settings import Settings
 
+
+_UNNAMED = re.compile(r"[^-A-Za-z0-9._]")
+"""The characters that the name of a history on a server cannot have."""
+
+_NAME_MAX = 100
 
 SourceArgument = Annotated[
     str, typer.Argument(metavar="HISTORY[@MOMENT]|FILE", help="A history, or a recording.")
@@ -53,7 +68,7 @@ SchedulerOption = Annotated[
 
 def register(root: typer.Typer) -> None:
     """Add the command of this module."""
-    root.command("minimise")(minimise)
+    root.command("minimise", cls=ReadingCommand)(minimise)
 
 
 def minimise(
@@ -83,18 +98,33 @@ def minimise(
     (the rule, the kind of cause, the class) is taken from the whole history.
 
     The result does not depend on the number of workers. If you interrupt the command, nothing is
-    written; the same command then continues from there.
+    written; the same command then continues from there. A server that you name does the work in a
+    process of its own, and nothing continues there after an interrupt.
     """
     from app.analysis.minimise import predicates
-    from app.bootstrap import executors, garbage_collection, process_settings, stores
-    from app.bootstrap.minimising import searching, sources
-    from app.bootstrap.minimising.sharing import SharedJudges
+    from app.bootstrap import garbage_collection, process_settings, stores
+    from app.bootstrap.history_settings import switches
+    from app.bootstrap.minimising import sources
 
     predicate = predicates.parse(keep)
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
     if not file.parent.is_dir():
         raise InputError("there is no such folder", place=str(file.parent))
     console.check_free(file, force=force)
+    server = AnswerSource(data).named_server
+    if server is not None and jobs.is_history(source, server):
+        jobs.refuse_workers(workers, scheduler)
+        wish = {
+            "keep": keep,
+            "profile": profile or "",
+            "gates": switches(",".join(gate or ()), place="--gate"),
+            "quirks": switches(",".join(quirk or ()).lower(), place="--quirk"),
+            "seconds": seconds,
+            "name": _UNNAMED.sub("-", file.stem).lstrip("-._")[:_NAME_MAX] or "small",
+        }
+        _show(_served(server, moments.split(source, at), wish, file), file, output)
+        return
+    reading.note_asked("")
     garbage_collection.expect_large_heap()
 
     paths = inputs.files((source,), settings)
@@ -106,9 +136,25 @@ def minimise(
         async with stores.open_store(settings) as store:
             return await sources.read(store, settings, name, moment, profile)
 
-    history = console.run(read)
+    done = _searched(console.run(read), settings, predicate, file, seconds, (workers, scheduler))
+    _show(done, file, output, "; run it again without --seconds to continue")
+
+
+def _searched(
+    history: "Source",
+    settings: "Settings",
+    predicate: "Predicate",
+    file: Path,
+    seconds: float | None,
+    workers: tuple[int, str],
+) -> "JsonObject":
+    """The result of a search here, whose bundle is written."""
+    from app.bootstrap import executors
+    from app.bootstrap.minimising import searching
+    from app.bootstrap.minimising.sharing import SharedJudges
+
     try:
-        with executors.on_demand(workers, scheduler) as there:
+        with executors.on_demand(*workers) as there:
             done = searching.minimise(
                 history,
                 settings,
@@ -122,10 +168,42 @@ def minimise(
     except KeyboardInterrupt:
         console.note("interrupted: nothing is written; the same command continues from here")
         raise
-    if output is Output.JSON:
-        console.say_json(done.to_json() | {"file": str(file)})
-    else:
-        _print(done, file)
+    return done.to_json()
+
+
+def _served(
+    server: "AskedServer", place: tuple[str, str], wish: "JsonObject", file: Path
+) -> "JsonObject":
+    """The result of a server's search, whose bundle is written."""
+    from app.adapters import whole_files
+    from app.bootstrap.minimising.searching import State
+
+    name, moment = place
+    path = f"/redra/v1/histories/{quote(name)}/minimise"
+    try:
+        job = ServerJob(server, path, {**wish, "at": moment}, name)
+    except NotFound as problem:
+        if problem.resource != "revisions":
+            raise
+        raise InputError(problem.message, place=f"{name}@{moment}") from problem
+    lines: list[_ProgressLines] = []
+
+    def tell(progress: "JsonObject") -> None:
+        events = progress["events"]
+        if not lines:
+            lines.append(_ProgressLines(events))
+        if len(progress) > 1:
+            lines[0].tell(State(**{name: progress[name] for name in progress if name != "events"}))
+
+    try:
+        result: JsonObject = job.wait(tell)
+    except KeyboardInterrupt:
+        console.note("interrupted: nothing is written, and the server's job is cancelled")
+        raise
+    (content,) = job.fetch().values()
+    with reading.rendering():
+        whole_files.write(file, content)
+    return result
 
 
 class _ProgressLines:
@@ -145,28 +223,37 @@ class _ProgressLines:
         self._last = line
 
 
-def _print(done: "Minimised", file: Path) -> None:
+def _show(done: "JsonObject", file: Path, output: Output, more: str = "") -> None:
+    """Print the result, as `Minimised.to_json` gives it; `more` is the way to go on."""
+    with reading.rendering():
+        if output is Output.JSON:
+            console.say_json(done | {"file": str(file)})
+        else:
+            _print(done, file, more)
+
+
+def _print(done: "JsonObject", file: Path, more: str) -> None:
     console.say(
-        f"{file}: {counts.of(done.events, 'event')} of {done.events_before}, from "
-        f"{counts.of(done.inputs, 'input')} about {counts.of(done.objects, 'object')} with "
-        f"{counts.of(done.devices, 'device')}"
+        f"{file}: {counts.of(done['events'], 'event')} of {done['eventsBefore']}, from "
+        f"{counts.of(done['inputs'], 'input')} about {counts.of(done['objects'], 'object')} with "
+        f"{counts.of(done['devices'], 'device')}"
     )
-    console.say(f"shows {done.predicate}: {done.sighting}")
-    if done.is_difference:
+    console.say(f"shows {done['predicate']}: {done['sighting']}")
+    if done["predicate"].split()[0] == "difference":
         console.say("kept as recorded: it is a difference from what was recorded")
-    elif done.is_recorded:
+    elif done["taken"] == "recorded":
         console.say(
             "kept as recorded: when redra's controllers decide again, the history does not show "
             "it; what is left shows that it was written, and need not show why"
         )
-    elif done.was_recorded:
+    elif done["takenBefore"] == "recorded":
         console.say(
             "decided by redra's controllers: what is left shows it then too, the whole history "
             "only as recorded"
         )
     console.say(
         "no single part can be left out"
-        if done.is_minimal
-        else "not minimal: the time ran out; run it again without --seconds to continue"
+        if done["minimal"]
+        else f"not minimal: the time ran out{more}"
     )
-    console.say(f"tried {counts.of(done.trials, 'history')} in {done.seconds:.0f} s")
+    console.say(f"tried {counts.of(done['trials'], 'history')} in {done['seconds']:.0f} s")

@@ -10,6 +10,7 @@ from app.cli import console, exit_codes
 from app.cli.arguments import moments
 from app.cli.connecting import reading
 from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.jobs import ServerJob
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.exit_codes import ExitCode
@@ -18,7 +19,7 @@ from app.domain.errors import InputError, NotFound
 from app.domain.values import counts
 
 if TYPE_CHECKING:
-    from app.analysis.incidents.facts import FactCheck
+    from app.domain.values.json_tree import JsonObject
 
 LabelsOption = Annotated[
     str,
@@ -95,7 +96,7 @@ def show(name: Annotated[str, typer.Argument(help="An incident.")]) -> None:
             console.say(f"files: {folder}")
 
 
-@group.command("run")
+@group.command("run", cls=ReadingCommand)
 def run(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NAME…", help="Incidents; default: all.")
@@ -106,34 +107,27 @@ def run(
 
     Nothing is stored. The exit code is 1 if a fact is not observed.
     """
-    from app.analysis.incidents.incident import IncidentVariant
-    from app.bootstrap.gallery import incident_files, playing
+    server = AnswerSource(None).named_server
+    rows: list[JsonObject]
+    if server is None:
+        from app.bootstrap.gallery import incident_files, playing
 
-    rows: list[dict[str, object]] = []
-    for name in names or incident_files.names():
-        exhibit = incident_files.read(name)
-        for variant in IncidentVariant:
-            verdicts = playing.judge(exhibit.incident, variant)
-            rows += [_row(name, variant.value, verdict) for verdict in verdicts]
+        exhibits = (incident_files.read(name) for name in names or incident_files.names())
+        rows = [row for exhibit in exhibits for row in playing.rows(exhibit)]
+    else:
+        job = ServerJob(server, f"{_INCIDENTS}/run", {"names": names or []})
+        rows = job.wait(lambda _: None)
+        job.fetch()
     if not all(row["holds"] for row in rows):
         exit_codes.conclude(ExitCode.NO)
-    if output is Output.JSON:
-        console.say_json(rows)
-    else:
-        for row in rows:
-            mark = "ok  " if row["holds"] else "FAIL"
-            seen = "" if row["holds"] else f" ({row['seen']})"
-            console.say(f"{mark}  {row['incident']}  {row['variant']}: {row['fact']}{seen}")
-
-
-def _row(name: str, variant: str, verdict: "FactCheck") -> dict[str, object]:
-    return {
-        "incident": name,
-        "variant": variant,
-        "fact": verdict.fact.text,
-        "holds": verdict.holds,
-        "seen": verdict.seen,
-    }
+    with reading.rendering():
+        if output is Output.JSON:
+            console.say_json(rows)
+        else:
+            for row in rows:
+                mark = "ok  " if row["holds"] else "FAIL"
+                seen = "" if row["holds"] else f" ({row['seen']})"
+                console.say(f"{mark}  {row['incident']}  {row['variant']}: {row['fact']}{seen}")
 
 
 def scan(

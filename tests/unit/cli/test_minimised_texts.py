@@ -29,7 +29,6 @@ def test_reason_for_what_is_kept_as_recorded(
     done = Minimised(
         predicate=predicate,
         sighting="pod web",
-        is_difference=predicate.startswith("difference"),
         is_recorded=is_recorded,
         was_recorded=is_recorded,
         is_minimal=True,
@@ -42,6 +41,6 @@ def test_reason_for_what_is_kept_as_recorded(
         remembered=0,
         seconds=1.0,
     )
-    minimising._print(done, Path("small.zip"))
+    minimising._print(done.to_json(), Path("small.zip"), "")
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("kept")] == ([said] if said else [])

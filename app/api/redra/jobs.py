@@ -1,0 +1,349 @@
+"""Jobs: `…/minimise`, `/redra/v1/sweep` and `/redra/v1/incidents/run` start them.
+
+A job is seen by the user who has started it, and by users who may do everything. A job that reads
+histories is seen only as long as these exist and the user may read everything in them.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import anyio.to_thread
+from pydantic import BaseModel, ValidationError
+
+from app.analysis.minimise import predicates
+from app.analysis.sweep import plans
+from app.analysis.sweep.plans import SweepPlan
+from app.api.access.authorization import Authorizer
+from app.api.kubernetes import status
+from app.api.redra import experiment_models as models
+from app.api.redra.beside import Beside
+from app.api.redra.gallery import GalleryApi
+from app.api.redra.models import problem_text
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import HttpRequest, Response
+from app.domain.controllers import registry
+from app.domain.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    NotFound,
+    RevisionTooLarge,
+    TooLarge,
+    UnsupportedMediaType,
+)
+from app.domain.log import Actor, HistoryId, HistoryInfo
+from app.domain.objects import profile as profiles
+from app.service import moments
+from app.service.answering.jobs import Job, JobKind, Jobs, JobSource, JobState, JobWish
+from app.service.histories import DEFAULT_HISTORY, Histories
+from app.service.runtime import HistoryRuntime
+
+_Body = TypeVar("_Body", bound=BaseModel)
+
+_ROOT = "/redra/v1"
+_BINARY = b"application/octet-stream"
+_TYPES = {
+    ".zip": b"application/zip",
+    ".csv": b"text/csv; charset=utf-8",
+    ".html": b"text/html; charset=utf-8",
+}
+_MARGIN = 0.9
+"""The part of a job's time after which a search ends with the smallest history so far."""
+
+
+class JobsApi:
+    """Starts jobs for users, and answers what has become of them."""
+
+    def __init__(
+        self, histories: Histories, limits: ApiLimits, authorizer: Authorizer, beside: Beside
+    ) -> None:
+        self._histories = histories
+        self._limits = limits
+        self._authorizer = authorizer
+        self._gallery = GalleryApi(beside.gallery)
+        self._fleets = beside.fleets
+        self._jobs = Jobs(beside.worker, limits.jobs)
+
+    async def answer(self, request: HttpRequest, parts: Sequence[str], actor: Actor) -> Response:
+        """The answer for an admitted user. Raises Rejected, InputError."""
+        match request.method, parts:
+            case "GET", ["incidents"]:
+                return _answer(self._gallery.list())
+            case "GET", ["incidents", name]:
+                return _answer(self._gallery.show(name))
+            case "POST", ["incidents", "run"]:
+                return await self._run_incidents(request, await self._own(), actor)
+            case "POST", ["sweep"]:
+                return await self._sweep(request, await self._own(), actor)
+            case "POST", ["histories", name, "minimise"]:
+                return await self._minimise(request, await self._histories.open(name), actor)
+            case _, ["jobs", *rest]:
+                return await self._about_jobs(request, await self._own(), None, actor, rest)
+            case _, ["histories", name, "jobs", *rest]:
+                runtime = await self._histories.open(name)
+                return await self._about_jobs(request, runtime, runtime.info, actor, rest)
+        return status.page_not_found()
+
+    async def forget(self, history: HistoryId) -> None:
+        """Remove the jobs that read a history, because it is deleted."""
+        await self._jobs.forget(history)
+
+    async def _own(self) -> HistoryRuntime:
+        """The history whose rules apply to paths that name none, and whose errands jobs are."""
+        return await self._histories.open(DEFAULT_HISTORY)
+
+    async def _minimise(
+        self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor
+    ) -> Response:
+        """Start the search for the smallest history. Raises Rejected, InputError."""
+        self._authorizer.check_sees_everything(actor, runtime, runtime)
+        wish = await self._body(request, models.MinimiseWish)
+        if isinstance(predicates.parse(wish.keep), predicates.Command):
+            raise BadRequest(
+                "keep: a server runs no commands; use `redra minimise` where the data is"
+            )
+        _check_switches(wish.profile, wish.gates, wish.quirks)
+        source = await self._source(runtime.info, wish.at, runtime.info.name)
+        self._check_size([source], "redra minimise")
+        longest = self._limits.jobs.seconds_max * _MARGIN
+        parameters = {
+            "keep": wish.keep,
+            "profile": wish.profile,
+            "gates": _words(wish.gates),
+            "quirks": _words(wish.quirks),
+            "seconds": min(wish.seconds or longest, longest),
+            "name": wish.name,
+        }
+        started = JobWish(kind=JobKind.MINIMISE, parameters=parameters, sources=[source])
+        return self._begun(runtime, started, actor, runtime.info)
+
+    async def _sweep(self, request: HttpRequest, own: HistoryRuntime, actor: Actor) -> Response:
+        """Start the runs of a plan. Raises Rejected, InputError."""
+        wish = await self._body(request, models.SweepWish)
+        plan = plans.parse(wish.plan, "plan")
+        self._check_fleets(plan, wish.manifests)
+        count = sum(1 for _ in plans.cells(plan))
+        if count > self._limits.jobs.cells_max:
+            raise TooLarge(
+                f"plan: {count} runs are more than {self._limits.jobs.cells_max}: use redra sweep"
+            )
+        sources = [await self._named(name, own, actor) for name in plan.histories]
+        self._check_size(sources, "redra sweep")
+        parameters = {
+            "plan": wish.plan,
+            "place": "plan",
+            "manifests": wish.manifests,
+            "title": f"Sweep {wish.name}".strip(),
+        }
+        started = JobWish(kind=JobKind.SWEEP, parameters=parameters, sources=sources)
+        return self._begun(own, started, actor, None)
+
+    async def _run_incidents(
+        self, request: HttpRequest, own: HistoryRuntime, actor: Actor
+    ) -> Response:
+        """Start the runs of incidents. Raises Rejected, InputError for an unknown one."""
+        wish = await self._body(request, models.IncidentsWish)
+        for name in wish.names:
+            self._gallery.gallery.read(name)
+        started = JobWish(kind=JobKind.INCIDENTS, parameters={"names": wish.names})
+        return self._begun(own, started, actor, None)
+
+    async def _about_jobs(
+        self,
+        request: HttpRequest,
+        own: HistoryRuntime,
+        place: HistoryInfo | None,
+        actor: Actor,
+        rest: Sequence[str],
+    ) -> Response:
+        """The answer about jobs below a history, or beside all of them (None).
+
+        Raises NotFound, Forbidden, Conflict.
+        """
+        match request.method, rest:
+            case "GET", []:
+                seen = [each for each in self._of(place) if await self._sees(each, own, actor)]
+                items = [_status(job, place).model_copy(update={"result": None}) for job in seen]
+                return _answer(models.JobList(items=items))
+            case "GET", [name]:
+                job = await self._find(name, own, place, actor)
+                await job.wait_ended(self._wait_seconds(request))
+                return await _encoded(_status(job, place))
+            case "DELETE", [name]:
+                job = await self._find(name, own, place, actor)
+                await self._jobs.remove(job)
+                return _answer(_status(job, place))
+            case "GET", [name, "files", file]:
+                return _file(await self._find(name, own, place, actor), file)
+        return status.page_not_found()
+
+    def _of(self, place: HistoryInfo | None) -> list[Job]:
+        return self._jobs.of(None if place is None else place.id)
+
+    async def _find(
+        self, name: str, own: HistoryRuntime, place: HistoryInfo | None, actor: Actor
+    ) -> Job:
+        """A job that the user may see. Raises NotFound, Forbidden."""
+        for job in self._of(place):
+            if job.id == name and self._is_of(job, actor):
+                await self._check_sources(job, own, actor)
+                return job
+        raise NotFound(f'there is no job "{name[:64]}"', resource="jobs", name=name[:64])
+
+    def _is_of(self, job: Job, actor: Actor) -> bool:
+        return self._authorizer.is_unlimited(actor) or job.owner == actor.user
+
+    async def _sees(self, job: Job, own: HistoryRuntime, actor: Actor) -> bool:
+        if not self._is_of(job, actor):
+            return False
+        try:
+            await self._check_sources(job, own, actor)
+        except (NotFound, Forbidden):
+            return False
+        return True
+
+    async def _check_sources(self, job: Job, own: HistoryRuntime, actor: Actor) -> None:
+        """Raise unless the histories of a job exist and the user may read all of them."""
+        ids = {source.info.id for source in job.wish.sources}
+        present = {info.id: info.name for info in await self._histories.all() if info.id in ids}
+        if ids - present.keys():
+            raise NotFound(f'a history of job "{job.id}" is deleted', resource="jobs", name=job.id)
+        for name in present.values():
+            self._authorizer.check_sees_everything(actor, own, await self._histories.open(name))
+
+    async def _named(self, name: str, own: HistoryRuntime, actor: Actor) -> JobSource:
+        """A history of a plan, checked like one that is compared with that of the request."""
+        history, _, moment = name.partition("@")
+        if "/" in history:
+            raise BadRequest(
+                f"plan: a plan for a server names histories and no files, not {history[:64]!r}"
+            )
+        runtime = await self._histories.open(history)
+        self._authorizer.check_sees_everything(actor, own, runtime)
+        try:
+            return await self._source(runtime.info, moment, name)
+        except NotFound as problem:
+            raise NotFound(f"{name}: {problem}", resource="revisions") from problem
+
+    async def _source(self, info: HistoryInfo, moment: str, name: str) -> JobSource:
+        try:
+            until = (await self._histories.head(info)).revision
+            if moment:
+                log = (await self._histories.open(info.name)).log
+                await moments.check_inside(log, info, moment)
+                until = await self._histories.revision(info, moment)
+        except RevisionTooLarge as problem:
+            raise NotFound(str(problem), resource="revisions") from problem
+        return JobSource(name=name, info=info, until=until)
+
+    def _check_size(self, sources: Sequence[JobSource], command: str) -> None:
+        events = sum(source.until for source in sources)
+        if events > self._limits.jobs.events_max:
+            raise TooLarge(
+                f"{events} events are more than {self._limits.jobs.events_max}: use {command}"
+            )
+
+    def _check_fleets(self, plan: SweepPlan, manifests: dict[str, list[dict[str, object]]]) -> None:
+        """Raise BadRequest for a fleet that names files of this machine."""
+        for fleet in plan.fleets:
+            if fleet.profile not in self._fleets:
+                raise BadRequest(
+                    f"plan: there is no profile {fleet.profile[:64]!r}; choose from "
+                    f"{', '.join(self._fleets)}"
+                )
+            missing = next((name for name in fleet.apply if name not in manifests), None)
+            if missing is not None:
+                raise BadRequest(
+                    f"plan: a server reads no files: give the objects of {missing[:64]!r} in "
+                    "manifests"
+                )
+
+    def _begun(
+        self, runtime: HistoryRuntime, wish: JobWish, actor: Actor, place: HistoryInfo | None
+    ) -> Response:
+        place_id: HistoryId | None = None if place is None else place.id
+        job = self._jobs.begin(runtime.log, runtime.errands, wish, owner=actor.user, place=place_id)
+        shown = _status(job, place)
+        location = (b"location", shown.path.encode())
+        return Response(shown.model_dump_json().encode(), status=202, headers=(location,))
+
+    def _wait_seconds(self, request: HttpRequest) -> float:
+        text = request.parameter("wait") or "0"
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = -1.0
+        if not seconds >= 0:
+            raise BadRequest(f'wait must be a number of seconds, not "{text[:64]}"')
+        return min(seconds, self._limits.jobs.wait_seconds_max)
+
+    async def _body(self, request: HttpRequest, model: type[_Body]) -> _Body:
+        kind = request.header(b"content-type").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise UnsupportedMediaType(
+                f'the body must be application/json, not "{kind[:64]}"'
+                if kind
+                else "the body must be application/json, and has no content-type"
+            )
+        text = await request.body(
+            bytes_max=self._limits.body_bytes_max, seconds_max=self._limits.body_seconds_max
+        )
+        try:
+            return model.model_validate_json(text)
+        except ValidationError as problem:
+            raise BadRequest(problem_text(problem)) from problem
+
+
+def _check_switches(profile: str, gates: dict[str, bool], quirks: dict[str, bool]) -> None:
+    """Raise InputError for a release, gate or quirk that does not exist."""
+    settings = {"profile": profile} if profile else {}
+    profiles.from_settings({**settings, "gates": gates, "quirks": quirks})
+    registry.options_from({**settings, "gates": gates, "quirks": quirks})
+
+
+def _words(switches: dict[str, bool]) -> list[str]:
+    """Switches as for options of the command line."""
+    return [f"{name}={str(is_on).lower()}" for name, is_on in switches.items()]
+
+
+def _status(job: Job, place: HistoryInfo | None) -> models.JobStatus:
+    root = _ROOT if place is None else f"{_ROOT}/histories/{place.name}"
+    path = f"{root}/jobs/{job.id}"
+    outcome = job.outcome
+    return models.JobStatus(
+        id=job.id,
+        kind=job.wish.kind.value,
+        state=job.state.value,
+        path=path,
+        seconds=round(job.seconds, 3),
+        progress=job.progress,
+        problem=models.JobProblem(**job.problem) if job.problem else None,
+        result=None if outcome is None else outcome.result,
+        files=[]
+        if outcome is None
+        else [
+            models.JobFile(name=name, bytes=len(content), path=f"{path}/files/{name}")
+            for name, content in outcome.files.items()
+        ],
+    )
+
+
+def _file(job: Job, name: str) -> Response:
+    """A file of a result. Raises NotFound, Conflict for a job that is not done."""
+    if job.state is not JobState.DONE or job.outcome is None:
+        raise Conflict(f'job "{job.id}" is {job.state.value}', resource="jobs", name=job.id)
+    content = job.outcome.files.get(name)
+    if content is None:
+        raise NotFound(f'job "{job.id}" has no file "{name[:64]}"', resource="files", name=name)
+    kind = _TYPES.get(name[name.rfind(".") :], _BINARY)
+    disposition = f'attachment; filename="{name}"'.encode()
+    return Response(content, content_type=kind, headers=((b"content-disposition", disposition),))
+
+
+def _answer(model: BaseModel) -> Response:
+    return Response(model.model_dump_json().encode())
+
+
+async def _encoded(model: BaseModel) -> Response:
+    """The answer with a result that may be large."""
+    return Response((await anyio.to_thread.run_sync(model.model_dump_json)).encode())

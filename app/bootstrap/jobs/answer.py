@@ -1,0 +1,10 @@
+"""What the process of a job and its server tell each other."""
+
+PREFIX = "redra-job-"
+"""The beginning of the name of the folder of a job."""
+
+FOLDER = "folder"
+"""The key of the folder of a job, in the first line that its process writes."""
+
+ANSWER = "answer.json"
+"""The file in the folder of a job with its result, or with its problem."""

@@ -1,0 +1,84 @@
+"""The program of a job's process: does the work of one order, and tells its progress.
+
+It makes a folder and tells its name; the server fills it. The first line of standard input is the
+order then. When standard input ends, so has the server: the
+folder of the job is removed then, and the process ends at once.
+"""
+
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from app.bootstrap.jobs.answer import ANSWER, FOLDER, PREFIX
+from app.domain.errors import InputError, RedraError
+from app.domain.values.json_tree import JsonObject
+
+NICENESS = 10
+"""The niceness of the process. Requests come first."""
+
+
+def main() -> None:
+    """Do the work of the order on standard input, in a new folder that is told first."""
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    os.chdir(folder)
+    _tell({FOLDER: str(folder)})
+    line = sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):
+        _end(folder)
+    order: JsonObject = msgspec.json.decode(line)
+    threading.Thread(target=_end_with_server, args=(folder,), daemon=True).start()
+    os.nice(NICENESS)
+    resource.setrlimit(resource.RLIMIT_DATA, (order["bytes_max"], order["bytes_max"]))
+    answer = _answer(order, folder)
+    (folder / ANSWER).write_bytes(msgspec.json.encode(answer))
+    # The other thread waits for the server.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _answer(order: JsonObject, folder: Path) -> JsonObject:
+    # This takes a second, in which the server may end already.
+    from app.bootstrap.jobs import works
+
+    try:
+        done = works.DONE_BY[order["kind"]](folder, order["parameters"], order["names"], _tell)
+    except InputError as problem:
+        return _problem(problem.problem, problem.place, problem.cure)
+    except RedraError as problem:
+        return _problem(str(problem))
+    except MemoryError:
+        text = f"it needs more than {order['bytes_max']} bytes of memory"
+        return _problem(text, cure="ask for less, or raise REDRA_JOB_BYTES_MAX")
+    files = {name: str(path.relative_to(folder)) for name, path in done.files.items()}
+    return {"result": done.result, "files": files}
+
+
+def _problem(message: str, place: str = "", cure: str = "") -> JsonObject:
+    return {"problem": {"message": message, "place": place, "cure": cure}}
+
+
+def _tell(progress: JsonObject) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(progress) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _end_with_server(folder: Path) -> None:
+    while sys.stdin.buffer.read(1):
+        pass
+    _end(folder)
+
+
+def _end(folder: Path) -> NoReturn:
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
