@@ -13,11 +13,13 @@ from types import MappingProxyType
 
 from app.analysis.diff import matching
 from app.analysis.diff.classes import Class, Parted, PodAspect
+from app.analysis.diff.courses import Course
 from app.analysis.diff.divergences import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
-from app.analysis.diff.inputs import InputDifference
+from app.analysis.diff.inputs import DELETED, InputDifference
 from app.analysis.diff.matching import Pair
 from app.analysis.replay.classes import UNPROVED, Judgement
 from app.domain.log import ObjectKey
+from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 
 SWITCH = "switch --"
@@ -199,6 +201,11 @@ class Linking:
     def _causes(self, difference: PodDifference) -> Iterator[Root | PodDifference]:
         """The causes of the difference that existed by then, in order of precedence."""
         time = difference.parted.time
+        if difference.parted.aspect in (PodAspect.END, PodAspect.EXISTENCE):
+            removals = list(_removals(difference, self._known))
+            yield from removals
+            if removals:
+                return
         change = own_change(self._known, difference.pair, time)
         if change is not None:
             yield root_of(change)
@@ -315,10 +322,7 @@ def _of_existence(
     assert course is not None, "a pair has at least one side"
     if course.owner is None:
         return
-    for key, change in known.changes.items():
-        is_above = course.key.name.startswith(f"{key.name}-") and key.resource != "pods"
-        if key.namespace == course.key.namespace and is_above and key.group:
-            yield root_of(change)
+    yield from map(root_of, _above(course, known))
     for other in differences:
         mine = other.pair.a or other.pair.b
         if other is difference or mine is None or mine.owner is None:
@@ -326,6 +330,43 @@ def _of_existence(
         same = (mine.key.namespace, mine.owner.kind, mine.owner.name)
         if same == (course.key.namespace, course.owner.kind, course.owner.name):
             yield other
+
+
+def _removals(difference: PodDifference, known: Known) -> Iterator[Root]:
+    """The deletion of the namespace, or of an owner, with which a pod goes or cannot be made."""
+    pair = difference.pair
+    course = pair.a or pair.b
+    assert course is not None, "a pair has at least one side"
+    place = ObjectKey(*api_resources.NAMESPACES, "", course.key.namespace)
+    above = [place]
+    if difference.parted.aspect is PodAspect.END:
+        above += (change.key for change in _above(course, known))
+    for key in above:
+        change = known.changes.get(key)
+        if change is None or change.since > difference.parted.time + known.within:
+            continue
+        side = _deleted_on(change)
+        is_missing = pair.a is None or pair.b is None
+        if side and (not is_missing or pair.side(side) is None):
+            yield root_of(change)
+
+
+def _deleted_on(change: InputDifference) -> str:
+    """The side that deleted an object first, or alone; empty if its writes differ otherwise."""
+    there = {
+        side: write
+        for side, write in (("a", change.a), ("b", change.b))
+        if write is not None and write.what == DELETED
+    }
+    return min(there, key=lambda side: there[side].at.time, default="")
+
+
+def _above(course: Course, known: Known) -> Iterator[InputDifference]:
+    """The changes of objects above a pod that a controller made, by their names."""
+    for key, change in known.changes.items():
+        is_above = course.key.name.startswith(f"{key.name}-") and key.resource != "pods"
+        if course.owner and key.namespace == course.key.namespace and is_above and key.group:
+            yield change
 
 
 def _end(difference: PodDifference) -> Root:

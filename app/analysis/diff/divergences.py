@@ -107,8 +107,15 @@ def of_placement(
 
 
 def of_message(sides: Sides, holds: Holds) -> Parting:
-    """Finds a node that refuses a pod on both sides, for a different reason on each."""
+    """Finds a node that refuses a pod on both sides, for a different reason on each.
+
+    A message about a pod that no node was asked about counts the nodes.
+    """
     candidates = [parting for node in sides["a"].nodes for parting in _of_words(sides, node)]
+    if sides["a"].text and sides["a"].text == sides["b"].text:
+        for name in sorted(sides["a"].node_names ^ sides["b"].node_names):
+            cause = ByObject(ObjectKey(*api_resources.NODES, "", name))
+            candidates.append(Parting(a=sides["a"].text, b=sides["b"].text, causes=(cause,)))
     return next((each for each in candidates if any(map(holds, each.causes))), Parting())
 
 
@@ -175,6 +182,10 @@ def _of_pod(sides: Sides) -> Iterator[Parting]:
         elif mine.content != other.content:
             text = {"a": mine.content.decode(), "b": other.content.decode()}
             yield Parting(a=text["a"], b=text["b"], causes=(ByObject(mine.origin),))
+    for name in {**left.classes, **right.classes}:
+        if bool(left.classes.get(name)) != bool(right.classes.get(name)):
+            key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
+            yield Parting(a=words["a"], b=words["b"], causes=(ByObject(key),))
 
 
 def _of_node(

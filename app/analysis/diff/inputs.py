@@ -54,6 +54,9 @@ _CONTROLLERS = frozenset(registry.actor_of(name).user for name in registry.NAMES
 
 _METADATA = ("annotations", "labels")
 
+DELETED = "deleted"
+"""The text of a write that deletes its object, or requests that."""
+
 _ADDED_VOLUME = "kube-api-access-"
 """The prefix of the generated names of volumes that admission adds to pods."""
 
@@ -200,14 +203,14 @@ def _what(event: Event, before: JsonObject | None) -> Iterator[str]:
     """The effect of one write; empty if decisions do not read it."""
     if event.type is EventType.OBJECT_DELETED:
         if before is None or not meta.is_deleting(before):
-            yield "deleted"
+            yield DELETED
         return
     if before is None:
         yield "created"
         yield from _fields({}, _content(event))
         return
     if meta.is_deleting(event.object) and not meta.is_deleting(before):
-        yield "deleted"
+        yield DELETED
     yield from _fields(_content_of(event.key, before), _content(event))
 
 

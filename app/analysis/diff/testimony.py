@@ -108,7 +108,8 @@ class Testimony:
     """The answers of a side. `text` says why no node was asked; empty when nodes were asked.
 
     `scores` are the totals of the nodes that fit, if all nodes were asked. `claims` are the pod's
-    claims by entry, `classes` the specs of the DeviceClasses that they name.
+    claims by entry, `classes` the specs of the DeviceClasses that they name (empty for one that
+    does not exist). `node_names` are all nodes, if none was asked.
     """
 
     revision: Revision
@@ -121,6 +122,7 @@ class Testimony:
     pools: dict[str, PoolFacts] = field(default_factory=dict)
     claims: dict[str, ClaimFacts] = field(default_factory=dict)
     classes: dict[str, bytes] = field(default_factory=dict)
+    node_names: frozenset[str] = frozenset()
 
 
 def collect(
@@ -180,6 +182,7 @@ def _ask(
 ) -> Steps[None]:
     testimony.text = untried.cause(views, tree, rules)
     if testimony.text:
+        testimony.node_names = _node_names(views)
         return
     count = sum(1 for _ in views.objects.keys(*api_resources.NODES))
     names: Sequence[str] = ("",) if count <= bounds.nodes_max else query.nodes
@@ -192,9 +195,14 @@ def _ask(
                 yield
         except ClaimsNotReady as problem:
             testimony.text = str(problem)
+            testimony.node_names = _node_names(views)
             return
     if count <= bounds.nodes_max:
         testimony.scores = yield from scores.by_node(rules, views, tree, now=Instant(0))
+
+
+def _node_names(views: LiveViews) -> frozenset[str]:
+    return frozenset(key.name for key in views.objects.keys(*api_resources.NODES))
 
 
 def _claims(views: LiveViews, tree: JsonObject) -> Iterator[tuple[str, ClaimFacts]]:
