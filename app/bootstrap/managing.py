@@ -69,12 +69,14 @@ async def copy(
 class Fork:
     """A finished fork: the last revision of its source, and the number of its further events.
 
-    `report` holds the results of recorded inputs, if they continue in it.
+    `report` holds the results of recorded inputs, if they continue in it; `notes` say what its
+    settings make of its edits.
     """
 
     revision: int
     changes: int
     report: ForkReport | None = None
+    notes: tuple[str, ...] = ()
 
 
 async def fork(
@@ -112,6 +114,7 @@ async def fork(
         revision=until_parent,
         changes=head.revision - until_parent - 1,
         report=report,
+        notes=made.notes,
     )
 
 

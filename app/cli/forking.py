@@ -156,11 +156,14 @@ def _say(history: str, source: str, made: "managing.Fork", output: Output) -> No
     if output is Output.JSON:
         body = {"history": history, "source": source, "revision": made.revision}
         inputs_body = {} if report is None else report.to_json()
-        console.say_json({**body, "events": made.changes, **inputs_body})
+        notes_body = {"events": made.changes, "notes": list(made.notes)}
+        console.say_json({**body, **notes_body, **inputs_body})
         return
     console.say(
         f"history {history} continues after revision {made.revision} of history {source}"
         + (f", with {made.changes} more events" if made.changes else "")
     )
+    for note in made.notes:
+        console.say(note)
     for line in report.lines() if report is not None else ():
         console.say(line)

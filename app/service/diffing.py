@@ -25,7 +25,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import moments, past, recorded_doubts
-from app.service.forking import MadeFork
+from app.service.forking import MadeFork, as_recorded
 from app.service.replays.deciding.replay import DecidedAgain
 
 _PAGE = 5_000
@@ -194,8 +194,9 @@ async def read_sides(
         shift = firsts[1] - firsts[0]
     if together and not a.moment and not b.moment:
         ends = await _together(log, (a, b), ends, shift, common)
-    left = await _read(log, a.history, common, *ends[0], events_max=events_max)
-    right = await _read(log, b.history, common, *ends[1], events_max=events_max)
+    shown = as_recorded(a.history, b.history), as_recorded(b.history, a.history)
+    left = await _read(log, shown[0], common, *ends[0], events_max=events_max)
+    right = await _read(log, shown[1], common, *ends[1], events_max=events_max)
     return left, replace(right, shift=shift)
 
 

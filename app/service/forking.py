@@ -8,9 +8,10 @@ from functools import partial
 import msgspec
 from anyio import lowlevel
 
-from app.analysis.edits import Edit, commands_of
+from app.analysis.edits import Apply, Edit, commands_of
 from app.analysis.recordings import recorded_gates
 from app.analysis.replay.beginning import Beginning
+from app.analysis.replay.variants import Switches
 from app.domain.controllers import registry
 from app.domain.controllers.resources import left_over
 from app.domain.errors import InputError, LogError, Rejected
@@ -20,7 +21,8 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rules import Rules
 from app.domain.objects.write.commands import Command
-from app.domain.values import api_resources, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, RuntimePorts
@@ -33,6 +35,10 @@ from projections.objects import ObjectsProjection
 
 MANAGER = "redra-fork"
 """The field manager that owns the fields a fork changes."""
+
+RECORDED_WITH = "recordedWith"
+"""The setting of a fork with recorded inputs that holds the switches that its source was found to
+have had, which are not among the settings of the source."""
 
 _PAGE = 5_000
 """Events that are read and appended at once."""
@@ -63,10 +69,14 @@ class ForkRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeFork:
-    """A finished fork, and the result of the parent's inputs if they continue in it."""
+    """A finished fork, and the result of the parent's inputs if they continue in it.
+
+    `notes` say what its settings make of its edits.
+    """
 
     info: HistoryInfo
     continued: Continued | None = None
+    notes: tuple[str, ...] = ()
 
 
 async def end_at(log: EventLog, history: HistoryInfo, revision: Revision) -> Head:
@@ -101,7 +111,9 @@ async def settings_of(
         if rules:
             settings = recorded_gates.served_rules(settings)
     settings = {
-        name: value for name, value in settings.items() if name not in ("recorded", "paced")
+        name: value
+        for name, value in settings.items()
+        if name not in ("recorded", "paced", RECORDED_WITH)
     }
     gates: dict[str, bool] = {**settings.get("gates", {}), **switches.gates}
     quirks: dict[str, bool] = {**settings.get("quirks", {}), **switches.quirks}
@@ -115,6 +127,19 @@ async def settings_of(
     registry.options_from(settings)
     settings["ownTime"] = True
     return settings
+
+
+def as_recorded(parent: HistoryInfo, fork: HistoryInfo) -> HistoryInfo:
+    """The source of a fork, with the switches that it was found to have had."""
+    shown = fork.settings.get(RECORDED_WITH)
+    if not fork.is_fork or fork.parent != parent.id or not isinstance(shown, dict):
+        return parent
+    settings: JsonObject = {**parent.settings}
+    for part in ("gates", "quirks"):
+        settings[part] = {**json_tree.mapping(settings, part), **json_tree.mapping(shown, part)}
+    if profile := json_tree.text(shown, "profile"):
+        settings["profile"] = profile
+    return msgspec.structs.replace(parent, settings=settings)
 
 
 async def make_fork(
@@ -159,6 +184,15 @@ class Forker:
         Raises InputError for an invalid request, Rejected for an edit that is refused, and
         RevisionTooLarge.
         """
+        profiles.Profile(gates=wanted.switches.gates)  # refuses what cannot be switched
+        turned = _with_applied_rules(parent, wanted)
+        made = await self._fork(parent, name, moment, turned, actor)
+        is_turned = turned.switches != wanted.switches
+        return replace(made, notes=_notes(made.info, wanted.edits, is_turned=is_turned))
+
+    async def _fork(
+        self, parent: HistoryInfo, name: str, moment: str, wanted: ForkRequest, actor: Actor
+    ) -> MadeFork:
         log = self.ports.log
         end = await log.head(parent.id)
         if moment:
@@ -223,6 +257,8 @@ class Forker:
             quirks={**seen.quirks, **wanted.switches.quirks},
         )
         settings = await settings_of(log, before, end, switches)
+        if seen != Switches():
+            settings[RECORDED_WITH] = msgspec.to_builtins(seen)
         is_changed = bool(wanted.edits or wanted.switches != ForkSwitches())
         async with self._made(parent, name, end, settings, actor) as made:
             head = await log.head(made.id)
@@ -275,6 +311,36 @@ class Forker:
                 problem = found
         if problem is not None:
             raise problem
+
+
+def _with_applied_rules(parent: HistoryInfo, wanted: ForkRequest) -> ForkRequest:
+    """The request; with the gate of rules on if it applies one and a recording left it open."""
+    gates = wanted.switches.gates
+    is_open = recorded_gates.leave_rules_open(parent.settings) and profiles.RULES_GATE not in gates
+    profile = wanted.switches.profile or parent.settings.get("profile", profiles.DEFAULT_VERSION)
+    is_on = profiles.from_settings({"profile": profile}).enabled(profiles.RULES_GATE)
+    if not is_open or is_on or not _applied_rules(wanted.edits):
+        return wanted
+    switches = replace(wanted.switches, gates={**gates, profiles.RULES_GATE: True})
+    return replace(wanted, switches=switches)
+
+
+def _applied_rules(edits: Sequence[Edit]) -> list[str]:
+    """The names of the DeviceTaintRules among the objects to apply."""
+    trees = [edit.tree for edit in edits if isinstance(edit, Apply)]
+    return [meta.name(tree) for tree in trees if tree.get("kind") == "DeviceTaintRule"]
+
+
+def _notes(made: HistoryInfo, edits: Sequence[Edit], *, is_turned: bool) -> tuple[str, ...]:
+    """What the gate of rules, which is off by default before 1.37, makes of applied rules."""
+    gate, rules = profiles.RULES_GATE, _applied_rules(edits)
+    if not rules:
+        return ()
+    if not profiles.from_settings(made.settings).enabled(gate):
+        return (f"the gate {gate} is off in it, so {', '.join(rules)} has no effect",)
+    if is_turned:
+        return (f"the gate {gate} is on in it, because of {', '.join(rules)}",)
+    return ()
 
 
 async def _with_gates(log: EventLog, info: HistoryInfo, end: Head) -> HistoryInfo:

@@ -17,6 +17,8 @@ from app.analysis.edits import Apply, DeleteEdit, Edit, PatchEdit
 from app.bootstrap.rules import rules_of
 from app.domain.errors import AlreadyExists, InputError, Rejected, RevisionTooLarge
 from app.domain.log import Event, EventType, HistoryInfo, Revision
+from app.domain.objects import profile as profiles
+from app.domain.objects.profile import RULES_GATE
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
@@ -122,6 +124,7 @@ async def test_settings_of_a_fork_are_its_parents_but_for_what_is_switched() -> 
         ("2031-01-01T00:00:00Z", {}),
         ("", {"profile": "1.20"}),
         ("", {"gates": {"Nope": True}}),
+        ("", {"gates": {"DynamicResourceAllocation": False}}),
         ("", {"quirks": {"q99": True}}),
     ],
 )
@@ -143,6 +146,34 @@ async def test_instant_after_the_end_is_inside_only_while_a_cluster_lives() -> N
         with pytest.raises(RevisionTooLarge, match=r"history 'cluster' ends at .*, before"):
             await here.fork("fork", text)
         assert await here.names() == ["cluster"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "switches", "gate", "note"),
+    [
+        ({"recorded": True}, {}, True, "is on in it, because of r"),
+        ({"recorded": True}, {"gates": {RULES_GATE: False}}, False, "so r has no effect"),
+        ({"recorded": True}, {"gates": {RULES_GATE: True}}, True, ""),
+        ({"recorded": True}, {"profile": "1.37"}, True, ""),
+        ({}, {}, False, "so r has no effect"),
+    ],
+)
+async def test_fork_says_what_becomes_of_an_applied_rule(
+    settings: dict[str, object], switches: dict[str, object], gate: bool, note: str
+) -> None:
+    """A recording does not tell whether its cluster served rules; a live history does."""
+    rule = {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "r"},
+        "spec": {"taint": {"key": "k", "effect": "NoExecute"}},
+    }
+    async with world(**settings) as here:
+        wanted = ForkRequest(switches=ForkSwitches(**switches), edits=(Apply(tree=rule),))
+        made = await here.histories.fork("cluster", "fork", "", wanted=wanted, actor=ALICE)
+        assert profiles.from_settings(made.info.settings).enabled(RULES_GATE) is gate
+        assert bool(made.notes) is bool(note)
+        assert note in "".join(made.notes)
 
 
 async def test_edits_are_made_in_the_fork_alone() -> None:
