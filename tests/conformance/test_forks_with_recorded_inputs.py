@@ -78,7 +78,8 @@ class Recording:
         forker = Forker(ports, rules_of, bounds, ForkPlanes(settings))
         last = Revision(until or (await self.log.head(self.info.id)).revision)
         wanted = ForkRequest(switches=switches, edits=edits, until=last)
-        made = await forker.fork(self.info, f"fork-{at}-{until}", str(at), wanted, ME)
+        name = f"fork-{at}-{len(await self.log.histories())}"
+        made = await forker.fork(self.info, name, str(at), wanted, ME)
         comparison = Comparison(by=ComparisonAspect.DECISIONS, schemas=rules_of(self.info).schemas)
         report = await diffing.report_of_fork(self.log, self.info, made, comparison)
         assert report is not None

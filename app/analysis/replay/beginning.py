@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.domain.log import Event, Head, Revision
+from app.domain.values import api_resources
+from app.domain.values.fields import core, dra
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,3 +20,18 @@ class Beginning:
     after: Revision
     state: bytes
     objects: Sequence[Event]
+
+    @property
+    def shows_work(self) -> bool:
+        """Whether a pod has a node, or a claim devices: the control plane is up by then."""
+        return any(_shows_work(event) for event in self.objects)
+
+
+def _shows_work(event: Event) -> bool:
+    match event.key[:2]:
+        case api_resources.PODS:
+            return bool(core.node_name(event.object))
+        case api_resources.RESOURCE_CLAIMS:
+            return dra.allocation(event.object) is not None
+        case _:
+            return False

@@ -90,7 +90,9 @@ class PacedRun:
     def looks_for(self, trace: Trace, uid: str, at: Instant) -> Iterator[KeyLook]:
         """The looks at an instant at the keys of an object, or of its owner."""
         owner = trace.owner_of.get(uid, uid)
-        names = {uid, owner, *(trace.keys[each].name for each in (uid, owner))}
+        # A run that begins later may know a claim without its pod, which was gone by then.
+        known = [trace.keys[each].name for each in (uid, owner) if each in trace.keys]
+        names = {uid, owner, *known}
         return (look for look in self.looks.get(at, ()) if names & set(look.key))
 
     def looks_within(self, key: ObjectKey, at: Instant) -> Iterator[KeyLook]:

@@ -11,6 +11,12 @@ from collections.abc import Mapping
 from app.analysis.replay import tolerances
 from app.domain.values.timestamps import Instant
 
+WITH_WORK = frozenset(("claims",))
+"""The queues whose keys are looked at without anything to do, too. Such a look waits for nothing:
+the next recorded act may follow from what is not there yet."""
+
+_OPEN = Instant(2**62)
+
 
 class Readiness:
     """The waits of one run: of queue keys, and of attempts whose result was deferred.
@@ -23,17 +29,33 @@ class Readiness:
         self._waits: dict[tuple[str, tuple[str, ...]], list[tuple[Instant, Instant]]]
         self._waits = defaultdict(list)
         self._put_off: dict[str, list[tuple[Instant, Instant]]] = defaultdict(list)
+        self._work: dict[tuple[str, tuple[str, ...]], list[tuple[Instant, Instant]]]
+        self._work = defaultdict(list)
 
     def note(self, queue: str, key: tuple[str, ...], ready: Instant, due: Instant) -> None:
         """Notes that a key was ready at `ready` and had to wait until `due`."""
         _extend(self._waits[queue, key], ready, due)
+
+    def note_work(self, queue: str, key: tuple[str, ...], now: Instant) -> None:
+        """Notes that a key of a queue in `WITH_WORK` has something to do from now on."""
+        work = self._work[queue, key]
+        if not work or work[-1][1] < _OPEN:
+            work.append((now, _OPEN))
+
+    def note_no_work(self, queue: str, key: tuple[str, ...], now: Instant) -> None:
+        """Notes that nothing is left to do for a key."""
+        work = self._work.get((queue, key))
+        if work and work[-1][1] == _OPEN:
+            work[-1] = (work[-1][0], now)
 
     def note_put_off(self, pod: str, tried: Instant, due: Instant) -> None:
         """Notes that the result of an attempt for a pod (a uid) did not count."""
         _extend(self._put_off[pod], tried, due)
 
     def was_waiting(self, queue: str, key: tuple[str, ...], now: Instant) -> bool:
-        """Whether the key waited at about this instant."""
+        """Whether the key waited at about this instant, for work that it had by then."""
+        if queue in WITH_WORK and not _covers(self._work.get((queue, key), []), now):
+            return False
         start = self._starts.get(queue.partition("/")[0])
         if start is not None and now <= start:
             return True

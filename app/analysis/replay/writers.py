@@ -27,7 +27,15 @@ DECIDED = (
 )
 """The controllers that decide again. Writes of others (replicas, kubelets) are kept as recorded."""
 
-BESIDE = ("replica-sets", "stateful-sets", "daemon-sets", "jobs", "kubelet")
+BESIDE = (
+    "disruption",
+    "replica-sets",
+    "stateful-sets",
+    "daemon-sets",
+    "jobs",
+    "quotas",
+    "kubelet",
+)
 """The controllers that run beside the recorded ones in a changed world."""
 
 CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"

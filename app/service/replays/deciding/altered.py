@@ -16,26 +16,41 @@ from app.analysis.replay.readiness import Readiness
 from app.domain.controllers import registry
 from app.domain.controllers.plan import MergingViews, Plan, Reconciler
 from app.domain.log import Actor, Event, EventType, ObjectKey
+from app.domain.objects import registry as kinds
+from app.domain.objects.kinds import limit_ranges
+from app.domain.objects.quota import limits
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.write.commands import Command, RecordDecision
+from app.domain.objects.write.commands import Command, ImportObject, RecordDecision
 from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
-from app.domain.values.timestamps import Instant
+from app.domain.values.timestamps import SECOND, Instant
 
-UNPACED = frozenset(("node-lifecycle",))
-"""Controllers without a pace, which wait for the start that the recording shows."""
+SOON = SECOND
+"""A pod that the recording tries within this time after a change waits for that attempt."""
 
 _COUNTING = frozenset(("ReplicaSet", "ReplicationController"))
 """Kinds of owners that make as many pods as they lack."""
+
+
+_NAME_IN_USE = "a creation from outside of an object whose name another one has here"
+_NO_NAMESPACE = "a creation from outside in a namespace that no longer exists here"
 
 
 Admit: TypeAlias = Callable[[Input, Command, ObjectsReader], Command]
 """Admits a recorded write: returns the command to submit for it in the changed world."""
 
 
-def _as_recorded(_given: Input, command: Command, _objects: ObjectsReader) -> Command:
-    """Admits every write unchanged."""
+def _within_quotas(given: Input, command: Command, objects: ObjectsReader) -> Command:
+    """Admits every write unchanged that quotas and limit ranges of this world have room for.
+
+    They may be new here, or used otherwise than in the recording. Parity: api.md 6.
+    """
+    key, kind = given.event.key, kinds.find(*given.event.key[:2])
+    is_creation = isinstance(command, ImportObject) and command.operation == "ADDED"
+    if is_creation and kind is not None and kind.namespaced:
+        limit_ranges.check(objects, key, given.event.object)
+        limits.check_create(objects, kind, key, given.event.object)
     return command
 
 
@@ -51,7 +66,7 @@ class Alteration:
     edits: Callable[[ObjectsReader], Sequence[Command]]
     actor: Actor
     control: Readiness
-    admit: Admit = _as_recorded
+    admit: Admit = _within_quotas
 
 
 class StrayPods:
@@ -120,6 +135,23 @@ def lacks_no_pod(event: Event, objects: ObjectsReader) -> bool:
     mine = (objects.get(key) for key in objects.dependents(owner.uid) if key.resource == "pods")
     active = sum(1 for pod in mine if pod is not None and _is_active(pod))
     return active >= (1 if wanted is None else wanted)
+
+
+def collision(
+    event: Event, ours: JsonView | None, objects: ObjectsReader, namespaces: frozenset[str]
+) -> str:
+    """Why there is no place here for a recorded object; empty if there is one.
+
+    `ours` is the object of its name, `namespaces` were there before the alteration.
+    """
+    if ours is not None:
+        is_made = event.type is EventType.OBJECT_CREATED
+        return _NAME_IN_USE if is_made and meta.uid(ours) != event.uid else ""
+    if event.key.namespace not in namespaces:
+        return ""
+    place = ObjectKey(*api_resources.NAMESPACES, "", event.key.namespace)
+    namespace = objects.get(place)
+    return _NO_NAMESPACE if namespace is None or meta.is_deleting(namespace) else ""
 
 
 def refused_pods(objects: ObjectsReader) -> list[ObjectKey]:

@@ -2,8 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 
+from app.analysis.replay.beginning import Beginning
+from app.analysis.replay.recording import Recording
 from app.domain.controllers.plan import MergingViews, Plan, Reconciler
 from app.domain.values.timestamps import Instant
+
+UNPACED = frozenset(("node-lifecycle",))
+"""Controllers without a pace, which wait for the start that the recording shows."""
+
+
+def starts_of(
+    recording: Recording, beginning: Beginning | None, *, is_changed: bool = False
+) -> Mapping[str, Instant]:
+    """The instants at which the controllers of a run start.
+
+    A controller with a pace waits by itself. From a beginning at which the control plane is up, its
+    first act is no start: one that comes before it, in a changed world, follows from the change. In
+    a world from the first event on, the control plane comes up as recorded.
+    """
+    starts = recording.starts
+    if beginning is not None and (is_changed or beginning.shows_work):
+        starts = {name: at for name, at in starts.items() if name in UNPACED}
+    return starts
 
 
 class Started:

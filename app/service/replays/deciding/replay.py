@@ -51,7 +51,7 @@ from app.domain.values.timestamps import Instant
 from app.ports import EventLog, UidSource
 from app.service import recorded_doubts
 from app.service.replays.deciding.altered import Alteration
-from app.service.replays.deciding.circumstances import RecordedTies
+from app.service.replays.deciding.circumstances import RecordedTies, starts_of
 from app.service.replays.deciding.first_run import first_run
 from app.service.replays.deciding.run import Run
 from app.service.replays.deciding.violations import delays_of, judged, sure_of, violations_of
@@ -170,7 +170,7 @@ class Runs:
         pace = None
         if variant.is_paced:
             control = None if alteration is None else alteration.control
-            keys, starts = recording.trace.keys, recording.starts
+            keys, starts = recording.trace.keys, starts_of(recording, self.beginning)
             pace = SteeredPace(self.pace(variant), variant, keys, control, starts)
         run = Run(
             recording,

@@ -41,21 +41,22 @@ from app.domain.values.timestamps import Instant
 from app.ports import UidSource
 from app.service.replays.deciding import moved_pods
 from app.service.replays.deciding.altered import (
-    UNPACED,
+    SOON,
     Alteration,
     StrayPods,
+    collision,
     lacks_no_pod,
     paced,
     refused_pods,
 )
-from app.service.replays.deciding.circumstances import Started
+from app.service.replays.deciding.circumstances import Started, starts_of
+from app.service.replays.deciding.claim_work import ClaimWork
 from app.service.replays.deciding.late_reports import LateReports
 from app.service.replays.deciding.names import RecordedNames
 from app.service.replays.reconciling import ReplayTimeline
 
 _GONE = "a write from outside to an object that no longer exists here"
 _ANOTHER = "a write from outside to an object that has been replaced by another one here"
-_NO_NAMESPACE = "a creation from outside in a namespace that no longer exists here"
 _NOT_NEEDED = "a pod that is not created here: its ReplicaSet has all its replicas"
 _NOT_THAT_FAR = "a write of a kubelet or driver to an object that has not reached that state here"
 
@@ -101,6 +102,7 @@ class Run:
         self._writer: str | None = None
         self._is_outside = False
         self._reports = LateReports(recording, variant)
+        self._claim_work = ClaimWork(self.readiness)
         self._number = 0
         self.trace = Trace(rules.schemas, pods_observed=recording.observes_pods(rules.profile))
         self.not_done: Counter[str] = Counter()
@@ -112,11 +114,7 @@ class Run:
         self._queue = next(
             (each.queue for each in controllers if isinstance(each, SchedulingReconciler)), None
         )
-        starts = recording.starts
-        if alteration is not None and beginning is not None:
-            # A controller with a pace waits by itself, and acts that follow from the change do not
-            # wait. In a world from the first event on, the control plane comes up as recorded.
-            starts = {name: at for name, at in starts.items() if name in UNPACED}
+        starts = starts_of(recording, beginning, is_changed=alteration is not None)
         self.timeline = ReplayTimeline(
             rules=rules,
             uids=self._names,
@@ -129,7 +127,8 @@ class Run:
         if beginning is not None:
             self._begin(beginning)
         self._begun = self.timeline.head.revision
-        self._namespaces = self._names_of_namespaces()
+        namespaces = self.timeline.views.objects.keys(*api_resources.NAMESPACES)
+        self._namespaces = frozenset(key.name for key in namespaces)
         if alteration is not None:
             self._alter(alteration)
         self._set_alarms()
@@ -140,6 +139,7 @@ class Run:
             self._objects[event.key] = event.object
             self.trace.begin(event)
             note_reached(self._reached, event, beginning.head.time)
+        self._claim_work.begin(beginning.objects, beginning.head.time)
 
     def _placed(self, controller: Reconciler, start: Instant | None) -> Reconciler:
         """Wraps a controller for this run: kubelets serve stray pods, others wait for `start`."""
@@ -150,7 +150,10 @@ class Run:
         return controller if start is None else Started(controller, start)
 
     def _alter(self, alteration: Alteration) -> None:
-        """Makes the edits, and has the scheduler try the pods again that it had refused."""
+        """Makes the edits, and has the scheduler try the pods again that it had refused.
+
+        Pods that are tried soon anyway wait for that.
+        """
         objects = self.timeline.views.objects
         commands = alteration.edits(objects)
         self._is_outside, self._writer = True, None
@@ -162,7 +165,10 @@ class Run:
         self.timeline.settle()
         for key in refused_pods(objects):
             pod = objects.get(key)
-            if pod is not None and self._pace is not None:
+            if pod is None or self._pace is None:
+                continue
+            tries = self._pace.attempts(meta.uid(pod))
+            if not any(0 <= each.first - self.timeline.now <= SOON for each in tries):
                 self._pace.let_through(meta.uid(pod))
                 self._try_now(key)
                 self.timeline.settle()
@@ -292,18 +298,6 @@ class Run:
             write.event, self.timeline.views.objects
         )
 
-    def _names_of_namespaces(self) -> set[str]:
-        """The namespaces that are there, before an alteration."""
-        return {key.name for key in self.timeline.views.objects.keys(*api_resources.NAMESPACES)}
-
-    def _lacks_namespace(self, key: ObjectKey) -> bool:
-        """True when a changed world deletes, or has deleted, the namespace of a new object."""
-        if self._alteration is None or key.namespace not in self._namespaces:
-            return False
-        place = ObjectKey(*api_resources.NAMESPACES, "", key.namespace)
-        namespace = self.timeline.views.objects.get(place)
-        return namespace is None or meta.is_deleting(namespace)
-
     def _is_possible(self, write: Input) -> bool:
         ours = self.timeline.views.objects.get(write.event.key)
         if ours is None or meta.uid(ours) != write.event.uid:
@@ -327,9 +321,11 @@ class Run:
             return
         if self._spare.pop(event.uid, None) is not None and ours is not None:
             return  # a controller here has made it
-        if ours is None and self._lacks_namespace(event.key):
-            self._leave_out(write, _NO_NAMESPACE)
-            return
+        if self._alteration is not None:
+            why = collision(event, ours, self.timeline.views.objects, self._namespaces)
+            if why:
+                self._leave_out(write, why)
+                return
         if isinstance(command, DeleteObject):
             command = as_served(command, self.timeline.rules.profile)
             if event.uid in self._variant.skipped:
@@ -461,6 +457,7 @@ class Run:
         else:
             self._objects[event.key] = event.object
         self._reports.follow(event)
+        self._claim_work.follow(event)
         if self._pace is not None and event.key.resource == "pods":
             is_gone = event.type is EventType.OBJECT_DELETED
             is_finished = not is_gone and core.is_finished(event.object)

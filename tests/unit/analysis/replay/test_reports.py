@@ -69,6 +69,20 @@ def test_key_waited_from_the_slack_before_it_was_ready_until_it_was_due() -> Non
     assert waits.was_waiting("claims/late", ("p",), Instant(50))
 
 
+def test_claim_waits_for_its_recorded_act_only_while_it_has_work() -> None:
+    slack = tolerances.TABLE.unseen
+    waits, key = Readiness({}), ("default", "c")
+    waits.note("claims", key, Instant(0), Instant(100 * slack))
+    assert not waits.was_waiting("claims", key, Instant(50 * slack))
+    waits.note_work("claims", key, Instant(80 * slack))
+    waits.note_work("claims", key, Instant(81 * slack))
+    assert not waits.was_waiting("claims", key, Instant(50 * slack))
+    assert waits.was_waiting("claims", key, Instant(79 * slack))
+    waits.note_no_work("claims", key, Instant(90 * slack))
+    assert waits.was_waiting("claims", key, Instant(90 * slack))
+    assert not waits.was_waiting("claims", key, Instant(95 * slack))
+
+
 def test_result_of_a_pod_was_put_off_only_for_that_pod() -> None:
     waits = Readiness({})
     waits.note_put_off("u", Instant(100), Instant(200))

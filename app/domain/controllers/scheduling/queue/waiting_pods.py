@@ -153,8 +153,11 @@ class SchedulingQueue:
         self._enter_active(pod)
 
     def try_now(self, place: PodPlace, now: Instant) -> None:
-        """Activates a pod in back-off or unschedulable, for replays that know of an attempt."""
+        """Activates a pod that waits or is held, for replays that know of an attempt."""
         pod = self._pods.get(place)
+        if pod is not None and pod.where is QueuePart.HELD:
+            self._leave(pod)
+            self._enter_active(pod)
         if pod is None or pod.where not in _WAITING:
             return
         pod.ready_at = min(pod.ready_at, now)
