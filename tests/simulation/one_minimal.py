@@ -3,31 +3,49 @@
 It shares no code with the search: it reads the bundle's lines, leaves out each object and each
 write in turn, has redra's engine decide what is left, and looks at the raw objects whether the fact
 still shows. As a program: `python -m tests.simulation.one_minimal BUNDLE FACT [ARGUMENT]`, with the
-facts `evicted POD`, `unschedulable POD`, `violation RULE` and `differs PROFILE,PROFILE`.
+facts `evicted POD`, `unschedulable POD`, `violation RULE`, `differs PROFILE,PROFILE`,
+`difference CLASS` (of a decide replay) and `command WORD…` (with {} for the bundle).
+
+A bundle that is kept as recorded (`difference` always is) is looked at object by object: one goes
+with all that names it, because a recording in which a claim has devices of no pool is none.
 """
 
 import json
 import re
+import shlex
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
+import msgspec
 
+from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.minimise.material import Candidate
+from app.analysis.replay.report import DecideReport
 from app.analysis.replay.variants import Switches
 from app.analysis.verify.invariants.watch import InvariantWatch
+from app.bootstrap import replays
 from app.bootstrap.engines import Engines
-from app.bootstrap.minimising import sources
+from app.bootstrap.minimising import ran_histories, sources
 from app.domain.log import Event
+from app.service import exporting
 from app.service.replays.trials import Ran, Runner
 from app.settings import Settings
 
 Tree = Mapping[str, Any]
 Fact = Callable[[Ran], frozenset[str]]
 """The ways in which a run shows a fact; the fact stays if one of the first ways stays."""
+
+Place = tuple[str, str, str, str]
+"""Group, resource, namespace and name of an object."""
+
+_DRA = "resource.k8s.io"
 
 _CONTROLLERS = ("system:kube-scheduler", "system:serviceaccount:kube-system:")
 
@@ -38,7 +56,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in bundle.read("events.jsonl").splitlines()]
 
 
-def place_of(line: Tree) -> tuple[str, str, str, str]:
+def place_of(line: Tree) -> Place:
     """Group, resource, namespace and name of the object of a line."""
     payload = line["payload"]
     return payload["group"], payload["resource"], payload["namespace"], payload["name"]
@@ -62,6 +80,55 @@ def smaller(path: Path) -> Iterator[tuple[str, list[int]]]:
             yield words, [n for n in numbers if n != number]
 
 
+def without_one_object(path: Path) -> Iterator[tuple[str, list[int]]]:
+    """Each object of a recording with all that names it, by its words and the lines that stay."""
+    there = [line for line in lines(path) if line["type"].startswith("Object")]
+    naming: dict[Place, set[Place]] = {}
+    for line in there:
+        for named in names_in(line, there):
+            naming.setdefault(named, set()).add(place_of(line))
+    for place in dict.fromkeys(map(place_of, there)):
+        gone, left = {place}, [place]
+        while left:
+            for other in naming.get(left.pop(), set()) - gone:
+                gone.add(other)
+                left.append(other)
+        yield "/".join(place), [n for n, line in enumerate(there) if place_of(line) not in gone]
+
+
+def names_in(line: Tree, there: Sequence[Tree]) -> Iterator[Place]:
+    """The objects that one state of an object names, whether or not they are there."""
+    place, tree = place_of(line), line["payload"]["object"]
+    space, spec, status = place[2], tree.get("spec") or {}, tree.get("status") or {}
+    if space:
+        yield ("", "namespaces", "", space)
+    if node := spec.get("nodeName"):
+        yield ("", "nodes", "", node)
+    for entry in (*spec.get("resourceClaims", ()), *status.get("resourceClaimStatuses", ())):
+        if claim := entry.get("resourceClaimName"):
+            yield (_DRA, "resourceclaims", space, claim)
+        if template := entry.get("resourceClaimTemplateName"):
+            yield (_DRA, "resourceclaimtemplates", space, template)
+    if place[1] in ("resourceclaims", "resourceclaimtemplates"):
+        for name in re.findall(r'"deviceClassName": "([^"]*)"', json.dumps(spec)):
+            yield (_DRA, "deviceclasses", "", name)
+    for pod in status.get("reservedFor", ()):
+        yield ("", "pods", space, pod["name"])
+    for given in status.get("allocation", {}).get("devices", {}).get("results", ()):
+        for other in there:
+            published = other["payload"]["object"].get("spec") or {}
+            in_pool = (published.get("driver"), (published.get("pool") or {}).get("name"))
+            if place_of(other)[1] == "resourceslices" and in_pool == (
+                given["driver"],
+                given["pool"],
+            ):
+                yield place_of(other)
+    uids = {owner["uid"] for owner in tree["metadata"].get("ownerReferences", ())}
+    yield from (place_of(other) for other in there if other["payload"]["uid"] in uids)
+    about = tree.get("involvedObject", {}).get("uid")
+    yield from (place_of(other) for other in there if about and other["payload"]["uid"] == about)
+
+
 def is_input(line: Tree) -> bool:
     """Whether no controller made the event."""
     user = line["stamp"]["actor"]["user"]
@@ -69,16 +136,17 @@ def is_input(line: Tree) -> bool:
 
 
 class Deciding:
-    """Decides subsets of a bundle's inputs, as its settings say."""
+    """Decides subsets of a bundle's inputs as its settings say, or takes its lines as they are."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_recorded: bool = False) -> None:
         self.source = anyio.run(sources.read_files, Settings(), (path,), None)
-        self.runner = Runner(self.source.decided, self.source.info, Engines())
-
-    @property
-    def count(self) -> int:
-        """The number of inputs."""
-        return len(self.source.decided.steps)
+        material, info = self.source.decided, self.source.info
+        if is_recorded:
+            material = self.source.recorded
+            settings = {**info.settings, "recorded": True}
+            info = msgspec.structs.replace(info, settings=settings)
+        self.count = len(material.steps)
+        self.runner = Runner(material, info, Engines())
 
     def run(self, kept: Sequence[int]) -> Ran:
         """What the controllers make of these inputs."""
@@ -155,22 +223,70 @@ def end_of(events: Sequence[Event]) -> dict[str, str]:
     return end
 
 
+def command(words: str) -> Fact:
+    """That a command ends with 0 for a bundle of the history."""
+
+    def ways(ran: Ran) -> frozenset[str]:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "candidate.zip"
+            anyio.run(_export, ran, path)
+            given = [word.replace("{}", str(path)) for word in shlex.split(words)]
+            done = subprocess.run(given, capture_output=True, check=False)
+        return frozenset(("0",) if done.returncode == 0 else ())
+
+    return ways
+
+
+async def _export(ran: Ran, path: Path) -> None:
+    store = await ran_histories.stored(ran, "candidate")
+    info = await store.log.find_history("candidate")
+    assert info is not None
+    writer = BundleWriter(path)
+    await exporting.export_history(store.log, info, writer, program="tests", file=path.name)
+
+
+def difference(wanted: str) -> Fact:
+    """That a decide replay has a difference of a class, about whom, with which proof.
+
+    One beside which the same pod or claim has an unexplained difference does not count.
+    """
+
+    def ways(ran: Ran) -> frozenset[str]:
+        report = anyio.run(partial(_decided, ran))
+        open_ = {each.owner for each in report.differences if each.reason == "unexplained"}
+        return frozenset(
+            f"{each.aspect.value} {each.subject}: {each.detail}"
+            for each in report.differences
+            if each.reason == wanted and (wanted == "unexplained" or each.owner not in open_)
+        )
+
+    return ways
+
+
+async def _decided(ran: Ran) -> DecideReport:
+    store = await ran_histories.stored(ran, "candidate")
+    return await replays.decide(store, Settings(), "candidate", "", lambda *_: None)
+
+
 FACTS: Mapping[str, Callable[[str], Fact]] = {
     "evicted": evicted,
     "unschedulable": unschedulable,
     "violation": violation,
     "differs": differs,
+    "difference": difference,
+    "command": command,
 }
 
 
-def superfluous(path: Path, fact: Fact) -> Iterator[str]:
+def superfluous(path: Path, fact: Fact, *, is_recorded: bool = False) -> Iterator[str]:
     """The objects and writes without which the fact still shows, in words."""
-    deciding = Deciding(path)
-    there = [line for line in lines(path) if is_input(line)]
+    deciding = Deciding(path, is_recorded=is_recorded)
+    there = [line for line in lines(path) if line["type"].startswith("Object")]
+    there = [line for line in there if is_recorded or is_input(line)]
     assert deciding.count == len(there), "the engine takes the same lines for inputs"
     wanted = fact(deciding.run(range(deciding.count)))
     assert wanted, "the whole bundle shows it"
-    for words, kept in smaller(path):
+    for words, kept in (without_one_object if is_recorded else smaller)(path):
         if kept and wanted & fact(deciding.run(kept)):
             yield words
 
@@ -178,7 +294,8 @@ def superfluous(path: Path, fact: Fact) -> Iterator[str]:
 def main() -> int:
     """Prints what could be left out; exit code 1 if there is something."""
     path, word, *about = sys.argv[1:]
-    more = list(superfluous(Path(path), FACTS[word](about[0] if about else "")))
+    fact = FACTS[word](" ".join(about))
+    more = list(superfluous(Path(path), fact, is_recorded=word == "difference"))
     for each in more:
         print(f"can be left out: {each}")
     return 1 if more else 0
