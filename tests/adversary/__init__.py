@@ -13,6 +13,7 @@ PARTS = (
     "configurations",
     "evictions",
     "writes",
+    "refusals",
     "harmless",
     "additions",
     "lossy",

@@ -74,6 +74,29 @@ def of_generation(before: Record, record: Record) -> Contradiction:
     )
 
 
+def of_version(first: Record, record: Record) -> Contradiction:
+    """The contradiction that two objects were written with one version."""
+    path = f"metadata.resourceVersion {record.resource_version}, which a write of {first.key} has"
+    return _between(first, record, path)
+
+
+def of_precondition(before: Record, record: Record) -> Contradiction:
+    """The contradiction that a request was accepted upon a version that was no longer stored."""
+    path = f"metadata.resourceVersion {record.upon} of the request, which is older than the stored"
+    return _between(before, record, path)
+
+
+def of_binding(first: Record, record: Record) -> Contradiction:
+    """The contradiction that a pod was bound twice."""
+    return _between(first, record, "spec.nodeName, which is set once")
+
+
+def _between(first: Record, record: Record, path: str) -> Contradiction:
+    return Contradiction(
+        key=record.key, version="", first=first.place, second=record.place, path=path
+    )
+
+
 def marked(record: Record) -> Record:
     """The record, marked with the loss that another source contradicts it."""
     losses = join_losses(record.losses, (Loss.CONTRADICTED,))

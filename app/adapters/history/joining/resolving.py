@@ -19,6 +19,7 @@ from app.adapters.history.joining import (
     merging,
     normalising,
 )
+from app.adapters.history.joining.acceptance import Acceptance
 from app.adapters.history.joining.generations import GenerationStep
 from app.adapters.history.joining.rule_times import RuleTimes
 from app.adapters.history.joining.spool import Row, Spool
@@ -83,6 +84,7 @@ class Resolver:
         self._known: dict[ObjectKey, _Known] = {}
         self._judged_in: dict[str, dict[ObjectKey, None]] = {}
         # The existing pods and objects of devices, by namespace.
+        self._acceptance = Acceptance()
         self._rule_times = RuleTimes()
         self._gone: dict[str, str] = {}
         # The deleted uids, with the version of the deletion where it is known.
@@ -122,6 +124,7 @@ class Resolver:
         for known in self._known.values():
             known.own, known.is_own = "", False
         self._gone.clear()
+        self._acceptance.forget()
 
     def _resolve(self, row: Row) -> Iterator[Record]:
         record = row.record
@@ -186,7 +189,7 @@ class Resolver:
         if known is None:
             final = self._with_object(row, None)
             if final is not None:
-                yield self._keep(row, final)
+                yield self._keep(row, self._accepted(row, final, None))
             return
         if not row.own or row.own <= known.own:
             return
@@ -205,6 +208,7 @@ class Resolver:
         if final is None:
             yield self._unknown_change(record)
             return
+        final = self._accepted(row, final, known)
         if known is None:
             if not final.uid:
                 final = _replace(final, uid=meta.uid(final.object or {}))
@@ -377,6 +381,16 @@ class Resolver:
             contradictions.difference({part: stored.get(part)}, {part: tree.get(part)})
             for part in kept
         )
+
+    def _accepted(self, row: Row, final: Record, known: _Known | None) -> Record:
+        """The record, marked when no server accepts such a write upon the last known state."""
+        own = known.own if known is not None and known.is_own else ""
+        before = None if known is None else known.record
+        contradiction = self._acceptance.contradiction(row, before, own)
+        if contradiction is None:
+            return final
+        self._notes.contradict(contradiction)
+        return contradictions.marked(final)
 
     def _step(self, row: Row, known: _Known) -> GenerationStep:
         """How the generation steps from the last known state, as far as both are shown whole.

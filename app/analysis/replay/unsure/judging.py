@@ -1,5 +1,6 @@
 """The differences that a recording leaves undecided: because of missing records or wrong times."""
 
+from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
@@ -69,7 +70,10 @@ class Doubting:
         return omissions.of_one_line() if self._lacks_one_write(sides, again) else ""
 
     def _lacks_one_write(self, sides: Sides, again: Trace) -> bool:
-        """Whether the recording has all writes of the run about an object, but for one."""
+        """Whether the recording has all writes of the run about an object, but for one.
+
+        What that one wrote may show in the next.
+        """
         if sides.aspect is Aspect.FINAL:
             there, here = (trace.writes.get(sides.uid, ()) for trace in (self.recorded, again))
             more = [step.facts for step in here]
@@ -78,7 +82,10 @@ class Doubting:
                     return False
                 more.remove(step.facts)
             return len(more) == 1
-        return not sides.only_recorded and len(sides.only_again) == 1
+        if len(sides.only_again) != len(sides.only_recorded) + 1:
+            return False
+        is_joined = Counter(sides.facts("recorded")) == Counter(sides.facts("again"))
+        return not sides.only_recorded or (len(sides.only_recorded) == 1 and is_joined)
 
     def _lack_of_owner(self, sides: Sides, uids: Set[str]) -> str:
         """The missing kind of a pod's owner, which decides what is placed where.

@@ -64,8 +64,9 @@ class Lacks:
 
     def note(self, event: Event, known: Instant) -> None:
         """Processes an event that others could see from instant `known` on."""
-        self.omissions.note(event, known)
         key = event.key
+        if self.omissions.note(event, known):
+            self._note_unseen(key, event.uid, self._written.get(key, known), _text(()))
         is_gap = event.type is EventType.GAP_OBSERVED
         if key.resource in _ALONE or key == CLOCKS:
             return

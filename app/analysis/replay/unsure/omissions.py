@@ -33,6 +33,7 @@ _SYSTEM = "system:"
 LOST = "lines of the log are lost here and there, and a lost one may explain it"
 _NO_KUBELETS = "no line is by a kubelet: when pods ran and ended is not recorded"
 _NO_UPDATES = "the recording has no update, with which claims are allocated"
+_NO_PATCHES = "the recording has no patch, and later lines show that some are missing"
 _NO_RULES = "the recording has no devicetaintrules, and an eviction shows that there were some"
 
 _Kind = tuple[str, str]
@@ -49,47 +50,59 @@ class Omissions:
         self._seen: dict[ObjectKey, Revision] = {}
         self._known: dict[Revision, Instant] = {}
         self._conditions: dict[str, dict[str, JsonObject]] = {}
+        self._nominated: dict[str, str] = {}
         self._bound: Instant | None = None
         self._users: set[str] = set()
         self._kinds: set[_Kind] = set()
         self._owned: dict[_Kind, set[str]] = defaultdict(set)
 
-    def note(self, event: Event, known: Instant) -> None:
-        """Processes an event that others could see from instant `known` on."""
+    def note(self, event: Event, known: Instant) -> bool:
+        """Processes an event that others could see from instant `known` on.
+
+        True when it shows a lost line about its object, for which the import has no gap.
+        """
         if event.stamp.origin is None:
-            return
+            return False
         self.lost.follow(event)
         if event.type is EventType.GAP_OBSERVED and doubts.is_undated(event):
             self._note_lost(event.key)
         if not event.is_about_object:
-            return
+            return False
         self._left_out.follow(event)
         self._users.add(event.stamp.actor.user)
-        if event.key.resource == "pods":
-            self._note_pod(event, known)
+        shows_lost = event.key.resource == "pods" and self._shows_lost(event, known)
+        if shows_lost:
+            self._note_lost(event.key)
         self._note_owners(event)
         self._seen[event.key] = event.revision
         self._known[event.revision] = known
+        return shows_lost
 
     def _note_lost(self, key: ObjectKey) -> None:
         self.lost.note(key, self._seen.get(key, Revision(0)))
 
-    def _note_pod(self, event: Event, known: Instant) -> None:
-        """Notes a binding, and a write that shows what another one, which is missing, wrote."""
+    def _shows_lost(self, event: Event, known: Instant) -> bool:
+        """Whether a write shows what another one, which is missing, wrote to the pod.
+
+        The scheduler nominates a node in a write of its own. Parity: controllers.md 4.6.
+        """
         if self._bound is None and core.node_name(event.object):
             self._bound = known
-        now = {json_tree.text(each, "type"): each for each in meta.condition_trees(event.object)}
-        before = self._conditions.get(event.uid)
         if event.type is EventType.OBJECT_DELETED:
             self._conditions.pop(event.uid, None)
-            return
+            return False
+        now = {json_tree.text(each, "type"): each for each in meta.condition_trees(event.object)}
+        before = self._conditions.get(event.uid)
         self._conditions[event.uid] = now
+        was_nominated = self._nominated.get(event.uid, "")
+        nominated = self._nominated[event.uid] = core.nominated_node_name(event.object)
         user = event.stamp.actor.user
         if before is None or not user.startswith(_SYSTEM) or user.startswith(_KUBELET):
-            return
+            return False
         changed = {name for name in now if now[name] != before.get(name)}
-        if changed & _OF_KUBELETS or (changed and event.stamp.verb == "delete"):
-            self._note_lost(event.key)
+        is_nomination = nominated not in ("", was_nominated)
+        is_alone = event.stamp.verb == "delete" or is_nomination
+        return bool(changed & _OF_KUBELETS or (changed and is_alone))
 
     def _note_owners(self, event: Event) -> None:
         tree = event.object
@@ -116,6 +129,8 @@ class Omissions:
             return ""
         if self._left_out.updates:
             return _NO_UPDATES
+        if self._left_out.patches and self.lost.has_any:
+            return _NO_PATCHES
         if self.lacks_rules:
             return _NO_RULES
         if self._left_out.kubelets and self._bound is not None and self._bound <= last:

@@ -54,6 +54,11 @@ class LeftOut:
         """Whether no object was updated, in a log with other changes. Claims are allocated so."""
         return "update" not in self._verbs and self._verbs.issuperset(("create", "patch"))
 
+    @property
+    def patches(self) -> bool:
+        """Whether no object was patched, in a log with other changes. Statuses are written so."""
+        return "patch" not in self._verbs and self._verbs.issuperset(("create", "update"))
+
 
 def absence(
     cluster: Cluster, objects: Iterable[ObjectKey], begin: Revision, end: Revision | None

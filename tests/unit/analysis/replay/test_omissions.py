@@ -91,6 +91,20 @@ def test_condition_that_its_writer_does_not_write_shows_a_lost_line(shown, user,
     assert made.lost.has_any is is_lost
 
 
+@pytest.mark.parametrize(("more", "is_lost"), [((), False), (("PodScheduled",), True)])
+def test_nomination_is_a_write_of_its_own(more, is_lost):
+    nominated = {**conditions(*more), "nominatedNodeName": "n1"}
+    made = omissions(line(1, status={}), line(2, user=SCHEDULER, verb="patch", status=nominated))
+    assert made.lost.has_any is is_lost
+
+
+def test_log_without_patches_that_lines_show_to_be_missing_decides_nothing():
+    made = omissions(line(1, CLAIM, verb="create"), line(2, CLAIM))
+    assert before(made, 1) == ""
+    made.note(lost(5, POD), at(5))
+    assert "no patch" in before(made, 1)
+
+
 def test_without_lines_of_kubelets_nothing_is_decided_since_a_pod_was_bound():
     made = omissions(line(1, user=SCHEDULER), line(5, user=SCHEDULER, spec={"nodeName": "n1"}))
     assert [bool(before(made, second)) for second in (4, 5, 9)] == [False, True, True]

@@ -1,0 +1,65 @@
+"""Writes that a recording shows as accepted, and that no server accepts.
+
+A request that names the version which it changes is refused for any other. A pod is bound once.
+One version belongs to one write. Parity: controllers.md 4.6, 6.4.
+"""
+
+from app.adapters.history.joining import contradictions
+from app.adapters.history.joining.spool import Row
+from app.domain.log.records import (
+    BoundEffect,
+    Contradiction,
+    Loss,
+    Op,
+    Quality,
+    Record,
+    comparable_version,
+)
+
+_WRITES = frozenset({"create", "update", "patch"})
+
+
+class Acceptance:
+    """Follows the writes of a recording in the order of their versions."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], tuple[str, Record]] = {}
+        self._bound: dict[str, Record] = {}
+
+    def forget(self) -> None:
+        """Forgets everything: a restored store counts anew, and its pods may be unbound."""
+        self._last.clear()
+        self._bound.clear()
+
+    def contradiction(self, row: Row, known: Record | None, own: str) -> Contradiction | None:
+        """What a write contradicts, if anything; `own` is the version of the `known` state.
+
+        It is empty where that version is not known.
+        """
+        record = row.record
+        shared = self._shares_version(row)
+        if shared is not None:
+            return contradictions.of_version(shared, record)
+        upon = comparable_version(record.upon)
+        if known is not None and own and row.own > own > upon and upon:
+            return contradictions.of_precondition(known, record)
+        if isinstance(record.effect, BoundEffect) and record.uid:
+            first = self._bound.setdefault(record.uid, record)
+            is_named = Loss.CONTRADICTED in record.losses  # for its node
+            if first is not record and not is_named and first.request_id != record.request_id:
+                return contradictions.of_binding(first, record)
+        return None
+
+    def _shares_version(self, row: Row) -> Record | None:
+        """The write of another object of the kind that has the same version.
+
+        Kinds may have stores of their own, each of which counts for itself.
+        """
+        record = row.record
+        is_write = record.op in (Op.ADDED, Op.MODIFIED) and record.verb in _WRITES
+        if not (is_write and row.own and record.object_quality is Quality.FULL):
+            return None
+        place = record.group, record.resource
+        own, last = self._last.get(place, ("", record))
+        self._last[place] = row.own, record
+        return last if own == row.own and last.key != record.key else None

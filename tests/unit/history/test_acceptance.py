@@ -1,0 +1,67 @@
+"""Writes that a log shows as accepted, and that no server accepts."""
+
+import pytest
+
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.domain.log.records import Loss
+from tests.unit.history.worlds import CLAIMS, PODS, audit, tree, write_lines
+
+BINDING = {"target": {"name": "n1"}}
+
+
+def read(folder, *lines):
+    with open_history([write_lines(folder / "audit.jsonl", lines)], ReadOptions()) as recorded:
+        records = list(recorded.records())
+        marked = [record.name for record in records if Loss.CONTRADICTED in record.losses]
+        return marked, [each.path for each in recorded.contradictions]
+
+
+def claim(verb, rv, second, *, name="c", upon="", type_=CLAIMS):
+    state = tree(type_, name=name, uid=f"uid-{name}-{type_[2]}", rv=rv, labels={"at": str(rv)})
+    request = {"metadata": {"resourceVersion": str(upon)}} if upon else None
+    return audit(verb, state, type_=type_, name=name, request=request, second=second)
+
+
+def bind(second, uid):
+    return audit(
+        "create",
+        type_=PODS,
+        name="p",
+        uid=uid,
+        subresource="binding",
+        request=BINDING,
+        second=second,
+        code=201,
+    )
+
+
+def pod(rv, second, uid):
+    return audit("create", tree(PODS, name="p", uid=uid, rv=rv), type_=PODS, second=second)
+
+
+@pytest.mark.parametrize(("upon", "is_accepted"), [(5, True), (3, False), ("", True), (4, False)])
+def test_update_upon_an_older_version_than_the_stored_one_is_refused(upon, is_accepted, tmp_path):
+    marked, paths = read(
+        tmp_path, claim("create", 3, 1), claim("update", 5, 2), claim("update", 9, 3, upon=upon)
+    )
+    assert marked == ([] if is_accepted else ["c"])
+    assert [f"{upon} of the request" in path for path in paths] == ([] if is_accepted else [True])
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "is_sound"),
+    [("d", CLAIMS, False), ("d", PODS, True), ("c", CLAIMS, True)],
+)
+def test_one_version_belongs_to_one_write_of_a_kind(name, type_, is_sound, tmp_path):
+    verb = "update" if name == "c" else "create"
+    second = claim(verb, 5 if name != "c" else 6, 2, name=name, type_=type_)
+    marked, _ = read(tmp_path, claim("create", 5, 1), second)
+    assert marked == ([] if is_sound else [name])
+
+
+@pytest.mark.parametrize(("other", "is_sound"), [("u", False), ("v", True)])
+def test_pod_is_bound_once(other, is_sound, tmp_path):
+    again = () if other == "u" else (pod(7, 3, other),)
+    marked, paths = read(tmp_path, pod(3, 1, "u"), bind(2, "u"), *again, bind(4, other))
+    assert (marked, bool(paths)) == ([] if is_sound else ["p"], not is_sound)
