@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from app.analysis import meanings
-from app.analysis.masks import changes, masked
+from app.analysis.masks import changes, masked, masked_where_different
 from app.analysis.replay.writers import is_announcement
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType
@@ -284,7 +284,7 @@ def _facts_of(event: Event, before: JsonObject | None, node: SchemaNode | None) 
         return
     if is_announcement(event, before):
         return
-    old, new = masked(before), masked(event.object)
+    old, new = masked_where_different(before, event.object)
     yield from _deletion(before, event.object)
     match event.key.resource:
         case "pods":
