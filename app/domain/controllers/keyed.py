@@ -119,6 +119,8 @@ class KeyedController(ABC, Generic[Key, ViewsT]):
 
         A plan does not see the changes of the others until the next step, as with a cache.
         """
+        if not self.queue.may_have(now):
+            return None
         return self._batcher.collect(lambda: self._next(views, now), self._put_back)
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:

@@ -78,6 +78,10 @@ class WorkQueue(Generic[Key]):
         self._waiting[key] = (due, revision)
         heapq.heappush(self._heap, (due, key))
 
+    def may_have(self, now: Instant) -> bool:
+        """False when no key is ready; a queue is asked for work much more often than it has any."""
+        return bool(self._ready or self._urgent or (self._heap and self._heap[0][0] <= now))
+
     def take(self, now: Instant) -> tuple[Key, Revision] | None:
         """Removes the next ready key and returns it with the revision at which it was added."""
         self._promote(now)

@@ -1,5 +1,7 @@
 """Queues of controllers and of the scheduler: delays after failures, and rounds of the flush."""
 
+import random
+
 import pytest
 
 from app.domain.controllers.scheduling.framework import pod_spec
@@ -52,6 +54,31 @@ def test_success_of_one_key_leaves_the_failures_of_others():
     assert delays(queue, 1, ("default", "b")) == [5_000]
     queue.settle(("default", "b"), None, Instant(0))
     assert delays(queue, 1) == [20_000]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_queue_that_may_have_nothing_has_nothing(seed: int):
+    draw, queue, now = random.Random(seed), WorkQueue(), Instant(0)
+    asked = had = 0
+    for _ in range(200):
+        key, at = ("default", draw.choice("abc")), Instant(now + draw.randrange(5))
+        draw.choice(
+            (
+                lambda key=key: queue.add(key),
+                lambda key=key: queue.add_first(key),
+                lambda key=key, at=at: queue.add_at(key, at),
+                lambda key=key: queue.drop(key, Revision(0)),
+                lambda: None,
+            )
+        )()
+        now = Instant(now + draw.randrange(2))
+        may = queue.may_have(now)
+        has = queue.take(now) is not None
+        assert may or not has
+        asked, had = asked + may, had + has
+    # A key that waits no longer is noticed when it is taken.
+    assert had > 50
+    assert asked - had < 20
 
 
 def queued(queue: SchedulingQueue) -> QueuedPod:

@@ -131,6 +131,8 @@ class ClaimsReconciler:
 
     def step(self, views: Views, now: Instant) -> Plan | None:
         """Syncs claims, or pods when no claim is ready; as many as can share an append."""
+        if not self._claim_queue.may_have(now) and not self._pod_queue.may_have(now):
+            return None
         return self._batcher.collect(lambda: self._next(views, now), self._put_back)
 
     def _next(self, views: Views, now: Instant) -> Plan | None:

@@ -99,6 +99,8 @@ class EvictionReconciler:
 
     def step(self, views: Views, now: Instant) -> Plan | None:
         """Reports cancellations and evicts due pods; as many as can share an append."""
+        if not self._cancelled.may_have(now) and not self._queue.may_have(now):
+            return None
         return self._batcher.collect(lambda: self._next(views, now), self._put_back)
 
     def _next(self, views: Views, now: Instant) -> Plan | None:
