@@ -16,6 +16,7 @@ import msgspec
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
+from app.domain.log.records import Loss
 from projections import outlines, timeline_kinds
 from projections.row_changes import AppendedRows, PagedView
 from projections.tables import TIMELINE
@@ -176,16 +177,20 @@ class TimelineProjection(PagedView):
 
 def _entry(event: Event, subject: ObjectKey, description: Told) -> Entry:
     stamp = event.stamp
+    text = description[1]
+    unsure = () if stamp.origin is None else doubts.of_event(event)
+    if Loss.PRINTED.value in unsure:
+        text = timeline_kinds.of_printed(text)
     return Entry(
         event.revision,
         stamp.time,
         description[0],
         subject,
-        description[1],
+        text,
         stamp.actor.user,
         stamp.verb,
         stamp.cause,
-        "" if stamp.origin is None else ",".join(doubts.of_event(event)),
+        ",".join(unsure),
     )
 
 

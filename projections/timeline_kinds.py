@@ -33,6 +33,13 @@ LOGGED_ATTEMPTS = {
 }
 """The names of attempts that a scheduler logged, by the verb of the observed request."""
 
+_OF_PRINTED = {
+    "uses no claims": "its claims were not recorded",
+    "with no devices": "with devices that were not recorded",
+    "no devices": "devices that were not recorded",
+}
+"""Beginnings of texts that tables of kubectl do not prove, and what is true then."""
+
 _LOGGED_VERBS = [f'"verb":"{verb}"'.encode() for verb in LOGGED_ATTEMPTS]
 
 _Outline = TypeVar("_Outline")
@@ -129,6 +136,14 @@ def tell_fact(event: Event) -> Told | None:
     if event.type is EventType.HISTORY_FORKED:
         return event.type.value, f"of {body.get('parent')} after revision {body.get('revision')}"
     return event.type.value, _cut(json_tree.text(body, "message") or json_tree.text(body, "reason"))
+
+
+def of_printed(text: str) -> str:
+    """The text of an entry about an object of which kubectl printed some fields."""
+    for beginning, known in _OF_PRINTED.items():
+        if text.startswith(beginning):
+            return known + text.removeprefix(beginning)
+    return text
 
 
 def _tell_attempt(event: Event) -> Told | None:

@@ -49,7 +49,7 @@ def state_of(
                     is_kept=True,
                 )
         yield from devices.unpublished(views, results)
-    elif dra.allocation(tree) is not None:
+    elif dra.allocation(tree) is not None and not sources.is_printed(events):
         yield Reason(text="is allocated without devices, because it requests none")
     yield from _reserved(views, events, tree)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from app.analysis.explain.reasons import Reason
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.log.records import BASELINE_VERB, IMPORTER_USER
+from app.domain.log.records import BASELINE_VERB, IMPORTER_USER, Loss
 from app.domain.objects.printing import durations
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonView
@@ -75,3 +75,14 @@ def path_of(key: ObjectKey) -> str:
     """The object as a timeline names it: `pods default/web`."""
     place = f"{key.namespace}/" if key.namespace else ""
     return f"{key.resource} {place}{key.name}"
+
+
+def is_recorded(events: Sequence[Event]) -> bool:
+    """Whether the states of an object, newest first, come from a recording."""
+    return bool(events) and events[0].stamp.origin is not None
+
+
+def is_printed(events: Sequence[Event]) -> bool:
+    """Whether only those fields of the object's newest state are known that kubectl printed."""
+    origin = events[0].stamp.origin if events else None
+    return origin is not None and Loss.PRINTED.value in origin.losses

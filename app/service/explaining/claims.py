@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.analysis.explain import alternatives, choices
+from app.analysis.explain import alternatives, choices, sources
 from app.analysis.explain import claims as claim_reasons
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import pods as pod_reasons
@@ -15,6 +15,7 @@ from app.analysis.explain.tallies import devices_text
 from app.domain.controllers.resources import pod_key
 from app.domain.errors import NotFound
 from app.domain.log import Event, ObjectKey
+from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -48,7 +49,7 @@ async def answer(
     elif not is_allocated:
         users = claim_reasons.users_of(evidence.views, key, tree)
         if not users:
-            children.append(Reason(text="no pod uses the claim, so no devices are requested"))
+            children.append(Reason(text=_unused(evidence, events, key.namespace)))
         for user in users[:1]:
             user_answer = await _of_user(evidence, replace(question, kind="pod", name=user))
             if user_answer is not None:
@@ -60,6 +61,8 @@ async def answer(
     devices = devices_text(len(results)) if results else "no device is allocated"
     if is_allocated and not results:
         devices = "its allocation names no device"
+        if sources.is_printed(events):
+            devices = "its devices were not recorded"
     return ObjectExplanation(
         subject=subject,
         outcome="Terminating" if meta.is_deleting(tree) else outcome,
@@ -69,6 +72,17 @@ async def answer(
         decision=body(decision),
         details=details,
     )
+
+
+def _unused(evidence: ExplainedMoment, events: Sequence[Event], namespace: str) -> str:
+    """Why no pod's reasons are told: none uses the claim, or the recording does not show it."""
+    objects = evidence.views.objects
+    keys = objects.keys(*api_resources.PODS, namespace)
+    pods_there = [event for key in keys if (event := objects.event(key)) is not None]
+    is_shown = pods_there and not any(sources.is_printed([event]) for event in pods_there)
+    if sources.is_recorded(events) and not is_shown:
+        return "the recording does not show which pod uses the claim"
+    return "no pod uses the claim, so no devices are requested"
 
 
 async def _of_user(evidence: ExplainedMoment, question: Question) -> ObjectExplanation | None:

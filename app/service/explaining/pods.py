@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.analysis.explain import attempts, choices, lives, scores, verdicts
+from app.analysis.explain import attempts, choices, lives, scores, sources, verdicts
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import pods as pod_reasons
@@ -78,7 +78,7 @@ async def answer(
             details["recorded"] = verdicts.to_json(verdict, placed.nodes)
             if not evidence.views.objects.keys(*api_resources.NODES):
                 placed = replace(placed, text=verdicts.ALONE)
-        elif placed.text == pod_reasons.NO_NODES and _is_recorded(events):
+        elif placed.text == pod_reasons.NO_NODES and sources.is_recorded(events):
             placed = replace(placed, text=verdicts.NO_NODE_RECORDED)
         said += announcements.of_gates(tree)
         if about is not None:
@@ -276,7 +276,7 @@ async def _place_text(evidence: ExplainedMoment, events: Sequence[Event], pod: J
     key = ObjectKey(*api_resources.NODES, "", node)
     unknown = ""
     if evidence.views.objects.event(key) is None:
-        if not _is_recorded(events) or await evidence.changes(key):
+        if not sources.is_recorded(events) or await evidence.changes(key):
             return f"is bound to node {node}, which is gone; PodGC removes it after 40 to 60 s"
         unknown = ", of which nothing was recorded"
     if meta.is_deleting(pod):
@@ -290,8 +290,3 @@ async def _place_text(evidence: ExplainedMoment, events: Sequence[Event], pod: J
     if lives.is_initialising(pod):
         return f"is bound to node {node}{unknown}, where its init containers run"
     return f"runs on node {node}{unknown}"
-
-
-def _is_recorded(events: Sequence[Event]) -> bool:
-    """Whether the states of an object come from a recording, which may lack other objects."""
-    return bool(events) and events[0].stamp.origin is not None

@@ -58,7 +58,7 @@ async def recorded(tmp_path, **files):
     return log, result.history, await log.read(result.history.id, after=Revision(0), limit=1_000)
 
 
-async def why(tmp_path, **files):
+async def why(tmp_path, *, about="pod/p", **files):
     log, history, events = await recorded(tmp_path, **files)
 
     async def views_at(revision):
@@ -69,13 +69,42 @@ async def why(tmp_path, **files):
 
     views = await views_at(len(events))
     explainer = Explainer(log, history, views, CelCompiler(), PROFILE, views_at=views_at)
-    return await explainer.why(Question(kind="pod", namespace="default", name="p"))
+    kind, _, name = about.partition("/")
+    return await explainer.why(Question(kind=kind, namespace="default", name=name))
 
 
 async def test_node_that_was_not_recorded_is_not_said_to_be_gone(tmp_path):
     row = "p      1/1     Running   0          5m    10.0.0.7   n7\n"
     said = await why(tmp_path, pods_txt=TABLE.splitlines(keepends=True)[0] + row)
     assert said.text == "runs on node n7, of which nothing was recorded"
+
+
+async def test_fields_that_a_table_does_not_show_are_not_said_to_be_empty(tmp_path):
+    claims = "NAME   STATE                AGE\nc      allocated,reserved   9s\n"
+    files = {"claims_txt": claims, "pods_txt": TABLE}
+    claim = await why(tmp_path, about="resourceclaim/c", **files)
+    assert claim.text == "its devices were not recorded"
+    assert not any("requests none" in each.text for each in claim.reason.children)
+    _, _, events = await recorded(tmp_path, **files)
+    chronicle = Chronicle()
+    chronicle.fold(events)
+    told = {entry.kind: entry.text for entry in chronicle.entries}
+    assert told["ClaimCreated"] == "with devices that were not recorded"
+    assert told["PodCreated"] == "its claims were not recorded"
+
+
+@pytest.mark.parametrize(
+    ("pods", "said"),
+    [
+        ({}, "the recording does not show which pod uses the claim"),
+        ({"pods_txt": TABLE}, "the recording does not show which pod uses the claim"),
+        ({"pod_yaml": POD}, "no pod uses the claim, so no devices are requested"),
+    ],
+)
+async def test_users_of_a_claim_that_no_source_shows_are_unknown(tmp_path, pods, said):
+    claims = "NAME   STATE     AGE\nc      pending   9s\n"
+    claim = await why(tmp_path, about="resourceclaim/c", claims_txt=claims, **pods)
+    assert claim.reason.children[0].text == said
 
 
 async def test_pod_known_from_the_log_of_the_scheduler_alone(tmp_path):
