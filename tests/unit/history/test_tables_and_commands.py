@@ -288,3 +288,37 @@ def test_events_are_not_in_the_namespace_of_a_command_for_another_kind(tmp_path)
     trees, _, notes = read(tmp_path, f"$ kubectl get pods -n shop\n{PODS}\nand then\n{events}")
     assert {namespace for kind, namespace, _ in trees if kind == "Event"} == {"default"}
     assert GUESS in notes
+
+
+NODES = """\
+Name:               n1
+Roles:              <none>
+Taints:             example.com/dedicated=training:NoSchedule
+Unschedulable:      true
+Conditions:
+  Type    Status   LastHeartbeatTime                 LastTransitionTime                Reason
+  ----    ------   -----------------                 ------------------                ------
+  Ready   Unknown  Wed, 05 Jul 2023 12:21:56 +0530   Wed, 05 Jul 2023 12:42:24 +0530   Lost
+Events:              <none>
+
+
+Name:               n2
+Taints:             <none>
+Unschedulable:      false
+Capacity:
+  cpu:  12
+Allocatable:
+  cpu:  12
+Events:              <none>
+"""
+
+
+def test_described_nodes_that_are_cordoned_and_that_reported_no_size(tmp_path):
+    trees, lost, _ = read(tmp_path, f"$ kubectl describe nodes\n{NODES}")
+    first, second = trees["Node", "", "n1"], trees["Node", "", "n2"]
+    assert first["spec"]["unschedulable"] is True
+    assert [taint["key"] for taint in first["spec"]["taints"]] == ["example.com/dedicated"]
+    assert first["status"]["conditions"] == [{"type": "Ready", "status": "Unknown"}]
+    assert "spec" not in second
+    assert second["status"] == {"capacity": {"cpu": "12"}, "allocatable": {"cpu": "12"}}
+    assert lost == []

@@ -4,6 +4,8 @@ The name of a resource is `group/version/namespaces/NAMESPACE/plural/NAME/subres
 a method ends in the verb, and an object has a type instead of its kind and version.
 """
 
+import json
+import re
 from typing import Any
 
 import msgspec
@@ -32,6 +34,12 @@ _HTTP_CODES = {
     16: 401,
 }
 """HTTP codes by the codes of `google.rpc.Status`."""
+
+_TABLE = "protopayload_auditlog"
+"""The column of BigQuery that holds the payload."""
+
+_TIME = re.compile(r"(?P<day>\d{4}-\d\d-\d\d) (?P<clock>\d\d:\d\d:\d\d(?:\.\d{1,9})?)(?: UTC)?")
+"""A time as BigQuery writes it, which is always UTC."""
 
 _PLAIN_GROUPS = frozenset(
     {api_groups.APPS, api_groups.AUTOSCALING, api_groups.BATCH, api_groups.POLICY}
@@ -78,6 +86,8 @@ class _Entry(msgspec.Struct, kw_only=True, rename="camel"):
 
 def event(tree: JsonObject) -> JsonObject | None:
     """The audit event of a log entry; None unless it is about a resource of a cluster."""
+    if _TABLE in tree:
+        tree = _entry_of(tree)
     if "protoPayload" not in tree:
         return None
     try:
@@ -118,6 +128,35 @@ def event(tree: JsonObject) -> JsonObject | None:
         "annotations": entry.labels,
         **bodies,
     }
+
+
+def _entry_of(row: JsonObject) -> JsonObject:
+    """The log entry of a row of BigQuery, where bodies are text and absent fields are null."""
+    entry = _without_nulls({name: value for name, value in row.items() if name != _TABLE})
+    payload = _without_nulls(row[_TABLE])
+    if not isinstance(payload, dict) or not isinstance(entry, dict):
+        return {}
+    for name, field in (("requestJson", "request"), ("responseJson", "response")):
+        text = payload.pop(name, None)
+        if isinstance(text, str):
+            try:
+                payload[field] = json.loads(text)
+            except (ValueError, RecursionError):
+                # The service cut it off; the body is lost and the write is not.
+                continue
+    status = payload.get("status")
+    if isinstance(status, dict) and str(status.get("code", "")).isdecimal():
+        payload["status"] = {**status, "code": int(status["code"])}
+    written = _TIME.fullmatch(str(entry.get("timestamp", "")))
+    if written is not None:
+        entry["timestamp"] = f"{written['day']}T{written['clock']}Z"
+    return {**entry, "protoPayload": payload}
+
+
+def _without_nulls(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {name: _without_nulls(part) for name, part in value.items() if part is not None}
 
 
 def _reference(name: str) -> JsonObject:

@@ -103,6 +103,14 @@ ENTRIES = (
         example="Download, CSV, in the logs explorer",
     ),
     CatalogueEntry(
+        name="Google audit log in BigQuery",
+        formats=_AUDIT,
+        detected_by="the column `protopayload_auditlog`, whose bodies are text",
+        gives="as a Google audit log",
+        lacks="as a Google audit log",
+        example="bq query --format json 'SELECT * FROM …cloudaudit_googleapis_com_activity'",
+    ),
+    CatalogueEntry(
         name="Elasticsearch",
         formats=_AUDIT,
         detected_by="audit events anywhere in a hit, also with one field for each path",

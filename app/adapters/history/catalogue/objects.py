@@ -233,7 +233,7 @@ ENTRIES = (
         formats=(Format.PRINTED, Format.MIXTURE),
         detected_by="`Name:` at the beginning and the fields of its kind",
         gives="of kinds of resource.k8s.io all fields; of pods and nodes names, labels, nodes, "
-        "containers, taints: parts of objects (`printed`)",
+        "containers, taints, conditions, whether a node is cordoned: parts of objects (`printed`)",
         lacks="annotations, managed fields; of pods and nodes everything else",
         example="kubectl describe pod web-1 > described.txt",
     ),

@@ -411,7 +411,8 @@ def _described_kind(fields: dict[str, list[str]]) -> Kind | None:
         return registry.find_kind(group, version, named)
     if "Containers" in fields and "Node" in fields:
         return registry.find_name("pods")[0]
-    if "Capacity" in fields and "Allocatable" in fields:
+    # A node that has not reported its size has neither.
+    if {"Capacity", "Allocatable"} <= fields.keys() or {"Taints", "Unschedulable"} <= fields.keys():
         return registry.find_name("nodes")[0]
     return None
 
@@ -424,18 +425,23 @@ def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObjec
     if kind.kind == "Pod":
         _fill(tree, "spec", nodeName=_first(fields, "Node").partition("/")[0])
         _fill(tree, "status", phase=_PHASES.get(_first(fields, "Status"), ""))
-        conditions = _conditions(fields.get("Conditions", []))
-        if conditions:
-            tree.setdefault("status", {})["conditions"] = conditions
         containers = _containers(fields.get("Containers", []))
         if containers:
             tree.setdefault("spec", {})["containers"] = containers
     elif kind.kind == "Node":
         taints = [_taint(match) for match in map(_TAINT.search, fields.get("Taints", [])) if match]
-        if taints:
-            tree["spec"] = {"taints": taints}
-        status = {part.lower(): _amounts(fields[part]) for part in ("Capacity", "Allocatable")}
+        spec: JsonObject = {"taints": taints} if taints else {}
+        if _first(fields, "Unschedulable") == "true":
+            spec["unschedulable"] = True
+        if spec:
+            tree["spec"] = spec
+        status = {
+            part.lower(): _amounts(fields.get(part, [])) for part in ("Capacity", "Allocatable")
+        }
         tree["status"] = {part: amounts for part, amounts in status.items() if amounts}
+    conditions = _conditions(fields.get("Conditions", []))
+    if conditions and kind.kind in ("Pod", "Node"):
+        tree.setdefault("status", {})["conditions"] = conditions
     return tree
 
 
@@ -443,9 +449,9 @@ def _conditions(lines: list[str]) -> list[JsonObject]:
     """The type and status of each condition; kubectl prints no more of a pod's conditions."""
     words = (line.split() for line in lines)
     return [
-        {"type": pair[0], "status": pair[1]}
-        for pair in words
-        if len(pair) == 2 and pair[1] in ("True", "False", "Unknown")
+        {"type": cells[0], "status": cells[1]}
+        for cells in words
+        if cells[1:2] and cells[1] in ("True", "False", "Unknown")
     ]
 
 

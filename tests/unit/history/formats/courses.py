@@ -209,6 +209,19 @@ def google(folder):
     return dumps.one(folder, "gke.json", google_entries())
 
 
+def google_rows(folder):
+    """What `bq query --format json` prints of a table with the entries: bodies are text."""
+    rows = []
+    for entry in google_entries():
+        payload = {**entry["protoPayload"], "requestJson": None, "status": {"code": "0"}}
+        payload["responseJson"] = json.dumps(payload.pop("response"))
+        del payload["@type"]
+        time = entry["timestamp"].replace("T", " ").replace("Z", " UTC")
+        row = {"insertId": entry["insertId"], "operation": None, "timestamp": time}
+        rows.append({**row, "protopayload_auditlog": payload})
+    return dumps.one(folder, "rows.json", rows)
+
+
 def google_entries():
     entries = []
     for event in audit_events():

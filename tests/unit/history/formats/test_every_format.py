@@ -55,6 +55,7 @@ CASES = {
     "CloudWatch Insights as CSV": Case(courses.cloudwatch_insights_table),
     "Google audit log": Case(courses.google),
     "Google audit log as CSV": Case(courses.google_table),
+    "Google audit log in BigQuery": Case(courses.google_rows),
     "Elasticsearch": Case(courses.elasticsearch),
     "Elasticsearch, flat": Case(courses.elasticsearch_flat),
     "Splunk and other envelopes": Case(courses.splunk),
