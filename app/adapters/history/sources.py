@@ -33,6 +33,9 @@ from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.objects.schema.structural import Schemas
 
+EVENTS_PAGE = "event-filter.html"
+"""A page that must-gather makes of the Events, which lie beside it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
@@ -196,6 +199,9 @@ class Finder:
             has_attempts = has_attempts and component_logs.tells_in(content)
         if not buckets and not has_attempts:
             if html_pages.is_html(mixtures.decoded(content[: detection.HEAD_BYTES])):
+                if not is_named and source.name.rpartition("/")[2] == EVENTS_PAGE:
+                    self._notes.pass_over(source.name, "the page that must-gather makes of Events")
+                    return
                 problem = _no_text(source)
             elif mixture.damaged:
                 problem = mixture.damaged[0]

@@ -218,6 +218,8 @@ def must_gather(folder):
             files[path] = yaml.safe_dump(tree)
     files["namespaces/shop/pods/web-1/main/main/logs/current.log"] = "2026-01-02T03:04:05Z hi\n"
     inner = {f"quay-io-image-sha256/{name}": content for name, content in files.items()}
+    page = "<!DOCTYPE html>\n<html><body><table><tr><td>Pulled</td></tr></table></body></html>\n"
+    inner["event-filter.html"] = page
     return _tar_of(folder, "must-gather.tar.xz", inner, lzma.compress)
 
 

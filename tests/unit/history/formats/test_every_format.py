@@ -85,7 +85,9 @@ CASES = {
     "sonobuoy": Case(
         dumps.sonobuoy, left_out=("servergroups.json", "meta/config.json", "main.txt")
     ),
-    "must-gather": Case(dumps.must_gather, left_out=("timestamp", "current.log")),
+    "must-gather": Case(
+        dumps.must_gather, left_out=("timestamp", "current.log", "event-filter.html")
+    ),
     "OpenShift insights": Case(
         dumps.insights, left_out=("gathers.json", "events/shop.json", "config/metrics")
     ),
