@@ -322,3 +322,18 @@ def test_described_nodes_that_are_cordoned_and_that_reported_no_size(tmp_path):
     assert "spec" not in second
     assert second["status"] == {"capacity": {"cpu": "12"}, "allocatable": {"cpu": "12"}}
     assert lost == []
+
+
+PAGE = "Name:       {}\nNamespace:  shop\nNode:       <none>\nContainers:\n  c:\n    Image:  i\n"
+
+
+def test_pages_of_several_objects_have_no_events_and_are_whole(tmp_path):
+    pages = "\n\n".join(PAGE.format(name) for name in ("one", "two"))
+    trees, lost, _ = read(tmp_path, f"$ kubectl describe pods -n shop\n{pages}")
+    assert list(trees) == [("Pod", "shop", "one"), ("Pod", "shop", "two")]
+    assert lost == []
+    events = "Events:     <none>\n"
+    cut = pages.replace("Image:  i\n", f"Image:  i\n{events}", 1)
+    _, lost, _ = read(tmp_path, f"$ kubectl describe pod one; kubectl describe pod two\n{cut}")
+    assert len(lost) == 1
+    assert lost[0].endswith("the description ends before its Events, so it may be cut here")

@@ -380,9 +380,15 @@ def _description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Prin
     if schemas is not None and "API Version" in fields:
         cut = _complete(tree, page, fields["API Version"][0], schemas)
         damage = sorted({*damage, *cut})
-    if "Events" not in fields:
+    if "Events" not in fields and not _is_of_many(lines, at, end):
         damage.append((len(page) - 1, NO_END))
     return Printout([tree, *_described_events(tree, kind, events)], end - at, damage)
+
+
+def _is_of_many(lines: Sequence[str], at: int, end: int) -> bool:
+    """Whether a page is one of several that one command printed: then kubectl prints no Events."""
+    names = sum(line.startswith("Name:") for line in (*lines[:at], *lines[end:]))
+    return bool(names) and not any(line.startswith("Events:") for line in lines)
 
 
 def _complete(
