@@ -165,9 +165,8 @@ class Answers:
                     sees=reader.sees_event,
                     sees_key=reader.sees,
                 ),
-                time=await self.time(inquiry, views),
             )
-            return await explainer.why(question)
+            return await explainer.why(question, await self.time(inquiry, views))
 
     async def _evidence(
         self, inquiry: Inquiry, views: LiveViews, reader: HistoryReader

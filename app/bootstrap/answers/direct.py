@@ -45,9 +45,9 @@ async def _why(store: Store, settings: Settings, histories: Histories, query: Se
         views_at=partial(histories.at, info.name),
         bounds=explain_bounds(settings),
         blast_bounds=blast_bounds(settings),
-        time=await runtime.time_of(revision, query.at),
     )
-    answer = await explainer.why(_question(query))
+    now = await runtime.time_of(revision, query.at)
+    answer = await explainer.why(_question(query), now)
     return msgspec.json.encode(answer.to_json())
 
 

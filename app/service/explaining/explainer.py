@@ -53,9 +53,7 @@ class Explainer:
         bounds: ExplainBounds = ExplainBounds(),
         blast_bounds: BlastBounds = BlastBounds(),
         sight: Sight = Sight(),
-        time: Instant | None = None,
     ) -> None:
-        """`time` is the instant of the moment, as in `ExplainedMoment`."""
         self._evidence = ExplainedMoment(
             log=log,
             info=info,
@@ -65,15 +63,16 @@ class Explainer:
             bounds=bounds,
             blast_bounds=blast_bounds,
             sight=sight,
-            time=time,
         )
 
-    async def why(self, question: Question) -> ObjectExplanation:
+    async def why(self, question: Question, time: Instant | None = None) -> ObjectExplanation:
         """The answer at the views' revision. Raises NotFound, InputError for an unknown kind.
 
-        The answer carries the doubts of an import; a NotFound carries them in its message.
+        `time` is the instant of the moment, as in `ExplainedMoment`. The answer carries the doubts
+        of an import; a NotFound carries them in its message.
         """
         evidence = self._evidence
+        evidence.time = time
         recorded = await recorded_doubts.doubts_of(evidence.log, evidence.info)
         key = questions.key_of(question)
         try:
