@@ -37,6 +37,7 @@ _NO_PATCHES = "the recording has no patch, and later lines show that some are mi
 _NO_RULES = "the recording has no devicetaintrules, and an eviction shows that there were some"
 
 _Kind = tuple[str, str]
+"""A group and a resource."""
 
 
 class Omissions:
@@ -105,13 +106,12 @@ class Omissions:
         return bool(changed & _OF_KUBELETS or (changed and is_alone))
 
     def _note_owners(self, event: Event) -> None:
-        tree = event.object
-        group, _ = registry.split_api_version(json_tree.text(tree, "apiVersion"))
-        self._kinds.add((group, json_tree.text(tree, "kind")))
-        for owner in meta.owners(tree):
-            place, version = registry.split_api_version(owner.api_version)
-            if registry.find_kind(place, version, owner.kind) is not None:
-                self._owned[place, owner.kind].add(event.uid)
+        self._kinds.add((event.key.group, event.key.resource))
+        for owner in meta.owners(event.object):
+            group, version = registry.split_api_version(owner.api_version)
+            kind = registry.find_kind(group, version, owner.kind)
+            if kind is not None:
+                self._owned[group, kind.plural].add(event.uid)
 
     @property
     def is_any(self) -> bool:
