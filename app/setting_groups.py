@@ -105,7 +105,7 @@ class JobSettings:
     jobs_unfinished_max: int = setting(
         8, ge=1, description="Jobs that run or wait; another one is refused with 429"
     )
-    jobs_kept_max: int = setting(32, ge=1, description="Jobs that have ended and are kept")
+    jobs_kept_max: int = setting(16, ge=1, description="Jobs that have ended and are kept")
     job_kept_seconds: float = setting(
         3_600.0, ge=1, description="Time for which the result of a job is kept"
     )
@@ -114,7 +114,7 @@ class JobSettings:
     )
     job_seconds_max: float = setting(3_600.0, gt=0, description="Longest time of a job")
     job_bytes_max: int = setting(
-        2 * 1024**3, ge=256 * 1024**2, description="Memory of the process of a job"
+        2 * 1024**3, ge=512 * 1024**2, description="Memory of the process of a job"
     )
     job_result_bytes_max: int = setting(
         32 * 1024**2, ge=1, description="Size of the result of a job, kept in memory"

@@ -286,8 +286,14 @@ READING = {
     "capacity": "capacity", "diff": "diff default default", "findings": "findings", "fit": "fit",
     "head": "head", "histories": "histories", "log": "log --limit 1", "map": "map",
     "scan": "scan", "timeline": "timeline --last 1", "why": "why namespace/default",
-    "blast": "blast -f examples/cluster/08-taint-rule.yaml",
+    "blast": "blast -f examples/cluster/08-taint-rule.yaml", "lint": "lint --history default",
 }  # fmt: skip
+
+NAMED = {
+    "incidents list": "incidents list", "incidents show": "incidents show rules-not-seen",
+    "incidents run": "incidents run rules-not-seen", "sweep": "sweep {plan} -o {folder}",
+}  # fmt: skip
+"""Commands that ask only a server that is named."""
 
 
 @pytest.mark.database
@@ -304,11 +310,27 @@ def test_mistake_in_showing_an_answer_is_not_blamed_on_the_server(
         redra(*READING[name].split(), data=server.data)
 
 
+@pytest.mark.database
+@pytest.mark.parametrize("name", NAMED)
+def test_mistake_in_showing_the_work_of_a_server_is_not_blamed_on_it(
+    server: ServerProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("a mistake of ours")
+
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("histories: [default]")
+    line = NAMED[name].format(plan=plan, folder=tmp_path / "out")
+    monkeypatch.setattr(console, "_put", fail)
+    with pytest.raises(KeyError, match="a mistake of ours"):
+        redra(*line.split(), "--server", server.url)
+
+
 def test_every_command_that_asks_servers_is_tried() -> None:
     asking = {
         " ".join(front)
         for front, command in commands()
         if any("--server" in each.opts and not each.expose_value for each in command.params)
     }
-    # A report is bytes, which are written as they come.
-    assert asking == {*READING, "report"}
+    # A report is bytes, which are written as they come; `minimise` shows a result like `sweep`.
+    assert asking == {*READING, *NAMED, "report", "minimise"}

@@ -96,7 +96,7 @@ class JobBounds:
 
     at_once_max: int = 1
     unfinished_max: int = 8
-    kept_max: int = 32
+    kept_max: int = 16
     kept_seconds: float = 3_600.0
     wait_seconds_max: float = 30.0
     seconds_max: float = 3_600.0
