@@ -184,13 +184,15 @@ def conditions(events: Sequence[Event], pod: str, sort: str, status: str) -> Ite
 
 
 def violation(rule: str) -> Fact:
-    """That an invariant does not hold."""
+    """That an invariant does not hold, as a failure or (by name) as something known."""
 
     def ways(ran: Ran) -> frozenset[str]:
         watch = InvariantWatch(ran.switches)
         watch.follow(ran.events)
-        failed = {each.rule for each in watch.violations() if each.kind.is_failure}
-        return frozenset(failed & {rule or next(iter(failed), "")})
+        shown = [each for each in watch.violations() if each.rule == rule or each.kind.is_failure]
+        return frozenset(
+            f"{each.rule} {each.kind.value}" for each in shown if each.rule == (rule or each.rule)
+        )
 
     return ways
 

@@ -37,6 +37,7 @@ from app.analysis.verify.invariants.watch import InvariantWatch
 from app.domain.allocation.reasons.causes import SUITABLE
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects import profile as profiles
 from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.fields.decision_body import CauseCount
@@ -384,6 +385,9 @@ def _differing(switch: str, kind: str) -> Differing:
             a, b = Switches(profile=first), Switches(profile=second)
         case "quirk", [quirk] if quirk:
             a, b = (Switches(quirks={quirk.lower(): on}) for on in (True, False))
+        case "gate", [gate] if gate in profiles.FIXED:
+            reason = profiles.FIXED[gate]
+            raise InputError(f"feature gate {gate} cannot be switched: {reason}")
         case "gate", [gate] if gate:
             a, b = (Switches(gates={gate: on}) for on in (True, False))
         case _:

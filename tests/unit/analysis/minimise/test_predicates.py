@@ -67,6 +67,7 @@ def test_predicate_is_read_as_it_is_written(text: str) -> None:
         ("differs profile=1.36", "does not name two control planes"),
         ("differs quirk=c8 somehow", "there is no class 'somehow'"),
         ("difference whatever", "there is no class 'whatever'"),
+        ("differs gate=GangScheduling", "cannot be switched: PodGroups are not emulated"),
         ("command", "'command' is not a predicate"),
         ("violation 'x", "it cannot be read"),
     ],
