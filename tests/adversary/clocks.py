@@ -8,7 +8,7 @@ is to blame for that. What is wrong in such a log is as wrong as in another one.
 import random
 from collections.abc import Callable, Sequence
 
-from tests.adversary import causes, devices, evictions, writes
+from tests.adversary import causes, devices, evictions, harmless, writes
 from tests.adversary.catalogue import (
     ALTERATIONS,
     FAILS,
@@ -17,6 +17,7 @@ from tests.adversary.catalogue import (
     QUICKSTART,
     SMALL,
     TAINTS,
+    TPU,
     Change,
     alteration,
 )
@@ -74,16 +75,21 @@ def bound_two_seconds_before_its_reservation(log: Log) -> None:
     raise NotFound("no pod that waited for two seconds")
 
 
-def _compose(wrong: str, recordings: Sequence[str], servers: Change) -> None:
+def _compose(wrong: str, recordings: Sequence[str], ending: str, changed: Change) -> None:
     change_wrong: Callable[[Log], object] = ALTERATIONS[wrong].change
 
     def change(log: Log) -> None:
         change_wrong(log)
-        servers(log)
+        changed(log)
 
-    change.__name__ = f"{wrong}_through_two_servers"
-    change.__doc__ = f"{ALTERATIONS[wrong].why} And two clocks are 20 ms apart."
+    change.__name__ = f"{wrong}_{ending}"
+    change.__doc__ = f"{ALTERATIONS[wrong].why} And clocks: {changed.__doc__}"
     alteration("clocks", recordings, verify=ALTERATIONS[wrong].verify, decide=FAILS)(change)
+
+
+def _two_servers(log: Log) -> None:
+    """The clocks of two servers are 20 ms apart."""
+    _through_servers(2, 0.02)(log)
 
 
 for _wrong, _recordings in (
@@ -94,4 +100,13 @@ for _wrong, _recordings in (
     ("eviction_alone_two_seconds_early", (TAINTS,)),
     ("condition_with_another_text", (TAINTS,)),
 ):
-    _compose(_wrong, _recordings, _through_servers(2, 0.02))
+    _compose(_wrong, _recordings, "through_two_servers", _two_servers)
+
+for _wrong, _recordings in (
+    ("claim_made_before_its_pod", (TPU, TAINTS)),
+    ("eviction_missing", (TAINTS,)),
+    ("eviction_after_its_time", (TAINTS,)),
+    ("tolerations_not_copied", (TAINTS,)),
+    ("node_selector_of_half_the_nodes", (TPU,)),
+):
+    _compose(_wrong, _recordings, "in_whole_seconds", harmless.times_to_seconds)

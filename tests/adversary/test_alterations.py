@@ -32,6 +32,7 @@ DECIDED_TOO = (
     "loses_creations_of_pods_with_claims",
     "bindings_through_a_server_whose_clock_is_behind",
     "every_second_line_from_a_server_ahead",
+    "times_to_seconds",
 )
 """How the names of the alterations of other families end that are decided again as well."""
 
@@ -100,6 +101,9 @@ FEW: list[Row] = [
     ("a-quickstart", "update_upon_an_old_version_accepted", "verify"),
     ("a-quickstart", "one_version_for_two_writes", "verify"),
     ("a-quickstart", "binding_accepted_twice", "verify"),
+    ("e-taints", "times_to_seconds", "decide"),
+    ("e-taints", "eviction_after_its_time_in_whole_seconds", "decide"),
+    ("c-multihost-tpu", "claim_made_before_its_pod_in_whole_seconds", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

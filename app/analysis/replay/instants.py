@@ -73,3 +73,9 @@ def is_derived(event: Event) -> bool:
     """Whether the source has no time for an event, except at best a time in its object."""
     origin = event.stamp.origin
     return origin is not None and origin.time_quality in ("derived", "none")
+
+
+def has_whole_seconds(event: Event) -> bool:
+    """Whether a source that dates each write leaves the fractions of seconds out."""
+    origin = event.stamp.origin
+    return is_derived(event) and origin is not None and Loss.COARSE_TIME in origin.losses

@@ -23,7 +23,7 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.acts import Act, RefusedRequest
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import SCHEDULER
-from app.analysis.replay.instants import is_derived
+from app.analysis.replay.instants import has_whole_seconds, is_derived
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.writers import MANAGED, short_name
@@ -196,9 +196,10 @@ def late_acts(
     for user, client in clients.items():
         process = manager if user in MANAGED else Process(client.instants)
         for each in client.paced:
-            if each.act.is_guessed or is_derived(each.act.event):
+            slack = 2 * tolerances.TABLE.coarse if has_whole_seconds(each.act.event) else 0
+            if each.act.is_guessed or (is_derived(each.act.event) and not slack):
                 continue
-            delay = _delay(each, client, process)
+            delay = _delay(each, client, process, slack)
             if delay is not None:
                 yield delay
 
@@ -227,9 +228,9 @@ def _clients(acts: Iterable[Act], refusals: Iterable[RefusedRequest]) -> dict[st
     return {user: _Client(made, refused[user]) for user, made in written.items()}
 
 
-def _delay(paced: PacedAct, client: _Client, process: Process) -> Delay | None:
-    """The delay of an act, if nothing explains it."""
-    came, ready = paced.act.requested, client.retried_at(paced)
+def _delay(paced: PacedAct, client: _Client, process: Process, slack: int) -> Delay | None:
+    """The delay of an act, if nothing explains it; it may have been shorter by `slack`."""
+    came, ready = Instant(paced.act.requested - slack), client.retried_at(paced)
     if came - ready <= tolerances.TABLE.act_after:
         return None
     made = client.waits.longest(came)

@@ -15,7 +15,7 @@ from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
-from app.domain.log.records import Op, Record, TimeQuality, comparable_version
+from app.domain.log.records import Loss, Op, Record, TimeQuality, comparable_version
 from app.domain.objects.write import intake
 from app.domain.values import counts, json_tree, timestamps
 from app.domain.values.fields import meta
@@ -211,11 +211,18 @@ def _placed(
         actor=event.actor(),
         verb=event.verb,
         request_id=event.audit_id,
-        losses=tuple(sorted(set(outcome.losses))),
+        losses=_losses(outcome, event),
         code=event.code,
         message=outcome.message,
         effect=outcome.effect,
     )
+
+
+def _losses(outcome: RequestOutcome, event: AuditEvent) -> tuple[Loss, ...]:
+    """The losses of a record. Servers write the microseconds of a time also where they are zero."""
+    is_coarse = bool(event.stage_timestamp) and "." not in event.stage_timestamp
+    losses = (*outcome.losses, Loss.COARSE_TIME) if is_coarse else outcome.losses
+    return tuple(sorted(set(losses)))
 
 
 def _note_answer(state: _State, stage_time: Instant, version: str) -> None:

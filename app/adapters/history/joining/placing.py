@@ -30,6 +30,7 @@ from app.domain.log.records import (
     TerminatingEffect,
     join_losses,
 )
+from app.domain.values import timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -41,6 +42,7 @@ def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
     """Decide the order of the import and set the position of every record."""
     spool.index()
     choose_order(spool, one_counter=one_counter, notes=notes)
+    spool.is_coarse = _has_whole_seconds(spool)
     if spool.order == ORDER_BY_REVISION:
         _report_skew(spool, notes)
         _set_aside_late_lists(spool, notes)
@@ -49,6 +51,14 @@ def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
         _place_after(spool, _answer_clocks(spool), notes)
         stretches.note(spool, notes)
         statuses.note(spool, notes)
+
+
+def _has_whole_seconds(spool: Spool) -> bool:
+    """True if every request was answered in the instant in which a second begins."""
+    (between,) = spool.database.execute(
+        "SELECT count(*) FROM record WHERE actor AND exact AND time % ? <> 0", (timestamps.SECOND,)
+    ).fetchone()
+    return not between
 
 
 def choose_order(spool: Spool, *, one_counter: bool, notes: Notes) -> None:

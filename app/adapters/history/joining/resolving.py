@@ -458,13 +458,25 @@ class Resolver:
         )
 
     def _timed(self, record: Record, settled: Instant | None) -> Record:
-        """The record with its instant in log order, marked when its times contradict others."""
+        """The record with its instant in log order, marked when its times contradict others.
+
+        Of a log in which all fractions of seconds were cut, only the second of an answer is known.
+        """
         is_odd = record.time_quality is TimeQuality.EXACT and _contradicts(record, settled)
         is_odd |= self._rule_times.contradict(record)
         if is_odd or times.is_allocated_before_creation(record.object or {}):
             losses = join_losses(record.losses, (Loss.TIMES_CONTRADICT,))
-            return _replace(record, settled_at=settled, losses=losses)
+            record = _replace(record, losses=losses)
+        if record.actor and Loss.COARSE_TIME in record.losses:
+            record = self._to_the_second(record)
         return _replace(record, settled_at=settled)
+
+    def _to_the_second(self, record: Record) -> Record:
+        """A request whose time has no fraction: it was cut, unless others have theirs."""
+        if self._spool.is_coarse:
+            return _replace(record, time_quality=TimeQuality.DERIVED, asked_at=None)
+        losses = tuple(loss for loss in record.losses if loss is not Loss.COARSE_TIME)
+        return _replace(record, losses=losses)
 
 
 def _contradicts(record: Record, settled: Instant | None) -> bool:

@@ -103,6 +103,8 @@ class Spool:
         self.subresources: set[tuple[str, str]] = set()
         # The resources and their subresources that records name: exported logs name none.
         self.order = ORDER_BY_REVISION
+        self.is_coarse = False
+        # Whether no request has a time between two seconds.
 
     @property
     def names_subresources(self) -> bool:

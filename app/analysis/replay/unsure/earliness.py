@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 from app.analysis.replay.acts import Act
-from app.analysis.replay.instants import is_derived
 from app.analysis.replay.lateness import PacedRun
 from app.analysis.replay.traces import Trace
 from app.analysis.verify.invariants.violations import CLOCK_TOLERANCE
@@ -59,7 +58,7 @@ def early_acts(
             if there.facts != here.facts or there.writer != here.writer:
                 break
             act = by_step.get((uid, there.revision))
-            if act is None or act.is_guessed or is_derived(act.event) or here.time <= act.known:
+            if act is None or act.is_guessed or here.time <= act.known:
                 continue
             looks = chain(
                 made.looks_for(again, uid, here.time), made.looks_within(here.key, here.time)
