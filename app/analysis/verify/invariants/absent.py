@@ -61,12 +61,18 @@ class LeftOut:
 
 
 def absence(
-    cluster: Cluster, objects: Iterable[ObjectKey], begin: Revision, end: Revision | None
+    cluster: Cluster,
+    objects: Iterable[ObjectKey],
+    begin: Revision,
+    end: Revision | None,
+    *,
+    together: Revision,
 ) -> Absence:
     """What may be absent, where a rule is broken from `begin` to `end`; None while it lasts.
 
     A write that shows the claim as it was proves that nothing of it is missing, and one that shows
-    the pod, at `begin` or later, that it had not ended.
+    the pod, at `begin` or later, that it had not ended. So does the list at whose end the rule is
+    broken: `together` is its first revision, else `begin`.
     """
     claims, pods = [], []
     for key in objects:
@@ -78,5 +84,5 @@ def absence(
         of_claim=all(
             (claim.earlier if claim.written == end else claim.written) <= begin for claim in claims
         ),
-        of_pod=any(pod.written < begin for pod in pods),
+        of_pod=any(pod.written < together for pod in pods),
     )

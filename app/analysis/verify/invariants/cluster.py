@@ -222,7 +222,7 @@ class Cluster:
             lives[event.uid] = begin, revision
         if event.type is EventType.OBJECT_DELETED:
             self.published.pop(key, None)
-        else:
+        elif not self.unseen.is_as_before(event):
             self.published[key] = revision
         return self.unseen.note_write(event)
 

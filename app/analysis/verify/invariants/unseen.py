@@ -101,7 +101,7 @@ class Unseen:
         is_whole = not self.covers(key)
         origin = event.stamp.origin
         is_deleted = event.type is EventType.OBJECT_DELETED
-        if not (is_whole or is_deleted) and origin is not None and origin.quality == _DERIVED:
+        if not is_whole and self.is_as_before(event):
             return False
         if self.gaps:
             self._written[key] = event.revision
@@ -113,6 +113,16 @@ class Unseen:
             return False
         lossy.discard(key)
         return is_whole
+
+    def is_as_before(self, event: Event) -> bool:
+        """Whether an event shows a state derived from one that may have changed unseen.
+
+        Such a state leaves open what is open of the last one.
+        """
+        origin = event.stamp.origin
+        is_derived = origin is not None and origin.quality == _DERIVED
+        is_deleted = event.type is EventType.OBJECT_DELETED
+        return is_derived and not is_deleted and self.covers(event.key)
 
     def covers(self, key: ObjectKey) -> bool:
         """Whether an object may differ from its known state."""

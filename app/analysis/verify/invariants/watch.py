@@ -90,13 +90,14 @@ class _Open:
     """A violation that has not ended; `is_known` once `news` has returned it.
 
     `pools` and `unless` are as in `Finding`. `by` is the event that caused it, kept where the order
-    of two events decides.
+    of two events decides. `together` is the first revision of what was seen together with it.
     """
 
     kind: ViolationKind
     objects: set[ObjectKey]
     message: str
     begin: Moment
+    together: Revision
     is_doubted: bool
     causes: frozenset[Cause]
     pools: tuple[PoolId, ...]
@@ -134,6 +135,7 @@ class InvariantWatch:
         self._at = Revision(0), Instant(0)
         self._time = Instant(0)
         self._is_listing = False
+        self._listed = Revision(0)
         self._event: Event | None = None
 
     def note(self, event: Event) -> None:
@@ -183,6 +185,7 @@ class InvariantWatch:
                 taker(self._cluster, event, parts)
                 if _FIRST_SEEN in losses_of(event):
                     self._doubt_writes(event.key, Revision(0))
+            self._listed = self._listed if self._is_listing else event.revision
             self._is_listing = True
             self._at = event.revision, event.stamp.time
         elif event.is_about_object:
@@ -351,6 +354,7 @@ class InvariantWatch:
                 objects=set(finding.objects),
                 message=finding.message,
                 begin=self._now(),
+                together=self._listed if self._event is None else self._at[0],
                 is_doubted=self._cluster.is_doubted(finding),
                 causes=causes,
                 pools=finding.pools,
@@ -451,7 +455,8 @@ class InvariantWatch:
         absent = Absence()
         if place[0] in (ORDERED, NEEDS_PODS):
             last = None if end is None else end.revision
-            absent = absence(self._cluster, each.objects, each.begin.revision, last)
+            begin = each.begin.revision
+            absent = absence(self._cluster, each.objects, begin, last, together=each.together)
         return _Ended(self._made(place, each, end), each.pools, each.unless, absent)
 
     def _may_be_absent(self, ended: _Ended) -> bool:

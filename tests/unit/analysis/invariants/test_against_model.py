@@ -58,6 +58,13 @@ def test_random_worlds(seed):
     assert watched(events, switches_of(seed), lacking_of(seed)) == expected
 
 
+@pytest.mark.parametrize(("seed", "count"), [(1003, 100), (73, 150)])
+def test_worlds_in_which_watch_and_model_once_differed(seed, count):
+    """A pod in a list is shown where the list ends; a derived state tells no later one."""
+    events = RandomWorld(seed, count).events
+    assert watched(events) == model.expected(events, Switches())
+
+
 def test_random_worlds_break_nearly_everything_in_every_way():
     worlds = [RandomWorld(seed, 100).events for seed in range(40)]
     found = [each for events in worlds for each in watched(events)]
