@@ -4,7 +4,12 @@ Each is a recording, an alteration and a mode; the value is the verdict that red
 """
 
 OPEN: dict[tuple[str, str, str], str] = {
+    # Versions alone show this hole: a step of 310 in 10 s. Recordings that lack nothing have steps
+    # of 66 to 89 in 3 s, since each policy leaves out kinds that clusters write in bursts. So no
+    # size of a step proves that lines are missing.
     ("b-mig-partitions", "hole_60_95", "verify"): "fails",
+    # A pod's deletion by a user is lost a moment before the log ends, and it gets devices here.
+    ("b-mig-partitions", "loses_1_percent_1", "decide"): "fails",
     # Servers whose clocks are far apart: what an attempt may have seen, and which of two requests
     # with one version made the change.
     ("c-multihost-tpu", "three_servers_20_milliseconds_apart", "decide"): "fails",

@@ -32,7 +32,13 @@ _PUBLISHED = frozenset((api_resources.RESOURCE_SLICES, api_resources.DEVICE_TAIN
 """Kinds of which an allocation is asked whether they are shown later."""
 
 
-_SELECTED = frozenset((api_resources.RESOURCE_SLICES, api_resources.DEVICE_CLASSES))
+_SELECTED = frozenset(
+    (
+        api_resources.RESOURCE_SLICES,
+        api_resources.RESOURCE_SLICE_PATCHES,
+        api_resources.DEVICE_CLASSES,
+    )
+)
 """Kinds that decide whether a device matches the selectors of a request."""
 
 
@@ -160,7 +166,7 @@ class AllocationIndex:
         return self.shown.get((key, uid), Revision(0)) > revision
 
     def is_changed_between(self, key: ObjectKey, begin: Instant, end: Instant) -> bool:
-        """Whether a slice or class was changed or deleted after an instant, and not after another.
+        """Whether a slice, patch or class changed or ended after an instant, and not after another.
 
         Without a name: whether any object of the kind was deleted.
         """

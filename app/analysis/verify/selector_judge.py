@@ -41,8 +41,11 @@ class SelectorJudge:
         """Why a result is certainly wrong: its device and selector; empty if none is."""
         if self._index.lacks_times or not is_placed(event):
             return ""
-        if self._views.objects.keys(*api_resources.RESOURCE_SLICE_PATCHES):
+        patches = api_resources.RESOURCE_SLICE_PATCHES
+        if self._views.objects.keys(*patches):
             return ""
+        if not self._are_steady(patches, [""], event.stamp.time):
+            return ""  # one has ended a moment ago
         for result in dra.results_of(allocation):
             device = self._device(result.id, event.stamp.time)
             ask = self._ask(claim, result.request, event.stamp.time)

@@ -51,7 +51,8 @@ NOT_JUDGED = (
     "evictions",
     "statuses of rules",
     "claims made from templates",
-    "the form and order of reservations",
+    "the form and order of reservations, and how many one write makes",
+    "the form of the identifiers of shares",
     "conditions and Events",
 )
 """Writes of a recorded cluster's controllers that verification does not make again: a recording

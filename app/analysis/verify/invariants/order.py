@@ -22,9 +22,9 @@ def may_be_swapped(pod: KnownPod, one: Event, other: Event) -> bool:
     """
     corrected = [Loss.TIMES_CONTRADICT in losses_of(each) for each in (one, other)]
     is_one_clock = one.stamp.actor.user == other.stamp.actor.user and len(set(corrected)) == 1
-    if Loss.NO_RV in losses_of(one) and any(corrected) and not is_one_clock:
-        return True
     guessed = [each.key for each in (one, other) if Loss.NO_RV in losses_of(each)]
+    if guessed and any(corrected) and not is_one_clock:
+        return True
     return (
         one.key != other.key
         and pod.key in guessed

@@ -1269,6 +1269,31 @@ def test_pod_whose_end_only_its_time_placed_accuses_nobody(losses, kind):
     assert {row[:2] for row in rows if row[3] > before} == began
 
 
+@pytest.mark.parametrize(
+    ("end", "release", "kind"),
+    [
+        (GUESSED, CORRECTED, "unsure"),
+        (GUESSED + CORRECTED, (), "unsure"),
+        (PLACED, CORRECTED, "broken"),
+        (GUESSED, (), "broken"),
+    ],
+)
+def test_pod_whose_end_a_corrected_clock_placed_accuses_nobody(end, release, kind):
+    story = Story()
+    story.pod("q", "x")
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    tree, write = story.change(key_of("pods", "q"))
+    tree["spec"]["nodeName"] = "n"
+    write()
+    tree, write = story.change(key_of("resourceclaims", "x"), losses=release)
+    tree["status"].pop("reservedFor")
+    write()
+    story.remove(key_of("pods", "q"), after=3, losses=end)
+    assert watched(story.events, {doubts.TIMES}) == {("bound-pod-has-claims", kind)}
+
+
 def found_when_the_recording_began(story):
     """What is listed was there at once: the order of a list breaks nothing."""
     story.put(key_of("pods", "q"), pod("x", node="n", phase="Running"), verb="baseline")

@@ -84,6 +84,12 @@ def patched(story: Story) -> None:
     story.put(key_of("resourceslicepatches", "patch"), {"spec": {}})
 
 
+def patch_lately_gone(story: Story) -> None:
+    """The scheduler may have chosen while the patch still changed the attribute."""
+    patched(story)
+    story.remove(key_of("resourceslicepatches", "patch"), after=LONG)
+
+
 def class_lately_changed(story: Story) -> None:
     put_class(story, after=LONG)
     put_class(story)
@@ -121,6 +127,7 @@ def slice_unseen(story: Story) -> None:
 
 SILENT = (
     patched,
+    patch_lately_gone,
     class_lately_changed,
     slice_lately_changed,
     slice_lately_gone,
