@@ -6,6 +6,7 @@ tutorial and of the servers do so too.
 """
 
 import contextlib
+import gc
 import io
 import os
 import sys
@@ -40,10 +41,25 @@ def redra(
         mock.patch.object(sys, "stdin", given),
         mock.patch.object(sys, "stdout", out),
         mock.patch.object(sys, "stderr", error),
+        garbage_looked_for_as_before(),
     ):
         console.prepare()
         code = application(words)
     return code, _text(out), _text(error)
+
+
+@contextlib.contextmanager
+def garbage_looked_for_as_before() -> Iterator[None]:
+    """Restores the thresholds of the garbage collector after the block.
+
+    A command that loads a history sets some with which a process looks at its old objects hardly
+    ever: it ends soon, and the process of the tests goes on.
+    """
+    before = gc.get_threshold()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _text(stream: io.TextIOWrapper) -> str:
