@@ -9,7 +9,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.log import Event, ObjectKey
-from app.domain.values import well_known
+from app.domain.values import api_resources, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.fields.dra import Consumer, DeviceResult
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -48,10 +48,21 @@ def state_of(
                     f"allocation of {result.text}: {shown}; eviction looks at the copy only",
                     is_kept=True,
                 )
-        yield from devices.unpublished(views, results)
+        claim = claim_key(meta.namespace(tree), meta.name(tree))
+        yield from devices.unpublished(views, claim, results)
     elif dra.allocation(tree) is not None and not sources.is_printed(events):
         yield Reason(text="is allocated without devices, because it requests none")
     yield from _reserved(views, events, tree)
+
+
+def users_are_shown(views: LiveViews, namespace: str) -> bool:
+    """Whether the recorded pods of a namespace tell which claims they use; rows of tables do not.
+
+    Without a pod, none may have been recorded.
+    """
+    keys = views.objects.keys(*api_resources.PODS, namespace)
+    pods = [event for key in keys if (event := views.objects.event(key)) is not None]
+    return bool(pods) and not any(sources.is_printed([event]) for event in pods)
 
 
 def users_of(views: LiveViews, key: ObjectKey, tree: JsonView) -> list[str]:

@@ -63,13 +63,21 @@ def claims_of(
                 for result in results
                 for reason in tainted.of_result(views, tree, result, quirks, now)
             ]
-            children = (*taints, *allocated(results), *unpublished(views, results))
+            children = (*taints, *allocated(results), *unpublished(views, key, results))
             reasons.append(Reason(text=f"claim {key.name}", children=children, about=key))
     return _to_be_evicted(views, pod, quirks) + reasons
 
 
-def unpublished(views: LiveViews, results: Sequence[DeviceResult]) -> Iterator[Reason]:
-    """Devices that the newest generation of their pool does not have."""
+def unpublished(
+    views: LiveViews, claim: ObjectKey, results: Sequence[DeviceResult]
+) -> Iterator[Reason]:
+    """Devices of a claim that the newest generation of their pool does not have.
+
+    A recording without any slice does not show that one is gone.
+    """
+    event = views.objects.event(claim)
+    if event is not None and sources.is_recorded([event]) and not any(views.inventory.slices()):
+        return
     for result in results:
         everywhere = views.inventory.slices_of(result.id[:2])
         having = [one for one in everywhere if any(each.id == result.id for each in one.devices)]

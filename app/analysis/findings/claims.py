@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from app.analysis.explain import sources
 from app.analysis.explain import stuck as stuck_claims
+from app.analysis.explain.claims import users_are_shown
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
@@ -48,6 +50,7 @@ def unused(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
         return
     named = set(_named_claims(views))
     waiting = [claim for claim in waiting if (claim[0].namespace, claim[0].name) not in named]
+    waiting = [claim for claim in waiting if _is_known_unused(views, claim[0])]
     if waiting:
         one = len(waiting) == 1
         text = (
@@ -55,6 +58,13 @@ def unused(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
             f"names {'it' if one else 'them'}, and a claim gets its devices only with a pod"
         )
         yield _finding(views, FindingKind.UNUSED_CLAIMS, Severity.NOTICE, text, waiting)
+
+
+def _is_known_unused(views: LiveViews, claim: ObjectKey) -> bool:
+    """False where a recording does not show which claims its pods use."""
+    event = views.objects.event(claim)
+    is_recorded = event is not None and sources.is_recorded([event])
+    return not is_recorded or users_are_shown(views, claim.namespace)
 
 
 def settled_for_less(views: LiveViews, namespace: str = "") -> Iterator[Finding]:

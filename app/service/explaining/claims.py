@@ -15,7 +15,6 @@ from app.analysis.explain.tallies import devices_text
 from app.domain.controllers.resources import pod_key
 from app.domain.errors import NotFound
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -76,10 +75,7 @@ async def answer(
 
 def _unused(evidence: ExplainedMoment, events: Sequence[Event], namespace: str) -> str:
     """Why no pod's reasons are told: none uses the claim, or the recording does not show it."""
-    objects = evidence.views.objects
-    keys = objects.keys(*api_resources.PODS, namespace)
-    pods_there = [event for key in keys if (event := objects.event(key)) is not None]
-    is_shown = pods_there and not any(sources.is_printed([event]) for event in pods_there)
+    is_shown = claim_reasons.users_are_shown(evidence.views, namespace)
     if sources.is_recorded(events) and not is_shown:
         return "the recording does not show which pod uses the claim"
     return "no pod uses the claim, so no devices are requested"

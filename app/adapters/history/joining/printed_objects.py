@@ -18,8 +18,8 @@ from app.adapters.history.printouts import event_objects
 from app.adapters.history.reading import Notes
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Record, join_losses
-from app.domain.values import api_groups, json_tree, patches
-from app.domain.values.fields import meta
+from app.domain.values import api_groups, api_resources, json_tree, patches
+from app.domain.values.fields import dra, meta
 
 _GROUPS_OF_EVENTS = ("", api_groups.EVENTS)
 
@@ -62,6 +62,7 @@ class PrintedObjects:
                 for tree in self._spool.trees(group, "events")
             }
         shown = self._spool.shown(self._records)
+        named = self._named_uids()
         left_out = 0
         for key, record in self._records.items():
             if record.resource == "events" and self._is_whole_elsewhere(record):
@@ -73,11 +74,27 @@ class PrintedObjects:
                 continue
             # Fields that the last place shows as absent are taken away.
             tree = patches.apply_merge({}, record.object or {})
-            uid = meta.uid(tree) or str(uuid.uuid5(DERIVED_UIDS, "\0".join(key)))
+            uid = meta.uid(tree) or named.get(key)
+            uid = uid or str(uuid.uuid5(DERIVED_UIDS, "\0".join(key)))
             metadata = {**meta.metadata(tree), "uid": uid}
             yield msgspec.structs.replace(record, uid=uid, object={**tree, "metadata": metadata})
         if left_out:
             self._notes.count("printed objects that another source shows whole, left out", left_out)
+
+    def _named_uids(self) -> dict[ObjectKey, str]:
+        """The uids of printed pods by which claims name them; none where claims name several."""
+        if not any(key[:2] == api_resources.PODS for key in self._records):
+            return {}
+        printed = (record.object for key, record in self._records.items() if _is_claim(key))
+        named: dict[ObjectKey, set[str]] = {}
+        for tree in (*self._spool.trees(*api_resources.RESOURCE_CLAIMS), *printed):
+            pods = [(each.name, each.uid) for each in dra.consumers(tree or {})]
+            pods += [(owner.name, owner.uid) for owner in meta.owners(tree or {})]
+            for name, uid in pods:
+                key = ObjectKey(*api_resources.PODS, meta.namespace(tree or {}), name)
+                if uid:
+                    named.setdefault(key, set()).add(uid)
+        return {key: next(iter(uids)) for key, uids in named.items() if len(uids) == 1}
 
     def _is_whole_elsewhere(self, record: Record) -> bool:
         """True for an Event with a derived name whose content another source shows as a whole."""
@@ -121,6 +138,10 @@ class PrintedObjects:
             if "involvedObject" in tree:
                 tree["involvedObject"] = {**tree["involvedObject"], "namespace": namespace}
             _add(self._records, msgspec.structs.replace(record, namespace=namespace, object=tree))
+
+
+def _is_claim(key: ObjectKey) -> bool:
+    return key[:2] == api_resources.RESOURCE_CLAIMS
 
 
 def _subject(record: Record) -> tuple[str, str, str]:

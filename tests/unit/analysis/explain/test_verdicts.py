@@ -8,7 +8,7 @@ from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import sources
 from app.analysis.explain.questions import Question
-from app.analysis.findings import pods
+from app.analysis.findings import claims, pods
 from app.analysis.views import LiveViews
 from app.bootstrap.rules import rules_for
 from app.domain.devices.cel_selectors import CelCompiler
@@ -80,8 +80,8 @@ async def test_node_that_was_not_recorded_is_not_said_to_be_gone(tmp_path):
 
 
 async def test_fields_that_a_table_does_not_show_are_not_said_to_be_empty(tmp_path):
-    claims = "NAME   STATE                AGE\nc      allocated,reserved   9s\n"
-    files = {"claims_txt": claims, "pods_txt": TABLE}
+    rows = "NAME   STATE                AGE\nc      allocated,reserved   9s\n"
+    files = {"claims_txt": rows, "pods_txt": TABLE}
     claim = await why(tmp_path, about="resourceclaim/c", **files)
     assert claim.text == "its devices were not recorded"
     assert not any("requests none" in each.text for each in claim.reason.children)
@@ -94,17 +94,52 @@ async def test_fields_that_a_table_does_not_show_are_not_said_to_be_empty(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("pods", "said"),
+    ("shown", "said"),
     [
         ({}, "the recording does not show which pod uses the claim"),
         ({"pods_txt": TABLE}, "the recording does not show which pod uses the claim"),
         ({"pod_yaml": POD}, "no pod uses the claim, so no devices are requested"),
     ],
 )
-async def test_users_of_a_claim_that_no_source_shows_are_unknown(tmp_path, pods, said):
-    claims = "NAME   STATE     AGE\nc      pending   9s\n"
-    claim = await why(tmp_path, about="resourceclaim/c", claims_txt=claims, **pods)
+async def test_users_of_a_claim_that_no_source_shows_are_unknown(tmp_path, shown, said):
+    rows = "NAME   STATE     AGE\nc      pending   9s\n"
+    claim = await why(tmp_path, about="resourceclaim/c", claims_txt=rows, **shown)
     assert claim.reason.children[0].text == said
+
+
+CLAIM = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c, namespace: default, uid: c, resourceVersion: "4"}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: k}}]}}
+status:
+  reservedFor: [{resource: pods, name: p, uid: uid-of-p}]
+  allocation: {devices: {results: [{request: r, driver: d.example.com, pool: n, device: d0}]}}
+"""
+
+
+async def test_row_of_a_pod_is_the_pod_that_a_claim_names(tmp_path):
+    files = {"claim_yaml": CLAIM, "pods_txt": TABLE}
+    claim = await why(tmp_path, about="resourceclaim/c", **files)
+    reserved = next(each for each in claim.reason.children if each.text == "reserved for p")
+    assert reserved.children[0].text.startswith("pod p, which has no node yet; reserved")
+    assert not any("not published" in each.text for each in claim.reason.children)
+    pod = await why(tmp_path, pods_txt=TABLE.replace("<none>   <none>", "10.0.0.7 n7    "))
+    assert pod.reason.children[0].text == "claim c"
+    assert not any("not published" in each.text for each in pod.reason.children[0].children)
+    views = LiveViews(PROFILE)
+    for event in (await recorded(tmp_path, **files))[2]:
+        views.fold(event)
+    assert [*claims.stuck(views)] == []
+
+
+@pytest.mark.parametrize("shown", [{"pods_txt": TABLE}, {}, {"pod_yaml": POD}])
+async def test_claim_is_said_to_be_unused_only_where_pods_tell_what_they_use(tmp_path, shown):
+    text = CLAIM.partition("status:")[0]
+    views = LiveViews(PROFILE)
+    for event in (await recorded(tmp_path, claim_yaml=text, **shown))[2]:
+        views.fold(event)
+    assert len([*claims.unused(views)]) == ("pod_yaml" in shown)
 
 
 async def test_pod_known_from_the_log_of_the_scheduler_alone(tmp_path):
