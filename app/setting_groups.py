@@ -84,6 +84,17 @@ class PageSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WorkerSettings:
+    """The bounds of processes that work beside this one."""
+
+    worker_silence_seconds: float = setting(
+        120.0,
+        ge=1,
+        description="Time after which a fork that sends nothing and uses no processor is replaced",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class MemorySettings:
     """The bounds of what a process remembers of one history, to show it."""
 
@@ -126,5 +137,7 @@ class JobSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupedSettings(CauseSettings, JobSettings, LintSettings, MemorySettings, PageSettings):
+class GroupedSettings(
+    CauseSettings, JobSettings, LintSettings, MemorySettings, PageSettings, WorkerSettings
+):
     """The settings of all groups."""

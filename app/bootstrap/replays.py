@@ -92,6 +92,7 @@ async def verify(
             count=count,
             bytes_max=settings.verify_events_bytes_max,
             scheduler=settings.verify_scheduler,
+            silence_seconds=settings.worker_silence_seconds,
         ) as workers,
     ):
         return await verifying.verify(

@@ -5,6 +5,7 @@ import itertools
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,7 +20,7 @@ from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.verify.parts import Division, PartFound
 from app.bootstrap import executors
 from app.bootstrap.deciders import deciders_of
-from app.bootstrap.executors import Task
+from app.bootstrap.executors import LOST_MAX, Task
 from app.bootstrap.verifying import forks, part_workers
 from app.bootstrap.verifying.forks import Forks
 from app.bootstrap.verifying.part_workers import PartWorkers
@@ -201,6 +202,30 @@ def test_dead_fork_that_cannot_be_replaced_is_told(monkeypatch: pytest.MonkeyPat
     running.start([Task(digest="t", bundle="b", data=0)])
     (ended,) = running.results(lambda *_: None)
     assert ended.problem.startswith("its worker died, and the system allows no other: ")
+
+
+def test_fork_that_hangs_is_replaced_and_told_about() -> None:
+    def hang(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    running = Forks(function=hang, content=b"", silence_seconds=0.2)
+    running.start([Task(digest="t", bundle="b", data=0)])
+    (ended,) = running.results(lambda *_: None)
+    assert ended.problem == f"its workers died or hung {LOST_MAX + 1} times"
+    assert not workers_of_ours()
+
+
+def test_fork_that_works_in_silence_is_left_alone() -> None:
+    def work(*_: object) -> int:
+        while time.process_time() < 0.5:
+            pass
+        return os.getpid()
+
+    running = Forks(function=work, content=b"", silence_seconds=0.4)
+    running.start([Task(digest="t", bundle="b", data=0)])
+    (pid,) = [fork.pid for fork in running._running]
+    (ended,) = running.results(lambda *_: None)
+    assert (ended.problem, ended.result) == ("", pid)
 
 
 def allow_forks(monkeypatch: pytest.MonkeyPatch, count: int) -> None:

@@ -186,6 +186,33 @@ async def test_long_history_is_read_on_in_the_background():
         assert examined == revision
 
 
+async def test_page_waits_for_its_turn_while_all_errands_are_busy():
+    gate = anyio.Event()
+    async with serving(limits=AT_ONCE) as server:
+        errands = (await server.histories.open("default")).errands
+        number = 0
+        while errands.begin(number, gate.wait) is not None:
+            number += 1
+        waiting = await server.raw("GET", f"{UI}/find?q=m-1")
+        assert (waiting.status_code, errands.count) == (202, number)
+        said = read(waiting.text).one("p", role="status").text
+        assert f"redra works out {number} other answers about this history" in said
+        gate.set()
+        answer, _ = await complete(server, f"{UI}/find?q=m-1")
+        assert answer.status_code == 200
+
+
+async def test_turn_comes_with_the_end_of_an_errand():
+    errands, gate = Errands(1), anyio.Event()
+    async with anyio.create_task_group() as errands.tasks:
+        errands.begin("first", gate.wait)
+        assert errands.are_all_busy
+        assert not await errands.wait_turn(0)
+        gate.set()
+        assert await errands.wait_turn(PATIENCE_SECONDS)
+        assert await errands.begin("second", anyio.lowlevel.checkpoint).wait_ended()
+
+
 async def test_errand_runs_once_and_its_error_reaches_all_who_wait():
     errands, runs, gate = Errands(1), [], anyio.Event()
 

@@ -173,7 +173,10 @@ class Pages:
             return _to_take_away(inquiry, await make(self, inquiry))
         read, last = await self.answers.begin_reading(runtime)
         page = await self._unready.page(inquiry, part, partial(make, self, inquiry))
-        return _not_ready(inquiry, part, read, last) if page is None else shown(page)
+        if page is not None:
+            return shown(page)
+        before = self._unready.before(inquiry)
+        return _not_ready(inquiry, part, read=read, last=last, before=before)
 
     async def _findings(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.findings(inquiry)
@@ -399,11 +402,11 @@ def shown(page: bytes, code: int = 200) -> Response:
     return Response(page, status=code, content_type=HTML, headers=headers)
 
 
-def _not_ready(inquiry: Inquiry, part: str, read: int, last: int) -> Response:
+def _not_ready(inquiry: Inquiry, part: str, *, read: int, last: int, before: int = 0) -> Response:
     """The page that says that another one is being made, and leads to it."""
     there = links.Links(history=inquiry.runtime.info.name, moment=inquiry.moment)
     again = there.to(part, **dict(framing.pairs(inquiry.request)))
-    page = unready.page(there, part, again, read, last)
+    page = unready.page(there, part, again, read=read, last=last, before=before)
     return shown(page, _ACCEPTED)
 
 

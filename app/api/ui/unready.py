@@ -32,17 +32,23 @@ class UnreadyPages:
     async def page(
         self, inquiry: Inquiry, part: str, make: Callable[[], Awaitable[bytes]]
     ) -> bytes | None:
-        """The page; None when it is not ready in time. Raises what the making of it raises."""
+        """The page; None when it is not ready in time, or waits for its turn.
+
+        Raises what the making of it raises.
+        """
         if part in MADE_AT_ONCE or inquiry.request.method == "POST":
             return await make()
-        request, runtime = inquiry.request, inquiry.runtime
-        query = bytes(request.scope.get("query_string", b""))
-        # Who has lost a right meanwhile must not get what was read with it.
-        rights = inquiry.reader().grants
-        place = runtime.life, inquiry.actor, rights, request.path, query
+        runtime, place = inquiry.runtime, _place_of(inquiry)
         errand = self._begun.get(place)
         if errand is None or self._is_old(errand):
             errand = runtime.errands.begin(("page", place), make)
+        if errand is None and runtime.errands.are_all_busy:
+            # In its request, the page would hold a connection for any length of time.
+            if not await runtime.errands.wait_turn(self._bounds.seconds):
+                return None
+            errand = runtime.errands.begin(("page", place), make)
+            if errand is None:
+                return None
         if errand is None:
             return await make()
         self._begun[place] = errand
@@ -52,6 +58,19 @@ class UnreadyPages:
             del self._begun[place]
         return errand.outcome()
 
+    def before(self, inquiry: Inquiry) -> int:
+        """The number of answers after one of which the page has its turn; 0 if it has begun."""
+        return 0 if _place_of(inquiry) in self._begun else inquiry.runtime.errands.count
+
     def _is_old(self, errand: Errand[bytes]) -> bool:
         age = anyio.current_time() - errand.ended_at
         return errand.is_ended and age > self._bounds.kept_seconds
+
+
+def _place_of(inquiry: Inquiry) -> _Place:
+    """The page of an inquiry and its reader."""
+    request = inquiry.request
+    query = bytes(request.scope.get("query_string", b""))
+    # Who has lost a right meanwhile must not get what was read with it.
+    rights = inquiry.reader().grants
+    return inquiry.runtime.life, inquiry.actor, rights, request.path, query

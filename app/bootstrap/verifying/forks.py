@@ -2,8 +2,8 @@
 
 A fork begins with everything that this process has loaded, and shares its memory until one of the
 two writes to it: it starts within milliseconds and is sent nothing. It answers through a pipe. When
-it dies, its task is given to another fork. When this process dies, so do its forks. Tasks for which
-the system allows no fork, for want of processes, memory or files, run in this process.
+it dies or hangs, its task is given to another fork. When this process dies, so do its forks. Tasks
+for which the system allows no fork, for want of processes, memory or files, run in this process.
 
 Forks are made by the main thread, before it computes: a thread that holds a lock while another one
 forks leaves that lock closed in the fork. Only the forks that replace dead ones are made beside it.
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 from app.bootstrap import executors
@@ -26,14 +27,34 @@ ARE_POSSIBLE = sys.platform == "linux"
 """Whether a process that has loaded libraries of the system can be forked safely."""
 
 
+SILENCE_SECONDS = 120.0
+"""The time after which a fork that sends nothing and uses no processor counts as hung."""
+
+_LOOKS = 4
+"""The number of looks in this time. A command that was stopped meanwhile has not looked."""
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Fork:
-    """A running fork: its task, its end of the pipe, and how many forks died with this task."""
+    """A running fork: its task, its end of the pipe, and how many forks died with this task.
+
+    `idle` counts the looks since which it has used no processor time beyond `used`.
+    """
 
     task: Task
     receive: Connection
     end: Callable[[], None]
+    pid: int
     died: int = 0
+    used: int = -1
+    idle: int = 0
+
+    def looks_hung(self) -> bool:
+        """Note the processor time that it has used; true when it has long used none."""
+        used = _processor_time(self.pid)
+        self.idle = self.idle + 1 if used == self.used else 0
+        self.used = used
+        return self.idle >= _LOOKS
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -42,6 +63,7 @@ class Forks:
 
     function: Function
     content: bytes
+    silence_seconds: float = SILENCE_SECONDS
     _running: list[_Fork] = field(default_factory=list)
     _left: list[Task] = field(default_factory=list)
     """The tasks for which no fork could be made."""
@@ -60,9 +82,15 @@ class Forks:
     def results(self, heard: Heard) -> Iterator[Done]:
         """Yield the tasks as they end; `heard` gets the messages that they send with `tell`."""
         while self._running and not self._is_closed:
-            ready = set(wait([fork.receive for fork in self._running]))
-            for fork in [fork for fork in self._running if fork.receive in ready]:
-                done = self._heard(fork, heard)
+            pipes = [fork.receive for fork in self._running]
+            ready = set(wait(pipes, self.silence_seconds / _LOOKS))
+            for fork in [*self._running]:
+                if fork.receive in ready:
+                    done = self._heard(fork, heard)
+                elif not ready and fork.looks_hung():
+                    done = self._replaced(fork)
+                else:
+                    continue
                 if done is not None:
                     self._running.remove(fork)
                     fork.end()
@@ -92,13 +120,14 @@ class Forks:
         """Start another fork in the place of a dead one, unless too many have died."""
         with self._changing:
             if fork.died == LOST_MAX or self._is_closed:
-                return Done(task=fork.task, problem=f"its workers died {fork.died + 1} times")
+                problem = f"its workers died or hung {fork.died + 1} times"
+                return Done(task=fork.task, problem=problem)
             fork.end()
             place = self._running.index(fork)
             try:
                 self._running[place] = self._forked(fork.task, died=fork.died + 1)
-            except OSError as problem:
-                text = f"its worker died, and the system allows no other: {problem.strerror}"
+            except OSError as refusal:
+                text = f"its worker died, and the system allows no other: {refusal.strerror}"
                 return Done(task=fork.task, problem=text)
         return None
 
@@ -121,7 +150,8 @@ class Forks:
             process.join()
             receive.close()
 
-        return _Fork(task=task, receive=receive, end=end, died=died)
+        assert process.pid is not None, "it was started"
+        return _Fork(task=task, receive=receive, end=end, pid=process.pid, died=died)
 
     def _run(self, task: Task, receive: Connection, send: Connection) -> None:
         """Run the task, in the fork."""
@@ -142,6 +172,17 @@ class Forks:
 
         executors.tell_by(told)
         told(executors.run_here(self.function, self.content, task))
+
+
+def _processor_time(pid: int) -> int:
+    """The processor time of a process in ticks of the system; 0 when it has just ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0
+    # The name before may contain blanks and brackets.
+    numbers = fields.rpartition(")")[2].split()
+    return int(numbers[11]) + int(numbers[12])
 
 
 def _end_with_parent() -> None:

@@ -59,11 +59,24 @@ class Errands:
         self.tasks: TaskGroup | None = None
         self._at_once_max = at_once_max
         self._running: dict[Hashable, Errand[Any]] = {}
+        self._freed = anyio.Event()
 
     @property
     def count(self) -> int:
         """The number of errands that have begun and not ended."""
         return len(self._running)
+
+    @property
+    def are_all_busy(self) -> bool:
+        """Whether another errand can only be begun after one of these has ended."""
+        return self.tasks is not None and 0 < self._at_once_max <= self.count
+
+    async def wait_turn(self, seconds: float) -> bool:
+        """Whether another errand can be begun within this time."""
+        with anyio.move_on_after(seconds):
+            while self.are_all_busy:
+                await self._freed.wait()
+        return not self.are_all_busy
 
     def begin(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> Errand[T] | None:
         """The errand of this key, begun now unless it is under way.
@@ -83,6 +96,7 @@ class Errands:
         for errand in self._running.values():
             errand.end()
         self._running.clear()
+        self._freed.set()
 
     async def _run(
         self, key: Hashable, work: Callable[[], Awaitable[T]], errand: Errand[T]
@@ -95,3 +109,5 @@ class Errands:
         finally:
             self._running.pop(key, None)
             errand.end()
+            self._freed.set()
+            self._freed = anyio.Event()

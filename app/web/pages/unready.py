@@ -14,8 +14,11 @@ _TITLES = {
 }
 
 
-def page(links: Links, part: str, again: str, read: int, last: int) -> bytes:
-    """The page. `again` is the address of the other one; `read` of `last` events are read."""
+def page(links: Links, part: str, again: str, *, read: int, last: int, before: int = 0) -> bytes:
+    """The page. `again` is the address of the other one; `read` of `last` events are read.
+
+    `before` other answers are worked out before its work begins.
+    """
     return render(
         "unready.html",
         title=_TITLES.get(part, part),
@@ -23,4 +26,5 @@ def page(links: Links, part: str, again: str, read: int, last: int) -> bytes:
         again=again,
         read=read,
         last=last,
+        before=before,
     )
