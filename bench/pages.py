@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import anyio
 import httpx
 
+from app.web import frame
 from bench import figures, folding
 from bench.recorded import recorded_history
 
@@ -59,6 +60,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(prog="bench.pages", description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
     options = parser.parse_args(arguments)
+    # As `redra up` does before it answers.
+    for _ in frame.compile_templates():
+        pass
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)
     anyio.run(measure, options.events)

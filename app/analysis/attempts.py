@@ -62,9 +62,10 @@ class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt, or one verdict of a recording.
 
     `number` counts from 1; it is 0 in a recording. `outcome` and `message` are those of the last
-    step of its `binding`, if it had one. `plugins` rejected the pod, `verdicts` are those
-    of nodes, `causes` excluded devices. `again` is the end of the back-off: the pod is tried
-    earlier only when no other pod is to be tried.
+    step of its `binding`, if it had one. Without `is_woken` no event woke the pod: its wait after
+    the attempt before was over. `plugins` rejected the pod, `verdicts` are those of nodes, `causes`
+    excluded devices. `again` is the end of the back-off: the pod is tried earlier only when no
+    other pod is to be tried.
     """
 
     revision: Revision
@@ -80,6 +81,7 @@ class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
     causes: tuple[str, ...] = ()
     victims: tuple[str, ...] = ()
     trigger: AttemptTrigger | None = None
+    is_woken: bool = True
     binding: tuple[BindingStep, ...] = ()
     again: str = ""
 
@@ -146,6 +148,7 @@ def _decided(attempt: PodAttempt, cause: Event | None) -> TriedPod:
         ),
         victims=summary.preemption.victims,
         trigger=_trigger(cause),
+        is_woken=attempt.is_woken,
         binding=tuple(
             BindingStep(
                 revision=step.revision,

@@ -40,13 +40,15 @@ class PodAttempt:
     """One attempt: the decision with which it began, and those of its binding, the first one first.
 
     `number` counts the attempts of the pod from 1. `failures` counts those in a row that failed in
-    the same way, with this one, as the back-off does; it is 0 for one that has not failed.
+    the same way, with this one, as the back-off does; it is 0 for one that has not failed. An
+    attempt that no event woke came when the wait after the one `before` it was over.
     """
 
     begun: Event
     number: int
     binding: tuple[Event, ...] = ()
     failures: int = 0
+    before: "PodAttempt | None" = None
 
     @property
     def last(self) -> Event:
@@ -54,9 +56,19 @@ class PodAttempt:
         return self.binding[-1] if self.binding else self.begun
 
     @property
-    def cause(self) -> int:
-        """The revision that woke the pod; the stamp has the one that began the step."""
+    def noted_cause(self) -> int:
+        """The last revision that woke the pod; the stamp has the one that began the step."""
         return decision_body.read(self.begun.object).cause or self.begun.stamp.cause
+
+    @property
+    def is_woken(self) -> bool:
+        """Whether an event woke the pod after the attempt before."""
+        return self.before is None or self.before.noted_cause != self.noted_cause
+
+    @property
+    def cause(self) -> int:
+        """The revision that woke the pod for this attempt; 0 if none did."""
+        return self.noted_cause if self.is_woken else 0
 
 
 def of_decisions(decisions: Sequence[Event]) -> list[PodAttempt]:
@@ -84,7 +96,13 @@ def of_decisions(decisions: Sequence[Event]) -> list[PodAttempt]:
             unfit, errors = (unfit, errors + 1) if is_error else (unfit + 1, 0)
             failures = errors if is_error else unfit
         attempts.append(
-            PodAttempt(begun=begun, number=number, binding=tuple(binding), failures=failures)
+            PodAttempt(
+                begun=begun,
+                number=number,
+                binding=tuple(binding),
+                failures=failures,
+                before=attempts[-1] if attempts else None,
+            )
         )
     return attempts
 
@@ -121,6 +139,9 @@ def _line(attempt: PodAttempt, causes: Mapping[int, Event], known: str) -> Reaso
     """One attempt: its outcome, its message unless that equals `known`, and what woke it."""
     cause = causes.get(attempt.cause)
     woken = () if cause is None else (_woken(cause),)
+    if attempt.before is not None and not attempt.is_woken:
+        text = f"no event woke it: its wait after attempt {attempt.before.number} was over"
+        woken = (Reason(text=text),)
     text = f"attempt {attempt.number} {_outcome(attempt.begun, known)}"
     binding = (
         Reason(text=f"its binding {_outcome(event, known)}", revision=event.revision)

@@ -142,8 +142,17 @@ def test_failed_binding_belongs_to_the_attempt_that_chose_the_node():
     for one, event in ((first, decisions[1]), (second, decisions[2])):
         assert parse(one.again) == (event.stamp.time + SECOND) // SECOND * SECOND + SECOND
     assert third.again == ""
+    # The second one came with the end of the back-off, the third with the claim's release.
+    by_revision = {event.revision: event for event in cluster.line.events}
+    woken = attempts.of_attempts(tried, by_revision)
+    assert [one.trigger and one.trigger.resource for one in woken] == [
+        "pods", None, "resourceclaims"
+    ]  # fmt: skip
+    assert [one.is_woken for one in woken] == [True, False, True]
     (told,) = explained.reasons(tried, {}, decisions[-1].stamp.time)
     assert told.text.startswith("3 attempts are recorded over")
     numbered = [line.text.split(" at ")[0] for line in told.children]
     assert numbered == ["attempt 3", "attempt 2", "attempt 1"]
     assert told.children[-1].children[-1].text.startswith("its binding at ")
+    (waited,) = told.children[1].children
+    assert waited.text == "no event woke it: its wait after attempt 1 was over"
