@@ -12,6 +12,7 @@ import msgspec
 from app.analysis import scheduler_messages
 from app.analysis.explain.attempts import ERROR, FAILURES, PodAttempt
 from app.domain.allocation.reasons import causes
+from app.domain.controllers.scheduling.binding_cycle.waiting_binding import UNDER_WAY
 from app.domain.controllers.scheduling.queue import waiting_pods
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import condition_types, timestamps
@@ -84,6 +85,16 @@ class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
     is_woken: bool = True
     binding: tuple[BindingStep, ...] = ()
     again: str = ""
+
+    @property
+    def ended(self) -> str:
+        """The time of its last step, with which a back-off begins."""
+        return self.binding[-1].time if self.binding else self.time
+
+    @property
+    def has_node(self) -> bool:
+        """Whether it found a node, on which the pod is or is being bound."""
+        return self.outcome == SCHEDULED or self.outcome in UNDER_WAY
 
 
 class AttemptList(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from itertools import zip_longest
 
 from markupsafe import Markup
 
-from app.analysis.attempts import SCHEDULED, AttemptList
+from app.analysis.attempts import AttemptList
 from app.domain.log import ObjectKey
 from app.domain.values import timestamps
 from app.web import svg
@@ -21,19 +21,19 @@ def page(frame: Frame, answer: AttemptList, key: ObjectKey) -> bytes:
     length = max(1, max([*instants, frame.time], default=begin) - begin)
     rows = []
     for one, follower in zip_longest(answer.items, answer.items[1:]):
-        start = (timestamps.parse(one.time) - begin) / length
-        until = (timestamps.parse(one.again) - begin) / length if one.again else start
+        start, end = ((timestamps.parse(text) - begin) / length for text in (one.time, one.ended))
+        until = (timestamps.parse(one.again) - begin) / length if one.again else end
         rows.append(
             {
                 "attempt": one,
                 "clock": one.time[:23].replace("T", " "),
                 "after": seconds_text((timestamps.parse(one.time) - begin) / timestamps.SECOND),
-                "is_fine": one.outcome == SCHEDULED,
-                "held": seconds_text((until - start) * length / timestamps.SECOND)
+                "is_fine": one.has_node,
+                "held": seconds_text((until - end) * length / timestamps.SECOND)
                 if one.again
                 else "",
                 "is_early": bool(one.again) and follower is not None and follower.time < one.again,
-                "bar": bar(start, until, is_fine=one.outcome == SCHEDULED),
+                "bar": bar(start, end, until, is_fine=one.has_node),
             }
         )
     return render("attempts.html", frame=frame, answer=answer, key=key, rows=rows)
@@ -51,9 +51,10 @@ def seconds_text(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-def bar(start: float, until: float, *, is_fine: bool) -> Markup:
+def bar(start: float, ended: float, until: float, *, is_fine: bool) -> Markup:
     """The bar of an attempt: its time between creation and the end, and the delay after it."""
-    x, end = max(0.0, start) * WIDTH, min(1.0, max(start, until)) * WIDTH
+    x, end = max(0.0, start) * WIDTH, min(1.0, max(ended, until)) * WIDTH
+    begin = min(end, max(x, ended * WIDTH))
     middle = HEIGHT / 2
     sign = (
         svg.element("circle", cx=min(WIDTH - 4, x + 4), cy=middle, r=4, class_="device")
@@ -64,7 +65,7 @@ def bar(start: float, until: float, *, is_fine: bool) -> Markup:
         )
     )  # fmt: skip
     held = svg.element(
-        "rect", x=x, y=middle - 2, width=max(0.0, end - x), height=4, class_="pod fades"
+        "rect", x=begin, y=middle - 2, width=end - begin, height=4, class_="pod fades"
     )
     line = svg.element("line", x1=0, x2=WIDTH, y1=middle, y2=middle, class_="axis")
     return svg.element(

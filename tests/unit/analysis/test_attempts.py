@@ -1,6 +1,7 @@
 """Attempts as decisions of the log have them, and verdicts as messages of schedulers have them."""
 
 import random
+import re
 
 import pytest
 
@@ -9,8 +10,12 @@ from app.analysis.explain import attempts as explained
 from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import incident_files, playing
 from app.domain.controllers.registry import ControllerOptions
+from app.domain.controllers.resources import pod_key
 from app.domain.log import EventType
 from app.domain.values.timestamps import SECOND, parse
+from app.web.frame import Frame
+from app.web.links import Links
+from app.web.pages import attempts as attempts_page
 from tests.cluster import Cluster
 
 REASONS = (
@@ -149,6 +154,18 @@ def test_failed_binding_belongs_to_the_attempt_that_chose_the_node():
         "pods", None, "resourceclaims"
     ]  # fmt: skip
     assert [one.is_woken for one in woken] == [True, False, True]
+    assert (first.ended, second.ended) == (first.binding[0].time, second.time)
+    assert [one.has_node for one in made] == [False, False, True]
+    answer = attempts.AttemptList(
+        history="h", revision=99, namespace="default", name="pod", created=first.time,
+        is_decided=True, items=tuple(made),
+    )  # fmt: skip
+    frame = Frame(links=Links(history="h"), part="attempts", time=decisions[-1].stamp.time)
+    page = attempts_page.page(frame, answer, pod_key("default", "pod")).decode()
+    waits = re.findall(r"(\d[^<]*? s), to ", page)
+    assert waits == [
+        f"{(parse(one.again) - parse(one.ended)) / SECOND:.2f} s" for one in (first, second)
+    ]
     (told,) = explained.reasons(tried, {}, decisions[-1].stamp.time)
     assert told.text.startswith("3 attempts are recorded over")
     numbered = [line.text.split(" at ")[0] for line in told.children]
