@@ -45,7 +45,7 @@ class Links:
 def has_page(key: ObjectKey) -> bool:
     """Whether the subject of an entry is an object of the cluster, which has a page.
 
-    Entries about a history itself, as of its import or of a controller, have a subject of redra's.
+    The subject of an entry about the history itself, such as its import, is no such object.
     """
     return key.group != DECISION.group
 

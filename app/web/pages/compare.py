@@ -59,7 +59,7 @@ def first_of(report: DiffReport) -> Sequence[tuple[Course | None, Side]]:
 
 
 def moment_of(course: Course) -> Revision:
-    """The revision that the decision observed which placed the pod, or else refused it last."""
+    """The revision observed by the decision that placed the pod, or else last refused it."""
     if course.placed is not None:
         return course.placed.decided
     return course.refusals[-1].decided if course.refusals else course.created.revision

@@ -35,7 +35,7 @@ def page(
 
 
 def _grouped(lines: Sequence[str]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The notes, each with the defects that it lists: number and words of indented lines."""
+    """Each note with the defects that its indented lines list, as number and text."""
     groups: list[tuple[str, list[tuple[str, str]]]] = []
     for line in lines:
         if line.startswith(" ") and groups:

@@ -12,7 +12,7 @@ from app.web.pages.findings import EXPLAINED
 def page(
     frame: Frame, report: ScanReport, read: Callable[[str], Incident | None], labels: str = ""
 ) -> bytes:
-    """The page. `read` gives the incident of a sighting: its title and its repair.
+    """The page. `read` returns the incident of a sighting, with its title and its repair.
 
     `labels` is the selector that restricted the scan.
     """

@@ -1,4 +1,4 @@
-"""The page that stands for another one until that is ready; it answers nothing by itself."""
+"""The page that is shown until the requested one is ready; it contains no answer."""
 
 from app.web.frame import PARTS, render
 from app.web.links import Links
@@ -15,9 +15,9 @@ _TITLES = {
 
 
 def page(links: Links, part: str, again: str, *, read: int, last: int, before: int = 0) -> bytes:
-    """The page. `again` is the address of the other one; `read` of `last` events are read.
+    """The page. `again` is the address of the requested one; `read` of `last` events are read.
 
-    `before` other answers are worked out before its work begins.
+    If `before` is not 0, so many other answers are worked out, and this page waits for its turn.
     """
     return render(
         "unready.html",

@@ -225,7 +225,7 @@ def _said(marks: Sequence[Mark]) -> str:
 
 
 def _sign_of(x: float, y: float, is_trouble: bool) -> Markup:
-    """A triangle for a trouble, else a diamond."""
+    """A triangle for an event that needs attention, a diamond for others."""
     if is_trouble:
         points = f"{x:.1f},{y - 6:.1f} {x + 5:.1f},{y + 4:.1f} {x - 5:.1f},{y + 4:.1f}"
         return svg.element("polygon", points=points, class_="trouble")
