@@ -13,6 +13,7 @@ import pytest
 from app.cli import console, exit_codes
 from app.cli.exit_codes import ExitCode
 from app.domain import errors
+from tests import draws
 from tests.acceptance.server_process import ServerProcess
 from tests.acceptance.test_moments_of_commands import commands
 from tests.command_line import ROOT, database_running, redra
@@ -205,7 +206,9 @@ LONG = {
 
 
 @pytest.mark.database
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize(
+    "name", ["findings", *(draws.repeated(name) for name in LONG if name != "findings")]
+)
 def test_reader_that_goes_early_learns_the_verdict(data: Path, name: str) -> None:
     line = [*LONG[name].split(), "--data", str(data)]
     # The verdict rests on the comparison; what proves its causes takes many runs.

@@ -59,14 +59,21 @@ PARTS = tuple(name for name in RECORDINGS if name != "i-soak-short")
 `test_decide_soaks` decides watch streams and logs of others like it."""
 
 
-LONGER = {"b-mig-partitions": "watch", "e-taints-rules-ignored": "etcd-final.db.gz"}
-"""Recordings that are decided from one of their parts with each run of the tests, from all with
-more draws."""
+PART_OF = {
+    "a-quickstart": "etcd-final.db.gz",
+    "b-mig-partitions": "watch",
+    "c-multihost-tpu": "audit.jsonl.gz",
+    "e-taints": "watch",
+    "e-taints-rules-ignored": "etcd-final.db.gz",
+    "j-api-versions": "watch",
+}
+"""The part from which a recording is decided with each run of the tests; with more draws it is
+decided from each of its parts."""
 
 
 def decided_from(part, names):
     """The recordings that are decided from this part."""
-    return [name for name in names if draws.WHOLE or LONGER.get(name, part) == part]
+    return [name for name in names if draws.WHOLE or PART_OF[name] == part]
 
 
 async def replay(work, name, *, part="", profile="", quirks=(), moment="", **more):
