@@ -21,10 +21,10 @@ _Doubtful = TypeVar("_Doubtful", BlastRadius, FitAnswer)
 
 async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
     """Doubts about the kinds that take part in the allocation of devices, sorted by kind."""
-    if info.is_fork:
+    parents = [each for each in await log.histories() if info.is_fork and each.id == info.parent]
+    if parents:
         # The part that a fork shares with its parent may end before the report, which still counts.
-        parents = [each for each in await log.histories() if each.id == info.parent]
-        return await doubts_of(log, parents[0]) if parents else ()
+        return await doubts_of(log, parents[0])
     opening = await log.read(info.id, after=Revision(0), limit=1)
     if not opening or opening[0].type is not EventType.HISTORY_IMPORTED:
         return ()

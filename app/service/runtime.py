@@ -29,6 +29,7 @@ from app.domain.log import (
     HistoryInfo,
     LeaseToken,
     Revision,
+    chain,
 )
 from app.domain.objects.review.attributes import Attributes
 from app.domain.objects.rules import Rules
@@ -197,8 +198,9 @@ class HistoryRuntime:
                 self.watches.end()
 
     async def load(self) -> None:
-        """Fold the history up to its present head."""
+        """Fold the history up to its present head. Raises ChainBroken."""
         stored = await self.log.head(self.info.id)
+        await self._check_time(stored)
         last = b"" if stored.revision else stored.hash
         if self._ports.views is not None:
             kept = await snapshots.load_of_line(
@@ -216,6 +218,13 @@ class HistoryRuntime:
                 self.info.id, REPLAYS, until=self.head.revision, limit=1
             )
             self.watches.floor = sought[0].revision if sought else Revision(0)
+
+    async def _check_time(self, head: Head) -> None:
+        """Check the head's time, from which the time of the history continues."""
+        before = Revision(head.revision - 1)
+        rows = await self.log.read_stored(self.info.id, after=before, limit=1, until=head.revision)
+        if rows and rows[0].clock != head.time:
+            raise ChainBroken(head.revision, chain.HEAD_TIME_PROBLEM)
 
     async def submit(
         self,

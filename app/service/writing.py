@@ -238,11 +238,13 @@ class GroupWriter:
             chain.check_continues(events, self.head, stored)
             last = events[-1]
             hashes.update(event.hash for event in events)
+            # The greatest time of the log may be that of an earlier event.
+            time = max(self.head.time, last.stamp.time)
             self.head = Head(
                 revision=last.revision,
                 epoch=stored.epoch,
                 hash=last.hash,
-                time=max(self.head.time, last.stamp.time),
+                time=stored.time if last.revision == stored.revision else time,
             )
             self._commit(events)
             self._hand_on(events)

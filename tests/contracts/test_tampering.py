@@ -19,12 +19,13 @@ import pytest
 from app.adapters.head_keys import open_head_key
 from app.bootstrap import recordings, replays, stores
 from app.bootstrap.histories import open_histories
-from app.domain.errors import HistoryBroken, LogError
+from app.domain.errors import ChainBroken, HistoryBroken, LogError
 from app.domain.log import Draft, Event, Head, Revision, chain
 from app.domain.log.heads import SignedHead
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from app.service.replays import integrity
 from app.service.replays.verifying import VerifyReport
 from app.settings import Settings
 from tests.cluster import T0, Cluster
@@ -227,6 +228,19 @@ async def note_in_a_stamp(forger: Forger) -> None:
     await forger.run("UPDATE log_events SET stamp = $2 WHERE history = $1 AND revision = 7", stamp)
 
 
+def number_in_a_stamp(name: str) -> Tampering:
+    """Set a number of the stamp to one that no database column can hold."""
+
+    async def change(forger: Forger) -> None:
+        row = (await forger.rows())[6]
+        stamp = json.dumps({**json.loads(str(row["stamp"])), name: 10**20}, separators=(",", ":"))
+        await forger.run(
+            "UPDATE log_events SET stamp = $2 WHERE history = $1 AND revision = 7", stamp
+        )
+
+    return change
+
+
 async def second_user_in_a_stamp(forger: Forger) -> None:
     """PostgreSQL reads the last of two equal names; so does a fold, which is then deceived."""
     await forger.run(
@@ -316,6 +330,8 @@ CAUGHT: tuple[tuple[str, Tampering, str], ...] = (
     ("column stamp empty", column("stamp", "'{}'"), "its stamp cannot be read"),
     ("column stamp null", column("stamp", "'null'"), "its stamp cannot be read"),
     ("column stamp time text", column("stamp", "'{\"time\":\"now\"}'"), "its stamp cannot be read"),
+    ("column stamp time far away", number_in_a_stamp("time"), "its stamp cannot be read"),
+    ("column stamp cause far away", number_in_a_stamp("cause"), "its stamp cannot be read"),
     ("stamp with a note", note_in_a_stamp, "its stamp is not in the form"),
     ("stamp with two users", second_user_in_a_stamp, "its stamp is not in the form"),
     ("another actor", one_actor, "breaks at revision 2: its content"),
@@ -329,6 +345,10 @@ CAUGHT: tuple[tuple[str, Tampering, str], ...] = (
     ("head at nothing", head("revision = 0"), "there is an event at revision 1, and the head"),
     ("head's hash", head("hash = '\\x00'"), "the head's hash is not"),
     ("head's time", head("time = time + interval '1 second'"), "the head's time is not"),
+    ("head's time infinite", head("time = 'infinity'"), "the head's time is not"),
+    ("head's time long ago", head("time = '4000-01-01 BC'"), "the head's time is not"),
+    ("created never", settings("created = '-infinity'"), chain.BEGINNING_PROBLEM),
+    ("fork of nothing", settings("is_fork = true"), integrity.FORK_PROBLEM),
     ("decision that is a list", object_anew(lambda row: row["type"] == "DecisionRecorded",
      lambda tree: [1]), "it cannot be folded"),
     ("time goes back", earlier_time_everywhere, "its time is before that of an event before it"),
@@ -379,6 +399,42 @@ async def test_unreadable_settings_of_one_history_leave_the_others_served(
             with pytest.raises(HistoryBroken, match="no readable profile"):
                 await histories.open("victim")
             assert [broken.info.name for broken in histories.broken()] == ["victim"]
+
+
+@pytest.mark.parametrize(
+    ("tampering", "cause"),
+    [
+        (head("time = 'infinity'"), "the head's time is not"),
+        (head("time = '4000-01-01 BC'"), "the head's time is not"),
+        (head("time = time + interval '74 years'"), "the head's time is not"),
+        (settings("is_fork = true, parent = history, parent_revision = 3"), "no readable profile"),
+    ],
+    ids=["never", "long-ago", "years-ahead", "its-own-parent"],
+)
+async def test_history_that_cannot_be_opened_leaves_the_others_served(
+    url: str, tampering: Tampering, cause: str
+) -> None:
+    async with forger(url) as hand:
+        await tampering(hand)
+    served = Settings(database_url=url)
+    async with stores.open_store(served) as store, open_histories(store, served) as histories:
+        with anyio.fail_after(30):
+            assert (await histories.open("other")).head.revision
+            with pytest.raises(HistoryBroken, match=cause):
+                await histories.open("victim")
+
+
+async def test_head_that_is_given_another_time_while_it_is_served_breaks_the_history(
+    url: str,
+) -> None:
+    served = Settings(database_url=url)
+    async with stores.open_store(served) as store, open_histories(store, served) as histories:
+        runtime = await histories.open("victim")
+        async with forger(url) as hand:
+            await head("time = time + interval '1 hour'")(hand)
+        with pytest.raises(ChainBroken, match="the head's time is not"):
+            async with runtime._writer.lock:
+                await runtime._writer.catch_up()
 
 
 def test_every_column_of_an_event_is_altered_by_some_case() -> None:

@@ -58,13 +58,16 @@ def instant(micros: Decimal) -> Instant | None:
 def history_info(row: asyncpg.Record) -> HistoryInfo:
     """The stored facts about a history.
 
-    When the settings or the beginning cannot be read, the settings name no profile. The history
-    then cannot be served, while the other histories are listed and served.
+    When the settings or the beginning cannot be read, or the parent is no older history, the
+    settings name no profile. The history then cannot be served, while the other histories are
+    listed and served. A parent that is no older one is left out: following it might never end.
     """
-    parent = row["parent"]
+    parent, is_fork = row["parent"], row["is_fork"]
     settings, beginning = _settings(row["settings"]), _beginning(row["beginning"])
     if settings is None or (beginning is None and row["beginning"] is not None):
         settings = {"profile": None}
+    if parent is not None and parent >= row["history"]:
+        settings, parent, is_fork = {"profile": None}, None, False
     return HistoryInfo(
         id=HistoryId(row["history"]),
         name=row["name"],
@@ -74,7 +77,7 @@ def history_info(row: asyncpg.Record) -> HistoryInfo:
         parent=None if parent is None else HistoryId(parent),
         parent_revision=Revision(row["parent_revision"]),
         beginning=beginning,
-        is_fork=row["is_fork"],
+        is_fork=is_fork,
     )
 
 

@@ -55,31 +55,39 @@ WITH RECURSIVE line (history, until, parent, parent_revision, is_fork) AS (
     SELECT above.history, least(line.until, line.parent_revision), above.parent,
            above.parent_revision, above.is_fork
     FROM line JOIN histories AS above ON above.history = line.parent
-    WHERE line.is_fork
+    WHERE line.is_fork AND above.history < line.history
 )
 SELECT history, until FROM line
 """
-"""A history and those with whose events it begins, the nearest first, each up to a revision."""
+"""A history and those with whose events it begins, the nearest first, each up to a revision.
 
-HISTORIES = """
-SELECT history, name, seed, settings, created, parent, parent_revision, beginning,
+A history continues an older one. A row that says otherwise was altered, and has no parent here.
+"""
+
+_READABLE = "greatest(least({0}, '9999-12-31 23:59:59.999999+00'), '0001-01-01 00:00:00+00') AS {0}"
+"""A column's time, or the nearest one that a program can read: tables can hold further times."""
+
+_CREATED, _TIME = _READABLE.format("created"), _READABLE.format("time")
+
+HISTORIES = f"""
+SELECT history, name, seed, settings, {_CREATED}, parent, parent_revision, beginning,
        is_fork
 FROM histories WHERE name NOT LIKE '~%' ORDER BY name
-"""
+"""  # noqa: S608 (constants only)
 """All histories, except those that are still being created."""
 
-UNFINISHED = """
-SELECT history, name, seed, settings, created, parent, parent_revision, beginning,
+UNFINISHED = f"""
+SELECT history, name, seed, settings, {_CREATED}, parent, parent_revision, beginning,
        is_fork
 FROM histories WHERE name LIKE '~%' ORDER BY name
-"""
+"""  # noqa: S608 (constants only)
 """The histories that are still being created."""
 
-HISTORY_BY_NAME = """
-SELECT history, name, seed, settings, created, parent, parent_revision, beginning,
+HISTORY_BY_NAME = f"""
+SELECT history, name, seed, settings, {_CREATED}, parent, parent_revision, beginning,
        is_fork
 FROM histories WHERE name = $1
-"""
+"""  # noqa: S608 (constants only)
 """One history. ($1 is the name here.)"""
 
 RENAME = "UPDATE histories SET name = $2 WHERE history = $1 RETURNING history"
@@ -115,10 +123,11 @@ MAY_NOT_DELETE = "REVOKE DELETE ON log_events FROM CURRENT_USER"
 FORGET_EVENTS = "DELETE FROM log_events WHERE history = $1 AND revision <= $2"
 """Delete the events of a history up to a revision."""
 
-TOMBSTONES = """
-SELECT name, seed, settings, created, revision, hash, time, deleted, deleted_by
-FROM tombstones WHERE name NOT LIKE '~%' ORDER BY deleted, history
-"""
+TOMBSTONES = f"""
+SELECT name, seed, settings, {_CREATED}, revision, hash, {_TIME},
+       {_READABLE.format("deleted")}, deleted_by
+FROM tombstones WHERE name NOT LIKE '~%' ORDER BY tombstones.deleted, history
+"""  # noqa: S608 (constants only)
 """The deleted histories."""
 
 KEEP_HEAD = """
@@ -130,7 +139,7 @@ ON CONFLICT (history, revision, key) DO NOTHING
 KEPT_HEADS = "SELECT head FROM signed_heads WHERE history = $1 ORDER BY revision, key"
 """The signed heads of a history."""
 
-HEAD = "SELECT revision, epoch, hash, time FROM log_heads WHERE history = $1"
+HEAD = f"SELECT revision, epoch, hash, {_TIME} FROM log_heads WHERE history = $1"  # noqa: S608
 """The committed head of a history."""
 
 _ADVANCE = """

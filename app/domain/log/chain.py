@@ -43,6 +43,8 @@ BEGINNING_PROBLEM = (
     "gates, quirks, seed or creation time were"
 )
 
+HEAD_TIME_PROBLEM = "the head's time is not the greatest time of the log"
+
 CONTENT_PROBLEM = "its content does not give the hash stored with it"
 
 
@@ -231,13 +233,18 @@ def check_continues(events: list[Event], head: Head, stored: Head) -> None:
 
 
 def check_same_end(head: Head, stored: Head) -> None:
-    """Raises ChainBroken unless a log without further events ends at `head`."""
+    """Raises ChainBroken unless a log without further events ends at `head`.
+
+    A hash or time of `head` that is empty or 0 is not known and not compared.
+    """
     if stored.revision < head.revision:
         raise ChainBroken(
             stored.revision, f"the log ends there, and was read up to revision {head.revision}"
         )
     if head.hash and stored.hash != head.hash:
         raise ChainBroken(stored.revision, "the log ends with another event than was read")
+    if head.time and stored.time != head.time:
+        raise ChainBroken(stored.revision, HEAD_TIME_PROBLEM)
 
 
 def check_chain(

@@ -6,10 +6,11 @@ an object. `metadata.resourceVersion` inside the body equals the revision.
 """
 
 from enum import StrEnum
-from typing import Any, NamedTuple, NewType, cast
+from typing import Annotated, Any, NamedTuple, NewType, cast
 
 import msgspec
 
+from app.domain.values import timestamps
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -89,6 +90,12 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     impersonated_by: str = ""
 
 
+_Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""A number that views can keep; decoding refuses greater ones."""
+
+_Time = Annotated[Instant, msgspec.Meta(ge=timestamps.EARLIEST, le=timestamps.LATEST)]
+
+
 class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The source of an imported event: file, position in the file, resource version there.
 
@@ -105,10 +112,10 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     time_quality: str = ""
     quality: str = ""
     losses: tuple[str, ...] = ()
-    code: int = 0
-    asked: int = 0
-    answered: int = 0
-    replayed: int = 0
+    code: _Number = 0
+    asked: _Number = 0
+    answered: _Number = 0
+    replayed: _Number = 0
 
 
 class Stamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -119,13 +126,13 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     views that the decision was made from (0: none).
     """
 
-    time: Instant
+    time: _Time
     actor: Actor
     verb: str
     request_id: str = ""
     uid: Uid = NO_UID
-    cause: int = 0
-    observed: int = 0
+    cause: _Number = 0
+    observed: _Number = 0
     origin: Origin | None = None
 
 

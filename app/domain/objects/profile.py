@@ -204,7 +204,7 @@ def from_settings(settings: Mapping[str, object]) -> Profile:
     version = settings.get("profile", DEFAULT_VERSION)
     gates = settings.get("gates", {})
     if not isinstance(version, str) or not isinstance(gates, Mapping):
-        raise InputError("the settings of a history hold no readable profile")
+        raise InputError("the row of the history holds no readable profile, beginning or parent")
     quirks = settings.get("quirks", {})
     switched_quirks = quirks if isinstance(quirks, Mapping) else {}
     c24 = switched_quirks.get("c24")

@@ -72,6 +72,9 @@ class Integrity:
         }
 
 
+FORK_PROBLEM = "the history is marked as a fork, but not of which history: its row was changed"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attestation:
     """Proof for a log from outside it.
@@ -147,7 +150,9 @@ class IntegrityCheck:
         elif last is not None and last.event.hash != head.hash:
             self._note(f"the head's hash is not that of the event at revision {head.revision}")
         elif self.revision == head.revision and head.time != self._time:
-            self._note("the head's time is not the greatest time of the log")
+            self._note(chain.HEAD_TIME_PROBLEM)
+        if self.info.is_fork and (self.info.beginning is None or self.info.parent is None):
+            self._note(FORK_PROBLEM)
         if self.info.beginning is not None and self.revision == head.revision:
             self._check_fork()
         for signed in self.signed:
