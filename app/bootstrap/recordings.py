@@ -8,7 +8,12 @@ from pathlib import Path
 from app.adapters.head_keys import open_head_key
 from app.adapters.history import opening
 from app.adapters.history.captures import CaptureWriter
-from app.adapters.history.formats.bundle import MANIFEST, BundleReader, BundleWriter
+from app.adapters.history.formats.bundle import (
+    MANIFEST,
+    BundleReader,
+    BundleWriter,
+    names_the_bundle,
+)
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.opening import RecordedHistory
 from app.adapters.history.reading import ReadOptions
@@ -102,15 +107,16 @@ async def import_history(
         path = wanted.paths[0]
         if opening.is_bundle(path):
             reader = BundleReader(path, limits)
-            bundle = await exporting.import_bundle(
-                store.log,
-                reader,
-                schemas=_bundled_rules(reader).schemas,
-                name=name,
-                created=store.ports.clock.now(),
-                secrets=store.secrets,
-                progress=progress,
-            )
+            with names_the_bundle(reader):
+                bundle = await exporting.import_bundle(
+                    store.log,
+                    reader,
+                    schemas=_bundled_rules(reader).schemas,
+                    name=name,
+                    created=store.ports.clock.now(),
+                    secrets=store.secrets,
+                    progress=progress,
+                )
             return Imported(
                 name=name,
                 events=bundle.head.revision,

@@ -1,5 +1,7 @@
 """The application of all commands, and the conversion of errors to messages and exit codes."""
 
+import errno
+import os
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -39,7 +41,7 @@ from app.cli.experiments import exporting, minimising, rehearsing, sweeping
 from app.cli.judging import incidents, linting
 from app.cli.looking import fitting, reporting, showing
 from app.cli.pacing import playing, watching
-from app.domain.errors import RedraError
+from app.domain.errors import InputError, RedraError
 
 
 def _say_version(is_wanted: bool) -> None:
@@ -263,7 +265,24 @@ def _run(arguments: Sequence[str]) -> int:
         return _report(known)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
+    except OSError as problem:
+        if problem.filename is None or problem.errno not in _OF_FILES:
+            raise
+        reason = f"it cannot be used as a file: {os.strerror(problem.errno)}"
+        return _report(InputError(reason, place=str(problem.filename)))
     return exit_codes.concluded()
+
+
+_OF_FILES = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EROFS,
+}
+"""The errors of the system for a file that a command names and cannot use."""
 
 
 def _end_broken() -> int:

@@ -220,3 +220,25 @@ def test_a_file_that_cannot_be_used_is_named_in_one_sentence(
     said = capfd.readouterr().err
     assert any(place in said for place in (str(file), "profile", "plan"))
     assert len(said.strip().splitlines()) == 1
+
+
+LONG = "x" * 300
+"""No file has a name of so many letters, and asking the system for it is an error."""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"verify {LONG}",
+        f"import {LONG} --history made",
+        f"lint {LONG}",
+        f"export one -o {LONG}",
+        f"report one -o {LONG}",
+        f"head one -o {LONG}",
+    ],
+)
+def test_name_that_no_file_can_have_is_refused_in_one_line(line, tmp_path, capsys):
+    assert application([*line.split(), "--data", str(tmp_path / "data")]) == 2
+    complaint = capsys.readouterr().err
+    assert len(complaint.splitlines()) == 1
+    assert LONG in complaint

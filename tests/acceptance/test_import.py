@@ -3,6 +3,7 @@
 import gzip
 import importlib
 import json
+import zipfile
 
 import pytest
 
@@ -73,6 +74,15 @@ def test_recording_goes_in_and_out_and_in_again(data, tmp_path):
     broken.write_bytes(content)
     code, _, error = redra("import", broken, "--history", "three", data=data)
     assert code in (1, 2)
+    assert len(error.strip().splitlines()) == 1
+    with zipfile.ZipFile(bundle) as whole, zipfile.ZipFile(broken, "w") as swapped:
+        for entry in whole.namelist():
+            lines = whole.read(entry).splitlines(keepends=True)
+            if entry == "events.jsonl":
+                lines[1], lines[2] = lines[2], lines[1]
+            swapped.writestr(entry, b"".join(lines))
+    code, _, error = redra("import", broken, "--history", "three", data=data)
+    assert (code, "broken.redra: the hash chain breaks at revision 3" in error) == (2, True), error
     assert len(error.strip().splitlines()) == 1
     assert "three" not in redra("histories", "-o", "json", data=data)[1]
 

@@ -8,7 +8,7 @@ from anyio import lowlevel
 
 from app.adapters.history import opening
 from app.adapters.history.archives import Unpacked
-from app.adapters.history.formats.bundle import BundleReader
+from app.adapters.history.formats.bundle import BundleReader, names_the_bundle
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.sources import Finder
@@ -82,9 +82,10 @@ def of_recording(path: Path, options: ReadOptions) -> Iterator[ObjectChange]:
 
 
 def of_bundle(path: Path, limits: ImportLimits) -> Iterator[ObjectChange]:
-    """The changes of a native bundle. Raises InputError, ChainBroken."""
+    """The changes of a native bundle. Raises InputError."""
     reader = BundleReader(path, limits)
-    reader.check()
+    with names_the_bundle(reader):
+        reader.check()
     for events in reader.batches():
         yield from _of_events(events, path.name)
 

@@ -9,6 +9,7 @@ import hashlib
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -441,3 +442,14 @@ def _entry(name: str, *, packed: bool) -> zipfile.ZipInfo:
 def _put(archive: zipfile.ZipFile, name: str, content: bytes, *, packed: bool) -> None:
     with archive.open(_entry(name, packed=packed), "w") as entry:
         entry.write(content)
+
+
+@contextmanager
+def names_the_bundle(reader: BundleReader) -> Iterator[None]:
+    """Turn a broken chain, which is that of the bundle here, into an InputError with its name."""
+    try:
+        yield
+    except ChainBroken as problem:
+        raise InputError(
+            str(problem), place=reader.name, cure="use the bundle as it was exported"
+        ) from problem
