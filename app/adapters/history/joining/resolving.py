@@ -18,6 +18,7 @@ from app.adapters.history.joining import (
     generations,
     merging,
     normalising,
+    odd_times,
 )
 from app.adapters.history.joining.acceptance import Acceptance
 from app.adapters.history.joining.generations import GenerationStep
@@ -37,7 +38,7 @@ from app.domain.log.records import (
     join_losses,
 )
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.patches import PatchError
@@ -462,7 +463,7 @@ class Resolver:
 
         Of a log in which all fractions of seconds were cut, only the second of an answer is known.
         """
-        is_odd = record.time_quality is TimeQuality.EXACT and _contradicts(record, settled)
+        is_odd = record.time_quality is TimeQuality.EXACT and odd_times.contradict(record, settled)
         is_odd |= self._rule_times.contradict(record)
         if is_odd or times.is_allocated_before_creation(record.object or {}):
             losses = join_losses(record.losses, (Loss.TIMES_CONTRADICT,))
@@ -477,28 +478,3 @@ class Resolver:
             return _replace(record, time_quality=TimeQuality.DERIVED, asked_at=None)
         losses = tuple(loss for loss in record.losses if loss is not Loss.COARSE_TIME)
         return _replace(record, losses=losses)
-
-
-def _contradicts(record: Record, settled: Instant | None) -> bool:
-    """True if the times of a request contradict other times by more than the clock skew.
-
-    Either its instant in log order is before the request, so a later change was answered earlier;
-    or the response is before the creation of its object, or before the allocation that it shows; or
-    the request that created the object is after that creation.
-    """
-    requested, answered = record.asked_at, record.observed_at
-    is_guess = Loss.NO_RV in record.losses
-    if not is_guess and requested is not None and settled is not None:
-        earliest = requested - times.CLOCK_SKEW
-        if settled < earliest:
-            return True
-    if answered is not None and times.is_allocated_after(record.object or {}, answered):
-        return True
-    created = times.creation(record.object or {})
-    if created is None or answered is None:
-        return False
-    if answered < created - times.CLOCK_SKEW:
-        return True
-    # An object records the second of its creation.
-    latest = created + timestamps.SECOND + times.CLOCK_SKEW
-    return record.op is Op.ADDED and requested is not None and requested > latest
