@@ -33,6 +33,7 @@ from app.analysis.verify.invariants.watch import InvariantWatch
 from app.bootstrap import replays
 from app.bootstrap.engines import Engines
 from app.bootstrap.minimising import ran_histories, sources
+from app.domain.controllers import registry
 from app.domain.log import Event
 from app.service import exporting
 from app.service.replays.trials import Ran, Runner
@@ -47,8 +48,6 @@ Place = tuple[str, str, str, str]
 
 _DRA = "resource.k8s.io"
 
-_CONTROLLERS = ("system:kube-scheduler", "system:serviceaccount:kube-system:")
-
 
 def lines(path: Path) -> list[dict[str, Any]]:
     """The events of a bundle as they are written."""
@@ -62,12 +61,11 @@ def place_of(line: Tree) -> Place:
     return payload["group"], payload["resource"], payload["namespace"], payload["name"]
 
 
-def smaller(path: Path) -> Iterator[tuple[str, list[int]]]:
+def smaller(inputs: Sequence[Tree]) -> Iterator[tuple[str, list[int]]]:
     """Each object and each later write of users, by its words and the inputs that stay.
 
     Inputs are numbered. A namespace goes with what is in it, because nothing can be made there.
     """
-    inputs = [line for line in lines(path) if is_input(line)]
     places = [place_of(line) for line in inputs]
     numbers = range(len(inputs))
     for place in dict.fromkeys(places):
@@ -80,9 +78,8 @@ def smaller(path: Path) -> Iterator[tuple[str, list[int]]]:
             yield words, [n for n in numbers if n != number]
 
 
-def without_one_object(path: Path) -> Iterator[tuple[str, list[int]]]:
+def without_one_object(there: Sequence[Tree]) -> Iterator[tuple[str, list[int]]]:
     """Each object of a recording with all that names it, by its words and the lines that stay."""
-    there = [line for line in lines(path) if line["type"].startswith("Object")]
     naming: dict[Place, set[Place]] = {}
     for line in there:
         for named in names_in(line, there):
@@ -129,12 +126,6 @@ def names_in(line: Tree, there: Sequence[Tree]) -> Iterator[Place]:
     yield from (place_of(other) for other in there if about and other["payload"]["uid"] == about)
 
 
-def is_input(line: Tree) -> bool:
-    """Whether no controller made the event."""
-    user = line["stamp"]["actor"]["user"]
-    return line["type"].startswith("Object") and not user.startswith(_CONTROLLERS)
-
-
 class Deciding:
     """Decides subsets of a bundle's inputs as its settings say, or takes its lines as they are."""
 
@@ -147,6 +138,14 @@ class Deciding:
             info = msgspec.structs.replace(info, settings=settings)
         self.count = len(material.steps)
         self.runner = Runner(material, info, Engines())
+        running = () if is_recorded else self.source.running
+        users = {registry.actor_of(name).user for name in running}
+        self.lines = [
+            line
+            for line in lines(path)
+            if line["type"].startswith("Object") and line["stamp"]["actor"]["user"] not in users
+        ]
+        """The lines that no controller makes that runs."""
 
     def run(self, kept: Sequence[int]) -> Ran:
         """What the controllers make of these inputs."""
@@ -164,14 +163,32 @@ def evicted(pod: str) -> Fact:
 
 
 def unschedulable(pod: str) -> Fact:
-    """That a pod cannot be scheduled, with its message without numbers and names."""
+    """That a pod cannot be scheduled, with its message without numbers and names, and why.
+
+    Of the causes that the attempt counts, the one that excludes most devices is meant.
+    """
 
     def ways(ran: Ran) -> frozenset[str]:
         told = conditions(ran.events, pod, "PodScheduled", "False")
         messages = (condition["message"].split("preemption:")[0] for condition in told)
-        return frozenset(re.sub(r"\d+|\"[^\"]*\"", "#", message) for message in messages)
+        plain = {re.sub(r"\d+|\"[^\"]*\"", "#", message) for message in messages}
+        return frozenset(f"{message}, {cause}" for message in plain for cause in causes(ran, pod))
 
     return ways
+
+
+def causes(ran: Ran, pod: str) -> frozenset[str]:
+    """The main cause of each failed attempt for a pod (empty: for all)."""
+    found = set()
+    for event in ran.events:
+        about = event.object
+        if about.get("controller") == "scheduling" and pod in ("", about.get("name")):
+            counted: dict[str, int] = {}
+            for cause in about.get("summary", {}).get("causes", ()):
+                if cause["cause"] != "suitable":
+                    counted[cause["cause"]] = counted.get(cause["cause"], 0) + cause["devices"]
+            found.add(max(sorted(counted), key=counted.__getitem__, default="none"))
+    return frozenset(found)
 
 
 def conditions(events: Sequence[Event], pod: str, sort: str, status: str) -> Iterator[Tree]:
@@ -283,12 +300,10 @@ FACTS: Mapping[str, Callable[[str], Fact]] = {
 def superfluous(path: Path, fact: Fact, *, is_recorded: bool = False) -> Iterator[str]:
     """The objects and writes without which the fact still shows, in words."""
     deciding = Deciding(path, is_recorded=is_recorded)
-    there = [line for line in lines(path) if line["type"].startswith("Object")]
-    there = [line for line in there if is_recorded or is_input(line)]
-    assert deciding.count == len(there), "the engine takes the same lines for inputs"
+    assert deciding.count == len(deciding.lines), "the engine takes the same lines for inputs"
     wanted = fact(deciding.run(range(deciding.count)))
     assert wanted, "the whole bundle shows it"
-    for words, kept in (without_one_object if is_recorded else smaller)(path):
+    for words, kept in (without_one_object if is_recorded else smaller)(deciding.lines):
         if kept and wanted & fact(deciding.run(kept)):
             yield words
 
