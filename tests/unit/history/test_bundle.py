@@ -288,6 +288,17 @@ async def test_export_up_to_a_revision_is_a_whole_history_of_its_own(tmp_path):
     BundleReader(path, DEFAULT_LIMITS).check()
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "events.jsonl", "heads.json"])
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_bundle_with_two_entries_of_a_name_is_refused(tmp_path, name):
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for entry in ("manifest.json", "events.jsonl", name, "heads.json"):
+            archive.writestr(entry, "{}")
+    with pytest.raises(InputError, match=f"the entry '{name}' is there twice"):
+        BundleReader(path, DEFAULT_LIMITS)
+
+
 def test_other_archives_are_no_bundles(tmp_path):
     path = tmp_path / "x.zip"
     with zipfile.ZipFile(path, "w") as archive:

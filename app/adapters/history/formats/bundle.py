@@ -251,10 +251,13 @@ class BundleReader:
         self.name = path.name
         self._limits = limits
         self._schemas: Schemas | None = None
-        self._entries = {
-            entry.name.removeprefix(f"{path.name}/"): entry
-            for entry in unpacking.zip_sources(path, path.name, limits)
-        }
+        self._entries: dict[str, unpacking.ByteSource] = {}
+        for entry in unpacking.zip_sources(path, path.name, limits):
+            name = entry.name.removeprefix(f"{path.name}/")
+            if name in self._entries:
+                # Which of them counts differs between the programs that read archives.
+                raise InputError(f"the entry {name!r} is there twice", place=self.name)
+            self._entries[name] = entry
         if MANIFEST not in self._entries or EVENTS not in self._entries:
             raise InputError("it is not a bundle: an entry is missing", place=self.name)
         self.manifest = self._read_manifest()
