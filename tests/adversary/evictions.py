@@ -349,12 +349,13 @@ def _mark_without_cause(log: Log) -> tuple[str, int, Json]:
     return uid, at, condition
 
 
-@alteration("wrong", TAINTS, verify=PART, decide=FAILS)
+@alteration("wrong", TAINTS, verify=PART, decide=PART)
 def condition_without_cause(log: Log) -> None:
     """The controller tells a pod that tolerates the taint for ever that it is deleted (1.5).
 
-    Corrected for `verify`: the log ends half a second later, before the first line about a rule.
-    A rule of before the log, with another taint, may have evicted the pod, and would look the same.
+    Corrected, for `verify` first and then for `decide`: the log ends half a second later, before
+    the first line about a rule. A rule of before the log, with another taint, may have evicted the
+    pod, and would look the same.
     """
     _, at, _ = _mark_without_cause(log)
     log.cut(at + 10)
