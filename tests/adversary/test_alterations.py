@@ -97,6 +97,7 @@ FEW: list[Row] = [
     ("e-taints", "eviction_missing_without_collector", "decide"),
     ("a-quickstart", "device_in_two_claims_without_kubelets", "decide"),
     ("c-multihost-tpu", "loses_1_percent_1", "decide"),
+    ("a-quickstart", "hole_0_50", "decide"),
     ("c-multihost-tpu", "loses_verb_patch", "decide"),
     ("a-quickstart", "update_upon_an_old_version_accepted", "verify"),
     ("a-quickstart", "one_version_for_two_writes", "verify"),
