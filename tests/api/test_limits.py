@@ -59,6 +59,9 @@ CHANGED = {
     "timelines_at_once_max": 45,
     "rehearse_runs_max": 44,
     "rehearse_events_max": 47,
+    "lint_events_max": 48,
+    "lints_at_once_max": 49,
+    "jobs_at_once_max": 50,
 }
 
 

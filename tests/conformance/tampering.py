@@ -292,6 +292,13 @@ def allocate_what_is_being_deleted(lines: Lines, draw: random.Random) -> str:
     ]
     for each in (tree, *later, *picked.trees):
         each["metadata"] |= marks
+    # A server refuses a request upon a version before the deletion.
+    for line in of(lines, "resourceclaims"):
+        sent, written = (line.get(part, {}) for part in ("requestObject", "responseObject"))
+        if written.get("metadata", {}).get("uid") == tree["metadata"]["uid"]:
+            version = int(sent.get("metadata", {}).get("resourceVersion", since))
+            if version < since < int(written["metadata"]["resourceVersion"]):
+                sent["metadata"]["resourceVersion"] = str(since)
     lines.insert(lines.index(first), asked)
     return f"{picked.claim} is allocated while it is being deleted"
 

@@ -254,9 +254,12 @@ WITHOUT_FACTS = {("crowded", "scan")}
 
 NO_QUESTIONS = {
     "events", "decisions", "controllers", "views", "views/{view}", "trace", "entries", "head",
-    "replay", "rename", "copy", "fork",
+    "replay", "rename", "copy", "fork", "jobs", "jobs/{job}", "jobs/{job}/files/{file}", "minimise",
 }  # fmt: skip
 """What hands out records, or changes something, and answers no question by itself."""
+
+WITHOUT_PAGE = {"lint"}
+"""Its command asks the same address: `tests/acceptance/test_commands_ask_servers.py`."""
 
 OTHER_PAGES = {
     "behaviours": "a table of redra, `redra profiles`", "compare": "diff",
@@ -268,7 +271,7 @@ OTHER_PAGES = {
 def test_every_question_has_a_row():
     below = "/histories/{history}/"
     paths = {path.removeprefix(below) for path, *_ in document._OPERATIONS if below in path}
-    assert paths - NO_QUESTIONS == set(ROWS)
+    assert paths - NO_QUESTIONS - WITHOUT_PAGE == set(ROWS)
     assert set(parameters.NAMES) - set(OTHER_PAGES) == set(ROWS) - {"findings", "diff", "fit"}
 
 
