@@ -8,6 +8,7 @@ Parity: history-formats.md 4.5.
 
 from collections import defaultdict
 
+from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.writers import MANAGED, short_name
 from app.analysis.verify.invariants.absent import LeftOut
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
@@ -27,8 +28,11 @@ _OF_KUBELETS = frozenset(
 )
 """The conditions of a pod that its kubelet alone writes. Parity: controllers.md 5.3."""
 
-_KUBELET = "system:node:"
-_SYSTEM = "system:"
+_CONTROL_PLANE = MANAGED | {SCHEDULER}
+"""The users whose writes show a pod's conditions and do not write those of kubelets.
+
+Other users may do so: a simulator of nodes writes the conditions under its own account.
+"""
 
 LOST = "lines of the log are lost here and there, and a lost one may explain it"
 _NO_KUBELETS = "no line is by a kubelet: when pods ran and ended is not recorded"
@@ -53,6 +57,7 @@ class Omissions:
         self._conditions: dict[str, dict[str, JsonObject]] = {}
         self._nominated: dict[str, str] = {}
         self._bound: Instant | None = None
+        self._have_run = False
         self._users: set[str] = set()
         self._kinds: set[_Kind] = set()
         self._owned: dict[_Kind, set[str]] = defaultdict(set)
@@ -97,10 +102,10 @@ class Omissions:
         self._conditions[event.uid] = now
         was_nominated = self._nominated.get(event.uid, "")
         nominated = self._nominated[event.uid] = core.nominated_node_name(event.object)
-        user = event.stamp.actor.user
-        if before is None or not user.startswith(_SYSTEM) or user.startswith(_KUBELET):
+        if before is None or event.stamp.actor.user not in _CONTROL_PLANE:
             return False
         changed = {name for name in now if now[name] != before.get(name)}
+        self._have_run |= bool(changed & _OF_KUBELETS)
         is_nomination = nominated not in ("", was_nominated)
         is_alone = event.stamp.verb == "delete" or is_nomination
         return bool(changed & _OF_KUBELETS or (changed and is_alone))
@@ -116,8 +121,21 @@ class Omissions:
     @property
     def is_any(self) -> bool:
         """Whether there is any of them because of which a difference may be undecided."""
-        is_left = self._left_out.kubelets or self._left_out.updates
+        is_left = self._lacks_kubelets or self._lacks_updates
         return self.lost.has_any or self.lacks_rules or is_left
+
+    @property
+    def _lacks_updates(self) -> bool:
+        """Whether nothing was updated, though a later line or a bound pod shows that much was.
+
+        A cluster in which no claim is allocated needs none.
+        """
+        return self._left_out.updates and (self.lost.has_any or self._bound is not None)
+
+    @property
+    def _lacks_kubelets(self) -> bool:
+        """Whether no line is by a kubelet, and later lines show what kubelets wrote."""
+        return self._left_out.kubelets and self._have_run
 
     def before(self, last: Instant, *, is_of_content: bool) -> str:
         """The reason why a difference that was there by an instant cannot be judged, or empty.
@@ -127,13 +145,13 @@ class Omissions:
         """
         if is_of_content:
             return ""
-        if self._left_out.updates:
+        if self._lacks_updates:
             return _NO_UPDATES
         if self._left_out.patches and self.lost.has_any:
             return _NO_PATCHES
         if self.lacks_rules:
             return _NO_RULES
-        if self._left_out.kubelets and self._bound is not None and self._bound <= last:
+        if self._lacks_kubelets and self._bound is not None and self._bound <= last:
             return _NO_KUBELETS
         since = self._known.get(self.lost.since, Instant(0))
         return LOST if self.lost.is_lossy and since <= last else ""

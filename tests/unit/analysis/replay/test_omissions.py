@@ -16,6 +16,7 @@ OTHER = ObjectKey("resource.k8s.io", "resourceclaims", "default", "d")
 MANAGED = "system:serviceaccount:kube-system:"
 KUBELET = "system:node:n1"
 SCHEDULER = "system:kube-scheduler"
+EVICTION = f"{MANAGED}device-taint-eviction-controller"
 COLLECTOR = "generic-garbage-collector"
 
 
@@ -80,8 +81,9 @@ def test_one_lost_line_explains_a_single_missing_write_alone():
         (conditions("Initialized"), KUBELET, "patch", False),
         (conditions("Initialized"), "kwok", "patch", False),
         (conditions("PodScheduled", status="False"), SCHEDULER, "patch", False),
-        (conditions("DisruptionTarget"), f"{MANAGED}eviction", "delete", True),
-        (conditions("PodScheduled"), f"{MANAGED}eviction", "delete", False),
+        (conditions("Initialized"), f"{MANAGED}kwok-controller", "patch", False),
+        (conditions("DisruptionTarget"), EVICTION, "delete", True),
+        (conditions("PodScheduled"), EVICTION, "delete", False),
     ],
 )
 def test_condition_that_its_writer_does_not_write_shows_a_lost_line(shown, user, verb, is_lost):
@@ -106,10 +108,31 @@ def test_log_without_patches_that_lines_show_to_be_missing_decides_nothing():
 
 
 def test_without_lines_of_kubelets_nothing_is_decided_since_a_pod_was_bound():
-    made = omissions(line(1, user=SCHEDULER), line(5, user=SCHEDULER, spec={"nodeName": "n1"}))
+    bound = line(5, user=SCHEDULER, spec={"nodeName": "n1"})
+    ended = line(
+        9, user=EVICTION, verb="delete", spec={"nodeName": "n1"}, status=conditions("Initialized")
+    )
+    made = omissions(line(1, user=SCHEDULER), bound, ended)
     assert [bool(before(made, second)) for second in (4, 5, 9)] == [False, True, True]
-    ran = omissions(line(1, user=SCHEDULER, spec={"nodeName": "n1"}), line(2, user=KUBELET))
-    assert before(ran, 9) == ""
+    by_kubelet = line(6, user=KUBELET, spec={"nodeName": "n1"}, status=conditions("Initialized"))
+    assert before(omissions(bound, by_kubelet, ended), 9) == ""
+
+
+@pytest.mark.parametrize("writer", ["", "kwok", f"{MANAGED}kwok-controller"])
+def test_cluster_without_kubelets_lacks_none(writer):
+    """No pod runs in it, or a simulator of nodes writes what kubelets write."""
+    lines = [line(1, user=SCHEDULER), line(5, user=SCHEDULER, spec={"nodeName": "n1"})]
+    if writer:
+        ran = {"spec": {"nodeName": "n1"}, "status": conditions("Initialized")}
+        lines += [line(6, user=writer, verb="patch", **ran), line(7, user=EVICTION, **ran)]
+    assert before(omissions(*lines), 9) == ""
+
+
+def test_log_without_updates_decides_nothing_once_a_pod_is_bound():
+    made = omissions(line(1, CLAIM, verb="create"), line(2, verb="patch"))
+    assert before(made, 9) == ""
+    made.note(line(3, verb="create", spec={"nodeName": "n1"}), at(3))
+    assert "no update" in before(made, 9)
 
 
 def test_rules_that_an_eviction_shows_leave_everything_undecided():
