@@ -31,7 +31,8 @@ _OF_KUBELETS = frozenset(
 _CONTROL_PLANE = MANAGED | {SCHEDULER}
 """The users whose writes show a pod's conditions and do not write those of kubelets.
 
-Other users may do so: a simulator of nodes writes the conditions under its own account.
+Nobody's deletion writes any. Other users may do so: a simulator of nodes writes the conditions
+under its own account.
 """
 
 LOST = "lines of the log are lost here and there, and a lost one may explain it"
@@ -102,12 +103,13 @@ class Omissions:
         self._conditions[event.uid] = now
         was_nominated = self._nominated.get(event.uid, "")
         nominated = self._nominated[event.uid] = core.nominated_node_name(event.object)
-        if before is None or event.stamp.actor.user not in _CONTROL_PLANE:
+        is_deletion = event.stamp.verb == "delete"
+        if before is None or not (is_deletion or event.stamp.actor.user in _CONTROL_PLANE):
             return False
         changed = {name for name in now if now[name] != before.get(name)}
         self._have_run |= bool(changed & _OF_KUBELETS)
         is_nomination = nominated not in ("", was_nominated)
-        is_alone = event.stamp.verb == "delete" or is_nomination
+        is_alone = is_deletion or is_nomination
         return bool(changed & _OF_KUBELETS or (changed and is_alone))
 
     def _note_owners(self, event: Event) -> None:

@@ -84,6 +84,7 @@ def test_one_lost_line_explains_a_single_missing_write_alone():
         (conditions("Initialized"), f"{MANAGED}kwok-controller", "patch", False),
         (conditions("DisruptionTarget"), EVICTION, "delete", True),
         (conditions("PodScheduled"), EVICTION, "delete", False),
+        (conditions("Initialized"), "alice", "delete", True),
     ],
 )
 def test_condition_that_its_writer_does_not_write_shows_a_lost_line(shown, user, verb, is_lost):
