@@ -14,9 +14,8 @@ from app.analysis.verify.invariants.absent import LeftOut
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.lost_lines import LostLines
 from app.domain.objects import registry
-from app.domain.values import condition_types, json_tree
+from app.domain.values import condition_types
 from app.domain.values.fields import core, meta
-from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 _OF_KUBELETS = frozenset(
@@ -55,7 +54,7 @@ class Omissions:
         self._left_out = LeftOut()
         self._seen: dict[ObjectKey, Revision] = {}
         self._known: dict[Revision, Instant] = {}
-        self._conditions: dict[str, dict[str, JsonObject]] = {}
+        self._conditions: dict[str, dict[str, tuple[str, str, str]]] = {}
         self._nominated: dict[str, str] = {}
         self._bound: Instant | None = None
         self._have_run = False
@@ -98,7 +97,11 @@ class Omissions:
         if event.type is EventType.OBJECT_DELETED:
             self._conditions.pop(event.uid, None)
             return False
-        now = {json_tree.text(each, "type"): each for each in meta.condition_trees(event.object)}
+        # Sources may leave out other fields, such as a probe time that is null.
+        now = {
+            each.type: (each.status, each.reason, each.message)
+            for each in meta.conditions(event.object)
+        }
         before = self._conditions.get(event.uid)
         self._conditions[event.uid] = now
         was_nominated = self._nominated.get(event.uid, "")

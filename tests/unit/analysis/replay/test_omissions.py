@@ -94,6 +94,13 @@ def test_condition_that_its_writer_does_not_write_shows_a_lost_line(shown, user,
     assert made.lost.has_any is is_lost
 
 
+def test_field_that_sources_may_leave_out_shows_no_lost_line():
+    known = conditions("PodScheduled")
+    shown = {"conditions": [{**known["conditions"][0], "lastProbeTime": None}]}
+    made = omissions(line(1, status=known), line(2, user="alice", verb="delete", status=shown))
+    assert not made.lost.has_any
+
+
 @pytest.mark.parametrize(("more", "is_lost"), [((), False), (("PodScheduled",), True)])
 def test_nomination_is_a_write_of_its_own(more, is_lost):
     nominated = {**conditions(*more), "nominatedNodeName": "n1"}
