@@ -11,6 +11,7 @@ from collections import defaultdict
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.writers import MANAGED, short_name
 from app.analysis.verify.invariants.absent import LeftOut
+from app.domain.controllers import pods
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.lost_lines import LostLines
 from app.domain.objects import registry
@@ -57,7 +58,7 @@ class Omissions:
         self._conditions: dict[str, dict[str, tuple[str, str, str]]] = {}
         self._nominated: dict[str, str] = {}
         self._bound: Instant | None = None
-        self._have_run = False
+        self._have_run = self._have_claims = False
         self._users: set[str] = set()
         self._kinds: set[_Kind] = set()
         self._owned: dict[_Kind, set[str]] = defaultdict(set)
@@ -92,8 +93,9 @@ class Omissions:
 
         The scheduler nominates a node in a write of its own. Parity: controllers.md 4.6.
         """
-        if self._bound is None and core.node_name(event.object):
-            self._bound = known
+        if core.node_name(event.object):
+            self._bound = known if self._bound is None else self._bound
+            self._have_claims = self._have_claims or pods.facts(event.object).uses_claims
         if event.type is EventType.OBJECT_DELETED:
             self._conditions.pop(event.uid, None)
             return False
@@ -131,11 +133,11 @@ class Omissions:
 
     @property
     def _lacks_updates(self) -> bool:
-        """Whether nothing was updated, though a later line or a bound pod shows that much was.
+        """Whether nothing was updated, though a later line or a bound pod with claims shows it.
 
-        A cluster in which no claim is allocated needs none.
+        A cluster in which no claim is allocated needs no update.
         """
-        return self._left_out.updates and (self.lost.has_any or self._bound is not None)
+        return self._left_out.updates and (self.lost.has_any or self._have_claims)
 
     @property
     def _lacks_kubelets(self) -> bool:

@@ -136,10 +136,12 @@ def test_cluster_without_kubelets_lacks_none(writer):
     assert before(omissions(*lines), 9) == ""
 
 
-def test_log_without_updates_decides_nothing_once_a_pod_is_bound():
+def test_log_without_updates_decides_nothing_once_a_pod_with_claims_is_bound():
     made = omissions(line(1, CLAIM, verb="create"), line(2, verb="patch"))
-    assert before(made, 9) == ""
     made.note(line(3, verb="create", spec={"nodeName": "n1"}), at(3))
+    assert before(made, 9) == ""
+    claims = [{"name": "gpu", "resourceClaimName": "c"}]
+    made.note(line(4, verb="create", spec={"nodeName": "n1", "resourceClaims": claims}), at(4))
     assert "no update" in before(made, 9)
 
 
