@@ -14,7 +14,7 @@ from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.variants import Switches
 from app.domain.controllers import registry
 from app.domain.controllers.resources import left_over
-from app.domain.errors import InputError, LogError, Rejected
+from app.domain.errors import InputError
 from app.domain.log import Actor, Head, HistoryInfo, Revision, chain
 from app.domain.log.forks import first_draft
 from app.domain.objects import profile as profiles
@@ -301,16 +301,11 @@ class Forker:
         """Make edits in a history that is not served yet."""
         rules = self.rules(info)
         runtime = HistoryRuntime(info=info, ports=self.ports, rules=rules, bounds=self.bounds)
-        problem: Exception | None = None
-        async with runtime.running():
-            try:
-                commands = commands_of(edits, runtime.views.objects, rules.profile, manager=MANAGER)
-                await runtime.submit_all(commands, actor=actor)
-            except (InputError, Rejected, LogError) as found:
-                # Raised below: leaving a task group would wrap it.
-                problem = found
-        if problem is not None:
-            raise problem
+
+        def commands(loaded: HistoryRuntime) -> Sequence[Command]:
+            return commands_of(edits, loaded.views.objects, rules.profile, manager=MANAGER)
+
+        await history_creation.write(runtime, commands, actor=actor)
 
 
 def _with_applied_rules(parent: HistoryInfo, wanted: ForkRequest) -> ForkRequest:

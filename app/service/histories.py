@@ -27,15 +27,13 @@ from app.domain.log import (
     HistoryInfo,
     Revision,
     Tombstone,
-    chain,
 )
-from app.domain.objects import first_objects
 from app.domain.objects.rules import Rules
 from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.ports import RuntimePorts
-from app.service import broken_histories, copying, moments, past
+from app.service import broken_histories, copying, history_creation, moments, past
 from app.service.alarms import Alarms
 from app.service.broken_histories import Broken, Replaced
 from app.service.replays.replaying import Progress, silent
@@ -93,7 +91,7 @@ class Histories:
         self._tasks: TaskGroup | None = None
         self._broken: dict[str, Broken] = {}
         self._replaced: dict[str, Replaced] = {}
-        self._uses: dict[HistoryId, Use] = {}
+        self._uses: dict[HistoryRuntime, Use] = {}
         self.alarms = Alarms(None)
         self.on_open: Callable[[HistoryRuntime, TaskGroup], None] | None = None
 
@@ -150,25 +148,28 @@ class Histories:
         self, name: str, *, seed: int = 0, settings: JsonObject | None = None
     ) -> HistoryRuntime:
         """Make an empty history and open it. Raises AlreadyExists, InputError."""
-        created, chosen = self._ports.clock.now(), settings or {}
-        await self._ports.log.create_history(
-            check_name(name),
-            seed=seed,
-            settings=chosen,
-            created=created,
-            hash=chain.genesis(seed=seed, settings=chosen, created=created),
+        await history_creation.make_empty(
+            self._ports, check_name(name), seed=seed, settings=settings or {}
         )
         return await self.open(name)
 
     async def create_cluster(
         self, name: str, *, seed: int = 0, settings: JsonObject | None = None
     ) -> HistoryRuntime:
-        """Make a history with what every cluster has (`first_objects`), and open it."""
-        chosen = first_objects.cluster_settings(settings or {})
-        runtime = await self.create(name, seed=seed, settings=chosen)
-        commands = first_objects.commands(self._rules(runtime.info).services)
-        await runtime.submit_all(commands, actor=first_objects.SERVER)
-        return runtime
+        """Make a history with what every cluster has (`first_objects`), and open it.
+
+        Nobody sees it without these objects. Raises AlreadyExists, InputError.
+        """
+        await self._check_free(name)
+        await history_creation.make_cluster(
+            self._ports, name, self._runtime, seed=seed, settings=settings or {}
+        )
+        return await self.open(name)
+
+    def _runtime(self, info: HistoryInfo) -> HistoryRuntime:
+        return HistoryRuntime(
+            info=info, ports=self._ports, rules=self._rules(info), bounds=self._bounds
+        )
 
     async def find(self, name: str) -> HistoryInfo | None:
         """The stored facts about a history; None when no history has that name."""
@@ -249,7 +250,7 @@ class Histories:
 
     def _close(self, runtime: HistoryRuntime) -> None:
         """Stop serving a history; its followers are notified when it has ended."""
-        use = self._uses[runtime.info.id]
+        use = self._uses[runtime]
         self._forget(runtime)
         use.scope.cancel()
 
@@ -277,12 +278,11 @@ class Histories:
         """
         runtime = self._runtimes.get(name)
         if runtime is not None:
-            self._uses[runtime.info.id].last = anyio.current_time()
+            self._uses[runtime].last = anyio.current_time()
             return runtime
         async with self._opening:
-            if name not in self._runtimes:
-                self._runtimes[name] = await self._start(await self.info(name))
-        return self._runtimes[name]
+            runtime = self._runtimes.get(name)
+            return runtime or await self._start(await self.info(name))
 
     async def close_idle(self, idle_seconds: float, *, kept: Container[str] = ()) -> list[str]:
         """Close histories without use for `idle_seconds`, but those in `kept`; returns the names.
@@ -292,7 +292,9 @@ class Histories:
         """
         closed = []
         for name, runtime in list(self._runtimes.items()):
-            use, now = self._uses[runtime.info.id], anyio.current_time()
+            use, now = self._uses.get(runtime), anyio.current_time()
+            if use is None:
+                continue  # It ended while another one was being closed.
             if runtime.is_busy or runtime.views.revision != use.revision:
                 use.revision, use.last = runtime.views.revision, now
             elif name not in kept and now - use.last >= idle_seconds:
@@ -306,11 +308,11 @@ class Histories:
             runtime = self._runtimes.get(name)
             if runtime is None:
                 return
+            use = self._uses[runtime]
             await self.alarms.note_closed(runtime.info, runtime.views.revision, runtime.next_due())
-            use = self._uses[runtime.info.id]
             with suppress(LogUnavailable):
                 await runtime.save_snapshot()
-            del self._runtimes[name], self._uses[runtime.info.id]
+            self._leave(runtime)
             use.scope.cancel()
             await use.ended.wait()
 
@@ -356,9 +358,7 @@ class Histories:
         if known is not None and known.head == head:
             raise HistoryBroken(info.name, known.cause)
         try:
-            runtime = HistoryRuntime(
-                info=info, ports=self._ports, rules=self._rules(info), bounds=self._bounds
-            )
+            runtime = self._runtime(info)
             await self._tasks.start(self._run, runtime)
         except (LogUnavailable, NotFound):
             raise
@@ -373,8 +373,9 @@ class Histories:
 
     async def open_or_create(self, name: str, *, settings: JsonObject) -> HistoryRuntime:
         """The history of that name; made as a new cluster when it is missing."""
-        if await self._ports.log.find_history(name) is None:
-            return await self.create_cluster(name, settings=settings)
+        if await self.find(name) is None:
+            with suppress(AlreadyExists):  # Another process was faster.
+                return await self.create_cluster(name, settings=settings)
         return await self.open(name)
 
     async def revision(self, info: HistoryInfo, moment: Revision | str) -> Revision:
@@ -412,11 +413,11 @@ class Histories:
             with use.scope:
                 async with runtime.running(), anyio.create_task_group() as tasks:
                     use.revision = runtime.views.revision
-                    self._uses[runtime.info.id] = use
                     await self.alarms.note_open(runtime.info, runtime.views.revision)
                     if self.on_open is not None:
                         self.on_open(runtime, tasks)
                     is_started = True
+                    self._runtimes[runtime.info.name], self._uses[runtime] = runtime, use
                     task_status.started()
                     await anyio.sleep_forever()
         except Exception as mistake:
@@ -438,12 +439,15 @@ class Histories:
 
     def _forget(self, runtime: HistoryRuntime) -> None:
         """Drop an ended runtime, and the past views that were read through it."""
-        info = runtime.info
-        if self._runtimes.get(info.name) is runtime:
-            del self._runtimes[info.name]
-            self._uses.pop(info.id, None)
-        for place in [place for place in self._past if place[0] == info.id]:
+        self._leave(runtime)
+        for place in [place for place in self._past if place[0] == runtime.info.id]:
             del self._past[place]
+
+    def _leave(self, runtime: HistoryRuntime) -> None:
+        """Drop a runtime; one that runs under another name, or was opened since, stays."""
+        if self._runtimes.get(runtime.info.name) is runtime:
+            del self._runtimes[runtime.info.name]
+        self._uses.pop(runtime, None)
 
     async def _read_anew(self, runtime: HistoryRuntime, cause: Exception) -> None:
         """Open a history again after its log was replaced under this process.

@@ -6,21 +6,26 @@ fails, it is deleted. A history that a killed process leaves behind occupies no 
 removed by the next deletion of unfinished histories.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import anyio
 import msgspec
 
 from app.domain.errors import AlreadyExists, InputError, LogError, Rejected
-from app.domain.log import HistoryInfo
+from app.domain.log import Actor, HistoryInfo, chain
 from app.domain.log.event import UNFINISHED
-from app.ports import EventLog
+from app.domain.objects import first_objects
+from app.domain.objects.write.commands import Command
+from app.domain.values.json_tree import JsonObject
+from app.ports import EventLog, RuntimePorts
+from app.service.runtime import HistoryRuntime
 
 ATTEMPTS_MAX = 1_000
 """The most histories of one name that may be in the making or unfinished."""
 
-BY = "a failed import, copy or fork"
+BY = "a failed creation, import, copy or fork"
 """The author of the deletion, in tombstones of histories that were never finished."""
 
 CLEAN_SECONDS = 60.0
@@ -61,3 +66,56 @@ async def unfinished(
                 f"the history {name!r} already exists", cure="choose another name"
             ) from problem
         raise
+
+
+async def make_empty(
+    ports: RuntimePorts, name: str, *, seed: int, settings: JsonObject
+) -> HistoryInfo:
+    """Make a history without objects. Raises AlreadyExists."""
+    created = ports.clock.now()
+    hash_ = chain.genesis(seed=seed, settings=settings, created=created)
+    return await ports.log.create_history(
+        name, seed=seed, settings=settings, created=created, hash=hash_
+    )
+
+
+async def make_cluster(
+    ports: RuntimePorts,
+    name: str,
+    runtime_of: Callable[[HistoryInfo], HistoryRuntime],
+    *,
+    seed: int,
+    settings: JsonObject,
+) -> None:
+    """Make a history with the first objects of a cluster. Raises AlreadyExists, InputError."""
+    chosen = first_objects.cluster_settings(settings)
+    try:
+        make = partial(make_empty, ports, seed=seed, settings=chosen)
+        async with unfinished(ports.log, name, make) as info:
+            runtime = runtime_of(info)
+            first = first_objects.commands(runtime.rules.services)
+            await write(runtime, lambda _: first, actor=first_objects.SERVER)
+    except InputError as problem:
+        cause = problem.__cause__
+        raise cause if isinstance(cause, AlreadyExists) else problem from None
+
+
+async def write(
+    runtime: HistoryRuntime,
+    commands: Callable[[HistoryRuntime], Sequence[Command]],
+    *,
+    actor: Actor,
+) -> None:
+    """Write to a history that is not served yet, through a runtime that is not running.
+
+    `commands` gets the runtime when it has read the history. Raises InputError, Rejected, LogError.
+    """
+    problem: Exception | None = None
+    async with runtime.running():
+        try:
+            await runtime.submit_all(commands(runtime), actor=actor)
+        except (InputError, Rejected, LogError) as refusal:
+            # Raised below: leaving a task group would wrap it.
+            problem = refusal
+    if problem is not None:
+        raise problem

@@ -1,8 +1,12 @@
 """Histories renamed, copied and deleted while they are served, here or by another process."""
 
+from functools import partial
+
+import anyio
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.domain.errors import LogUnavailable
 from app.domain.values.timestamps import Instant
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 from tests.api.test_authentication import AS_ANN, AS_ROOT, KNOWN, ROLES, grant
@@ -240,6 +244,36 @@ async def test_history_at_the_root_stays_while_it_is_served():
         assert await names(server) == ["default", "other"]
 
 
+async def test_history_whose_first_objects_cannot_be_stored_is_not_made(monkeypatch):
+    store = MemoryStore()
+    async with serving(store=store) as server:
+        await server.get(ALL)
+
+        async def full(*_, **__):
+            raise LogUnavailable("the disk of the database is full")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(MemoryLog, "append", full)
+            refused = await server.post(ALL, {"name": "night"}, 503)
+        assert "is full" in refused["message"]
+        assert await names(server) == ["default"]
+        await server.post(ALL, {"name": "night"})
+        listed = await server.get("/h/night/api/v1/namespaces")
+        assert "kube-system" in {each["metadata"]["name"] for each in listed["items"]}
+
+
+async def test_of_two_processes_that_make_a_history_both_serve_the_same():
+    store = MemoryStore()
+    async with serving(store=store) as one, serving(store=store) as other:
+        async with anyio.create_task_group() as tasks:
+            for server in (one, other):
+                tasks.start_soon(partial(server.histories.open_or_create, "night", settings={}))
+        assert await names(one) == await names(other) == ["default", "night"]
+        made = await one.post(f"/h/night{CONFIG_MAPS}", config_map("here"))
+        revision = made["metadata"]["resourceVersion"]
+        await other.get(f"/h/night{CONFIG_MAPS}/here?resourceVersion={revision}")
+
+
 async def test_what_another_process_deletes_is_let_go():
     store = MemoryStore()
     async with serving(store=store) as server:
@@ -265,6 +299,22 @@ async def test_what_another_process_renames_is_found_by_its_new_name():
         await server.histories.look_again()
         await server.get(f"/h/night{CONFIG_MAPS}", 404)
         await server.post(f"/h/day{CONFIG_MAPS}", config_map("more"))
+
+
+async def test_history_that_is_opened_by_its_new_name_first_stays_open():
+    store = MemoryStore()
+    async with serving(store=store) as server:
+        await night(server, a="b")
+        info = await server.histories.info("night")
+        await MemoryLog(store).rename_history(info.id, "day")
+        # Before this process notices the new name, it finds the history by it.
+        runtime = await server.histories.open("day")
+        await server.histories.look_again()
+        assert [each.info.name for each in server.histories.open_runtimes()] == ["day", "default"]
+        await server.post(f"/h/day{CONFIG_MAPS}", config_map("more"))
+        assert await server.histories.open("day") is runtime
+        await server.histories.close_idle(1e9)
+        assert await server.histories.close_idle(0.0, kept=("default",)) == ["day"]
 
 
 def path_rule(verb: str, path: str) -> dict:
