@@ -61,3 +61,10 @@ async def test_more_histories_than_are_kept_are_read_to_their_ends_at_once():
                 for runtime in runtimes:
                     tasks.start_soon(read, runtime)
         assert revisions == {one.info.name: one.views.revision for one in runtimes}
+
+
+async def test_findings_are_of_the_whole_log_however_long_it_is():
+    async with serving(limits=FEW) as server:
+        await fill(server, "long")
+        answer = await server.get("/redra/v1/histories/long/findings")
+        assert (answer["examined"], answer["revision"] > 2) == (answer["revision"], True)

@@ -373,7 +373,10 @@ class Answers:
         return search.find(views.objects, query, inquiry.reader().sees)
 
     async def findings(self, inquiry: Inquiry) -> Findings:
-        """The problems in the history up to the moment, ranked."""
+        """The problems in the history up to the moment, ranked.
+
+        On a long history they are complete only up to their `examined`.
+        """
         inquiry.reader().check_all(WORKED_OUT_FROM)
         runtime, namespace = inquiry.runtime, inquiry.request.parameter("namespace")
         views = await self.views(inquiry)

@@ -297,9 +297,6 @@ class FindingList(Model):
 
     history: str
     revision: int = Field(description="The revision of the answer")
-    examined: int = Field(
-        description="The last revision of the log that has been read; less than `revision` at the "
-        "first request for a long history"
-    )
+    examined: int = Field(description="The last revision of the log that has been read")
     items: list[Finding]
     omitted: int = Field(description="Number of findings of lower severity beyond the bound")

@@ -351,6 +351,10 @@ class RedraApi:
             ) from problem
 
     async def _findings(self, inquiry: Inquiry) -> Response:
+        """What is wrong; unlike a page, the answer waits until the whole log has been read."""
+        inquiry.reader().check_all(WORKED_OUT_FROM)
+        views = await self.answers.views(inquiry)
+        await self.answers.whole_chronicle(inquiry.runtime, views.revision)
         return _encoded(await self.answers.findings(inquiry))
 
     async def _object(self, inquiry: Inquiry) -> Response:
