@@ -89,8 +89,11 @@ class Material:
 
     @cached_property
     def _keys(self) -> Mapping[Uid, ObjectKey]:
+        """The objects by uid, without those of which it was not recorded."""
         keys = {event.uid: event.key for event in self.made}
-        return keys | {step.event.uid: step.event.key for step in self.steps}
+        keys |= {step.event.uid: step.event.key for step in self.steps}
+        keys.pop(Uid(""), None)
+        return keys
 
     @cached_property
     def _pools(self) -> Mapping[tuple[str, str], frozenset[ObjectKey]]:

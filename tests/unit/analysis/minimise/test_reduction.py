@@ -257,6 +257,22 @@ def test_an_event_about_an_object_goes_and_stays_with_it() -> None:
     assert material.with_events({pod_key}) == {pod_key, said.event.key}
 
 
+def test_event_about_an_object_of_unknown_uid_needs_none_that_has_none() -> None:
+    """An object without a uid that goes first takes nothing along, at no time."""
+    unnamed = step(1, "configmaps", "without-uid", namespace="n")
+    unnamed = replace(unnamed, event=msgspec.structs.replace(unnamed.event, uid=""))
+    about = step(2, "events", "e", namespace="n", involvedObject={"kind": "Pod", "name": "p"})
+    material = Material(
+        steps=[
+            *(step(0, "namespaces", "n"), unnamed, about),
+            *(step(number, "configmaps", f"noise-{number}", namespace="n") for number in (3, 4)),
+        ],
+        is_recorded=True,
+    )
+    reduction, _ = search(material, has_whole(material, "e"))
+    assert names(material, reduction.best) == {"n", "e"}
+
+
 def test_no_candidate_names_what_is_not_there() -> None:
     material = world()
     _, tried = search(material, has_whole(material, "q"))
