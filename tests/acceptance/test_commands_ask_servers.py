@@ -229,12 +229,72 @@ def test_smallest_history_of_a_server_is_that_of_the_data(
     assert outcomes[0] == outcomes[1]
 
 
+EXPORTS = {
+    "bundle": ("forked", "out.zip", ()),
+    "test": ("prod@160", "test_out.py", ("--as", "pytest", "--redact")),
+    "manifests": ("prod@60", "out", ("--as", "manifests")),
+    "case": ("prod@160", "case.json", ("--as", "go-allocator-case")),
+    "audit log": ("prod@60", "audit.jsonl", ("--as", "audit")),
+    "watches": ("prod@60", "out", ("--as", "watch")),
+    "bundle without names": ("prod@60", "out.zip", ("--redact",)),
+}
+
+
+def content_of(path: Path) -> dict[str, tuple[int, bytes]]:
+    """The modes and contents of a file, or of the files of a folder."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return {file.name: (file.stat().st_mode, file.read_bytes()) for file in files}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_export_of_a_server_is_that_of_the_data(
+    server: ServerProcess, name: str, tmp_path: Path
+) -> None:
+    history, file, words = EXPORTS[name]
+    outcomes = []
+    for place in (server.url, "none"):
+        path = tmp_path / file
+        line = ("export", history, "-o", path, *words, "--server", place)
+        code, out, error = redra(*line, data=server.data)
+        assert code == 0, error
+        outcomes.append((out, error, content_of(path)))
+        path.rename(tmp_path / str(len(outcomes)))
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("prod@120", "--to", "1.34"), 1),
+        (("prod@0", "--to", "1.37", "-o", "json"), 2),
+        # Its parent's doubts are its own.
+        (("forked@60", "--to", "1.36", "-o", "json"), 0),
+    ],
+)
+def test_rehearsal_of_a_server_is_that_of_the_data(
+    server: ServerProcess, words: tuple[str, ...], code: int
+) -> None:
+    asked, opened = [
+        redra("rehearse", *words, "--server", place, data=server.data)
+        for place in (server.url, "none")
+    ]
+    assert asked[:2] == opened[:2]
+    assert asked[0] == code
+    assert asked[1]
+
+
 IN_VAIN = {
     "fact that is not there": ("minimise", "prod@10", "--keep", "unschedulable"),
     "no history": ("minimise", "nowhere", "--keep", "unschedulable"),
     "no revision": ("minimise", "prod@99999", "--keep", "unschedulable"),
     "no release": ("minimise", "prod", "--keep", "unschedulable", "--profile", "0.9"),
     "no quirk": ("minimise", "prod", "--keep", "unschedulable", "--quirk", "nope=on"),
+    "test of nothing": ("export", "prod@60", "--as", "pytest", "--never", "evicted"),
+    "test of no predicate": ("export", "prod@60", "--as", "pytest", "--never", "rubbish"),
+    "export of no history": ("export", "nowhere", "--as", "pytest"),
+    "export of no revision": ("export", "prod@99999"),
+    "case of no pod": ("export", "prod@60", "--as", "go-allocator-case", "--pod", "nobody"),
+    "never in manifests": ("export", "prod", "--as", "manifests", "--never", "evicted"),
 }
 
 
@@ -250,6 +310,18 @@ def test_search_in_vain_is_told_alike(server: ServerProcess, name: str, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("words", [("nowhere", "--to", "1.37"), ("prod", "--to", "0.9"),
+                                   ("prod", "--to", "1.37", "--gate", "Nope=true"),
+                                   ("prod@99999", "--to", "1.37")])  # fmt: skip
+def test_rehearsal_in_vain_is_told_alike(server: ServerProcess, words: tuple[str, ...]) -> None:
+    asked, opened = [
+        redra("rehearse", *words, "--server", place, data=server.data)
+        for place in (server.url, "none")
+    ]
+    assert asked == opened
+    assert (asked[0], asked[1], asked[2].count("\n")) == (2, "", 1)
+
+
 def test_incidents_are_run_by_a_named_server(server: ServerProcess) -> None:
     words = ("incidents", "run", "rules-not-seen")
     assert redra(*words, "--server", server.url) == redra(*words)
@@ -259,11 +331,14 @@ REFUSED = {
     "command": ("minimise", "prod", "--keep", "command true", "-o", "{}"),
     "workers": ("minimise", "prod", "--keep", "unschedulable", "--workers", "2", "-o", "{}"),
     "file": ("minimise", RECORDING, "--keep", "unschedulable", "-o", "{}"),
+    "keys": ("export", "prod", "--with-secrets", "-o", "{}"),
 }
 SAID = {
     "command": "keep: a server runs no commands; use `redra minimise` where the data is",
     "workers": "--workers: a server does this work in a process of its own; leave it out, or "
     "leave out --server",
+    "keys": "--with-secrets: a server hands out no keys of Secrets; run the command on the machine "
+    "that has the data",
     "file": f"{RECORDING}: it is a file, and a server reads only its histories; import it there, "
     "or leave out --server",
 }

@@ -335,5 +335,5 @@ def test_every_command_that_asks_servers_is_tried() -> None:
         for front, command in commands()
         if any("--server" in each.opts and not each.expose_value for each in command.params)
     }
-    # A report is bytes, which are written as they come; `minimise` shows a result like `sweep`.
-    assert asking == {*READING, *NAMED, "report", "minimise"}
+    # A report is bytes, which are written as they come; the others show a result like `sweep`.
+    assert asking == {*READING, *NAMED, "report", "minimise", "export", "rehearse"}

@@ -167,6 +167,8 @@ async def test_two_clients_have_their_own_jobs():
 
 STARTS = {
     "minimise": (f"{ONE}/minimise", KEEP),
+    "rehearse": (f"{ONE}/rehearse", {"to": "1.37"}),
+    "export": (f"{ONE}/export", {"form": "pytest"}),
     "sweep": ("/redra/v1/sweep", {"plan": {"histories": ["one"]}}),
     "sweep of two": ("/redra/v1/sweep", {"plan": {"histories": ["default", "one"]}}),
 }
@@ -179,7 +181,7 @@ async def test_who_may_not_read_everything_starts_nothing(name, reader):
     async with filled(worker=worker) as server:
         path, body = STARTS[name]
         # `gus` may read all of `one`, and nothing of the history whose rules guard other paths.
-        code = 202 if (name, reader) == ("minimise", "gus") else 403
+        code = 202 if reader == "gus" and "sweep" not in name else 403
         answer = await server.raw("POST", path, body, **JSON, **headers(reader))
         assert answer.status_code == code, answer.text
         await anyio.lowlevel.checkpoint()
@@ -209,6 +211,19 @@ MISTAKES = {
     "no moment": (f"{DEFAULT}/minimise", {**KEEP, "at": "9999"}, 404, "has no revision 9999"),
     "no release": (f"{DEFAULT}/minimise", {**KEEP, "profile": "0.9"}, 400, "'0.9'"),
     "no quirk": (f"{DEFAULT}/minimise", {**KEEP, "quirks": {"x": True}}, 400, "no quirk 'x'"),
+    "no rehearsed release": (f"{DEFAULT}/rehearse", {"to": "0.9"}, 400, "'0.9'"),
+    "no release at all": (f"{DEFAULT}/rehearse", {}, 400, "to: Field required"),
+    "no gate": (f"{DEFAULT}/rehearse", {"to": "1.37", "gates": {"x": True}}, 400, "x"),
+    "rehearsal of no moment": (f"{DEFAULT}/rehearse", {"to": "1.37", "at": "9999"}, 404,
+                               "has no revision 9999"),
+    "no form": (f"{DEFAULT}/export", {"form": "rubbish"}, 400, "form: "),
+    "secrets": (f"{DEFAULT}/export", {"with_secrets": True}, 400, "with_secrets: "),
+    "never in a bundle": (f"{DEFAULT}/export", {"never": ["evicted"]}, 400,
+                          "never cannot be combined with the form bundle"),
+    "never a command": (f"{DEFAULT}/export", {"form": "pytest", "never": ["command true"]}, 400,
+                        "never: a server runs no commands"),
+    "path of an export": (f"{DEFAULT}/export", {"name": "../x"}, 400, "name: "),
+    "export of no moment": (f"{DEFAULT}/export", {"at": "9999"}, 404, "has no revision 9999"),
     "no history": ("/redra/v1/histories/nope/minimise", KEEP, 404, 'history "nope" not found'),
     "empty plan": ("/redra/v1/sweep", {"plan": {}}, 400, "plan: it names no histories and no"),
     "key of a plan": ("/redra/v1/sweep", {"plan": {"histories": ["default"], "seed": 3}}, 400,
@@ -285,9 +300,10 @@ async def test_secret_that_no_key_protects_leaves_in_no_bundle():
     async with serving() as server:
         secret = {"metadata": {"name": "s"}, "stringData": {"key": "value-of-the-secret"}}
         await server.post("/api/v1/namespaces/default/secrets", secret)
-        path = await start(server, f"{DEFAULT}/minimise", KEEP)
-        failed = await server.get(f"{path}?wait=30")
-        assert "secrets/default/s in plain text" in failed["problem"]["message"], failed
+        for what, wish in (("minimise", KEEP), ("export", {"form": "audit"}), ("export", {})):
+            path = await start(server, f"{DEFAULT}/{what}", wish)
+            failed = await server.get(f"{path}?wait=30")
+            assert "secrets/default/s in plain text" in failed["problem"]["message"], failed
 
 
 async def test_server_that_stops_leaves_no_process_and_no_folder():

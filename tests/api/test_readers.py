@@ -227,7 +227,7 @@ SEEN = {
 CHANGES = ("/copy", "/fork", "/rename")
 """Paths that change which histories there are; nothing is read there."""
 
-OF_JOBS = ("/minimise", "/jobs/{job}", "/jobs/{job}/files/{file}")
+OF_JOBS = ("/minimise", "/rehearse", "/export", "/jobs/{job}", "/jobs/{job}/files/{file}")
 """Paths that start a job, or need one."""
 
 

@@ -255,6 +255,7 @@ WITHOUT_FACTS = {("crowded", "scan")}
 NO_QUESTIONS = {
     "events", "decisions", "controllers", "views", "views/{view}", "trace", "entries", "head",
     "replay", "rename", "copy", "fork", "jobs", "jobs/{job}", "jobs/{job}/files/{file}", "minimise",
+    "rehearse", "export",
 }  # fmt: skip
 """What hands out records, or changes something, and answers no question by itself."""
 

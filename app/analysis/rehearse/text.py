@@ -16,6 +16,7 @@ from app.analysis.rehearse.admission import FieldsKept
 from app.analysis.rehearse.attribution import Finding
 from app.analysis.rehearse.defects import Incidence, Shows
 from app.analysis.rehearse.report import Rehearsal
+from app.domain.values.json_tree import JsonObject
 
 LINES_MAX = 120
 """The number of lines of a page; the JSON has everything."""
@@ -38,6 +39,15 @@ def page(report: Rehearsal, width: int) -> list[str]:
         width=width,
         lines_max=LINES_MAX,
     )
+
+
+def page_json(report: Rehearsal) -> JsonObject:
+    """The parts of the page, independent of its width; see `pages.of_json`."""
+    return {
+        "head": head_of(report),
+        "notes": notes_of(report),
+        "reasons": [reason.to_json() for reason in reasons_of(report)],
+    }
 
 
 def head_of(report: Rehearsal) -> str:

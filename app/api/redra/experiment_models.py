@@ -1,10 +1,15 @@
 """Shapes of `/redra/v1` for the gallery of incidents, the linter, and jobs."""
 
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from app.api.redra.models import Model
+
+ExportForm: TypeAlias = Literal[
+    "bundle", "pytest", "manifests", "go-allocator-case", "audit", "watch", "objects", "k8shark"
+]
+"""The format of an exported history."""
 
 
 class IncidentSummary(Model):
@@ -65,6 +70,52 @@ class MinimiseWish(Model):
     )
 
 
+class RehearsalWish(Model):
+    """Body of `POST /redra/v1/histories/{history}/rehearse`."""
+
+    to: str = Field(max_length=64, min_length=1, description="The release, such as 1.37")
+    at: str = Field("", description="Only the history up to this moment; empty: all of it")
+    gates: dict[str, bool] = Field(default_factory=dict, description="Feature gates to change")
+    quirks: dict[str, bool] = Field(default_factory=dict, description="Quirks to change")
+
+
+class ExportWish(Model):
+    """Body of `POST /redra/v1/histories/{history}/export`. No export holds keys of Secrets."""
+
+    form: ExportForm = Field("bundle", description="The format, as for `redra export --as`")
+    at: str = Field("", description="Only the history up to this moment; empty: all of it")
+    redact: bool = Field(False, description="Replace names, keeping their order")
+    never: list[Annotated[str, Field(max_length=10_000)]] = Field(
+        default_factory=list,
+        max_length=100,
+        description="Predicates that a test asserts not to be shown; pytest only",
+    )
+    expect: Literal["recorded", "repaired"] = Field(
+        "recorded", description="The decisions that a test asserts; pytest only"
+    )
+    pod: str = Field(
+        "", max_length=600, description="The pod of an allocator's case; empty: the last one"
+    )
+    name: str = Field(
+        "",
+        pattern=r"^([A-Za-z0-9][-A-Za-z0-9._]{0,99})?$",
+        description="Name of the file; a folder is a zip archive of this name and .zip",
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> "ExportWish":
+        """Refuse parameters that do not apply to the format."""
+        wrong = {
+            "never": bool(self.never) and self.form != "pytest",
+            "expect": self.expect != "recorded" and self.form != "pytest",
+            "pod": bool(self.pod) and self.form != "go-allocator-case",
+        }
+        for name, is_wrong in wrong.items():
+            if is_wrong:
+                raise ValueError(f"{name} cannot be combined with the form {self.form}")
+        return self
+
+
 class SweepWish(Model):
     """Body of `POST /redra/v1/sweep`. A plan names histories, and no files."""
 
@@ -103,12 +154,12 @@ class JobStatus(Model):
     """A job: work that goes on without a request."""
 
     id: str
-    kind: str = Field(description="minimise, sweep or incidents")
+    kind: str = Field(description="minimise, rehearse, export, sweep or incidents")
     state: str = Field(description="waiting, running, done, failed or cancelled")
     path: str = Field(description="GET looks at the job, DELETE cancels and forgets it")
     seconds: float = Field(description="Time since it was started, or from then to its end")
     progress: dict[str, Any] = Field(
-        description="What is left (minimise), or how much is done and the total"
+        description="What is left (minimise), or what is done, how much, and the total"
     )
     problem: JobProblem | None = None
     result: Any = Field(None, description="The result of a job that is done")

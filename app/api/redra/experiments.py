@@ -8,7 +8,13 @@ from app.api.redra import experiment_models as models
 _Operation: TypeAlias = tuple[str, str, str, tuple[Any, ...], Any, Any]
 """Path, method, summary, query parameters, body, answer (bytes: a file)."""
 
-STARTING = (models.MinimiseWish, models.SweepWish, models.IncidentsWish)
+STARTING = (
+    models.MinimiseWish,
+    models.RehearsalWish,
+    models.ExportWish,
+    models.SweepWish,
+    models.IncidentsWish,
+)
 """The bodies of requests that start a job."""
 
 
@@ -50,6 +56,22 @@ EXPERIMENTS: tuple[_Operation, ...] = (
         "Start a job: the smallest history that still shows a fact, as a bundle",
         (),
         models.MinimiseWish,
+        models.JobStatus,
+    ),
+    (
+        "/histories/{history}/rehearse",
+        "post",
+        "Start a job: the recorded inputs of a history under another release, as JSON and page",
+        (),
+        models.RehearsalWish,
+        models.JobStatus,
+    ),
+    (
+        "/histories/{history}/export",
+        "post",
+        "Start a job: a history as a bundle, test, manifests, case, or in a format of other tools",
+        (),
+        models.ExportWish,
         models.JobStatus,
     ),
     (

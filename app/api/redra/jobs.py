@@ -1,13 +1,15 @@
-"""Jobs: `…/minimise`, `/redra/v1/sweep` and `/redra/v1/incidents/run` start them.
+"""Jobs: `…/minimise`, `…/rehearse`, `…/export`, `/redra/v1/sweep` and `…/incidents/run` start them.
 
 A job is seen by the user who has started it, and by users who may do everything. A job that reads
 histories is seen only as long as these exist and the user may read everything in them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import anyio.to_thread
+import msgspec
 from pydantic import BaseModel, ValidationError
 
 from app.analysis.minimise import predicates
@@ -36,6 +38,7 @@ from app.domain.objects import profile as profiles
 from app.service import moments
 from app.service.answering.jobs import Job, JobKind, Jobs, JobSource, JobState, JobWish
 from app.service.histories import DEFAULT_HISTORY, Histories
+from app.service.recorded_doubts import doubts_of
 from app.service.runtime import HistoryRuntime
 
 _Body = TypeVar("_Body", bound=BaseModel)
@@ -46,7 +49,21 @@ _TYPES = {
     ".zip": b"application/zip",
     ".csv": b"text/csv; charset=utf-8",
     ".html": b"text/html; charset=utf-8",
+    ".json": b"application/json",
+    ".jsonl": b"application/x-ndjson",
+    ".py": b"text/x-python; charset=utf-8",
 }
+_FILES: Mapping[models.ExportForm, str] = {
+    "bundle": "history.zip",
+    "pytest": "test_history.py",
+    "manifests": "manifests",
+    "go-allocator-case": "case.json",
+    "audit": "audit.jsonl",
+    "watch": "watch",
+    "objects": "objects.yaml",
+    "k8shark": "capture.zip",
+}
+"""The names of exported files that a user does not name, by their form."""
 _MARGIN = 0.9
 """The part of a job's time after which a search ends with the smallest history so far."""
 
@@ -77,6 +94,10 @@ class JobsApi:
                 return await self._sweep(request, await self._own(), actor)
             case "POST", ["histories", name, "minimise"]:
                 return await self._minimise(request, await self._histories.open(name), actor)
+            case "POST", ["histories", name, "rehearse"]:
+                return await self._rehearse(request, await self._histories.open(name), actor)
+            case "POST", ["histories", name, "export"]:
+                return await self._export(request, await self._histories.open(name), actor)
             case _, ["jobs", *rest]:
                 return await self._about_jobs(request, await self._own(), None, actor, rest)
             case _, ["histories", name, "jobs", *rest]:
@@ -115,6 +136,48 @@ class JobsApi:
             "name": wish.name,
         }
         started = JobWish(kind=JobKind.MINIMISE, parameters=parameters, sources=[source])
+        return self._begun(runtime, started, actor, runtime.info)
+
+    async def _rehearse(
+        self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor
+    ) -> Response:
+        """Start the rehearsal of an upgrade. Raises Rejected, InputError."""
+        self._authorizer.check_sees_everything(actor, runtime, runtime)
+        wish = await self._body(request, models.RehearsalWish)
+        _check_switches(wish.to, wish.gates, wish.quirks)
+        until = (await self._source(runtime.info, wish.at, "")).until
+        # What comes after the moment may tell which gates were on before it.
+        source = await self._source(runtime.info, "", runtime.info.name)
+        self._check_size([source], "redra rehearse")
+        parameters = {
+            "to": wish.to,
+            "gates": _words(wish.gates),
+            "quirks": _words(wish.quirks),
+            "at": str(until),
+            # A fork's doubts come from its parent, which does not travel.
+            "doubts": msgspec.to_builtins(await doubts_of(runtime.log, runtime.info)),
+        }
+        started = JobWish(kind=JobKind.REHEARSE, parameters=parameters, sources=[source])
+        return self._begun(runtime, started, actor, runtime.info)
+
+    async def _export(
+        self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor
+    ) -> Response:
+        """Start an export. Raises Rejected, InputError.
+
+        It holds no keys of Secrets, so the right to read everything is enough.
+        """
+        self._authorizer.check_sees_everything(actor, runtime, runtime)
+        wish = await self._body(request, models.ExportWish)
+        for predicate in wish.never:
+            if isinstance(predicates.parse(predicate, "--never"), predicates.Command):
+                raise BadRequest("never: a server runs no commands")
+        source = await self._source(runtime.info, wish.at, runtime.info.name)
+        self._check_size([source], "redra export")
+        name = wish.name or _FILES[wish.form]
+        parameters = {**wish.model_dump(mode="json"), "name": name, "events": source.until}
+        source = replace(source, file=name)
+        started = JobWish(kind=JobKind.EXPORT, parameters=parameters, sources=[source])
         return self._begun(runtime, started, actor, runtime.info)
 
     async def _sweep(self, request: HttpRequest, own: HistoryRuntime, actor: Actor) -> Response:

@@ -89,7 +89,7 @@ class RedraApi:
                 return Response(document.document())
             case _, ["jobs" | "sweep" | "incidents", *_]:
                 return await self._jobs.answer(request, parts[1:], actor)
-            case _, ["histories", _, "jobs" | "minimise", *_]:
+            case _, ["histories", _, "jobs" | "minimise" | "rehearse" | "export", *_]:
                 return await self._jobs.answer(request, parts[1:], actor)
             case "GET", ["workers"]:
                 return await self._workers(actor)

@@ -1,11 +1,13 @@
-"""Rehearsals of upgrades, for the command line."""
+"""Rehearsals of upgrades, for the command line and for jobs."""
 
+from app.analysis.rehearse import text
 from app.analysis.rehearse.report import Rehearsal
 from app.bootstrap.answers.differences import diff_bounds
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.gallery import incident_files
 from app.bootstrap.history_settings import switches
 from app.bootstrap.stores import Store, find_history, find_inside
+from app.domain.values.json_tree import JsonObject
 from app.service.rehearsing import worlds
 from app.service.rehearsing.worlds import RehearsalRequest
 from app.service.replays.replaying import Progress, silent
@@ -36,6 +38,16 @@ async def rehearse(
     return await worlds.rehearse(
         store.log, history, wanted, ForkPlanes(settings), progress=progress
     )
+
+
+def shown(report: Rehearsal) -> JsonObject:
+    """A rehearsal as JSON, its page, and what the exit code of the command rests on."""
+    return {
+        "report": report.to_json(),
+        "page": text.page_json(report),
+        "isQuiet": report.is_quiet,
+        "isBlind": report.is_blind,
+    }
 
 
 def titles() -> dict[str, tuple[str, str]]:

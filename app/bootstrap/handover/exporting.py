@@ -73,16 +73,27 @@ class ExportRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """The result of an export: numbers of inputs, decisions and replaced names.
+    """The result of an export: numbers of inputs, decisions and, if redacted, replaced names.
 
     `left_out` counts the writes that were left out, by resource, because no decision reads them.
     """
 
     inputs: int
     decisions: int
-    names: int = 0
+    names: int | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
     asserts: Sequence[str] = ()
+
+    def to_json(self) -> JsonObject:
+        """The result as JSON, for programs and for the command that shows it."""
+        return {
+            "inputs": self.inputs,
+            "decisions": self.decisions,
+            "isRedacted": self.names is not None,
+            "names": self.names,
+            "leftOut": dict(self.left_out),
+            "asserts": list(self.asserts),
+        }
 
 
 def export(source: Source, wanted: ExportRequest, path: Path, name: str) -> Exported:
@@ -138,14 +149,16 @@ async def export_redacted(
     return done, written
 
 
-def _ran(source: Source, wanted: ExportRequest) -> tuple[Ran, Material, int, Mapping[str, int]]:
+def _ran(
+    source: Source, wanted: ExportRequest
+) -> tuple[Ran, Material, int | None, Mapping[str, int]]:
     """Decide the history again, redacted on request, with the same decisions.
 
     Returns also the number of replaced names, and the writes left out, by resource.
     """
     ran = _run(source, source.decided)
     if not wanted.redact:
-        return ran, source.decided, 0, {}
+        return ran, source.decided, None, {}
     steps = [step for step in source.decided.steps if _is_told(step.event)]
     left_out = Counter(
         step.event.key.resource for step in source.decided.steps if not _is_told(step.event)

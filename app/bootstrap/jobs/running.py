@@ -18,11 +18,14 @@ import anyio.to_thread
 import msgspec
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from app.adapters.head_keys import open_head_key
 from app.adapters.history.formats.bundle import BundleWriter
 from app.bootstrap import child_processes
 from app.bootstrap.jobs.answer import ANSWER, FOLDER
 from app.bootstrap.recordings import PROGRAM
 from app.domain.errors import InputError
+from app.domain.log import Head
+from app.domain.log.heads import SignedHead
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
 from app.service import exporting
@@ -70,7 +73,7 @@ async def _work(
         first = await _next(lines)
         if first is not None:
             folder = Path(first[FOLDER])
-            await _export_all(log, wish, folder)
+            await _export_all(settings, log, wish, folder)
             await process.stdin.send(msgspec.json.encode(_order(settings, wish)) + b"\n")
         while (progress := await _next(lines)) is not None:
             tell(progress)
@@ -103,10 +106,11 @@ async def _next(lines: BufferedByteReceiveStream) -> JsonObject | None:
     return tree
 
 
-async def _export_all(log: EventLog, wish: JobWish, folder: Path) -> None:
+async def _export_all(settings: Settings, log: EventLog, wish: JobWish, folder: Path) -> None:
     for number, source in enumerate(wish.sources):
         path = folder / f"{number}.zip"
-        await anyio.to_thread.run_sync(_export, _LogInThread(log), source, path)
+        sign = open_head_key(settings.data).sign if source.file else None
+        await anyio.to_thread.run_sync(_export, _LogInThread(log), source, path, sign)
 
 
 class _LogInThread:
@@ -125,7 +129,9 @@ class _LogInThread:
         return call
 
 
-def _export(log: _LogInThread, source: JobSource, path: Path) -> None:
+def _export(
+    log: _LogInThread, source: JobSource, path: Path, sign: Callable[[str, Head], SignedHead] | None
+) -> None:
     """Write a history as a bundle without the keys of its Secrets, in a thread."""
     export = partial(
         exporting.export_history,
@@ -133,7 +139,8 @@ def _export(log: _LogInThread, source: JobSource, path: Path) -> None:
         source.info,
         BundleWriter(path),
         program=PROGRAM,
-        file=path.name,
+        file=source.file or path.name,
+        sign=sign,
         until=source.until,
     )
     anyio.run(export)

@@ -1,28 +1,42 @@
 """The work of each kind of job, in the process of the job. Everything is read from its folder."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import anyio
 import msgspec
 
+from app.adapters import packed_folders
 from app.analysis.minimise import predicates
+from app.analysis.rehearse.report import Rehearsal
 from app.analysis.sweep import plans
-from app.bootstrap import garbage_collection, process_settings, replays
+from app.bootstrap import garbage_collection, process_settings, recordings, replays
+from app.bootstrap.answers import rehearsals
 from app.bootstrap.executors import InlineExecutor
 from app.bootstrap.gallery import incident_files, playing
+from app.bootstrap.handover import exporting
+from app.bootstrap.handover.exporting import Expectation, ExportForm, ExportRequest
 from app.bootstrap.minimising import searching, sources
 from app.bootstrap.minimising.searching import State
 from app.bootstrap.minimising.sources import Source
-from app.bootstrap.stores import memory_store
+from app.bootstrap.recordings import RecordingFiles, ToolForm
+from app.bootstrap.stores import Store, memory_store
 from app.bootstrap.sweeping import histories, running, tables
+from app.domain.log.doubts import Doubt
 from app.domain.values.json_tree import JsonObject
+from app.settings import Settings
 
 Tell = Callable[[JsonObject], None]
 
 _RESULT = "result"
 """The folder for the files of a result in that of the job."""
+
+_BUNDLE = "bundle"
+_TOOLS = frozenset(ToolForm)
+_HANDED_OVER = frozenset(ExportForm)
+"""The forms of an export."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +126,81 @@ def run_incidents(folder: Path, wish: JsonObject, names: Sequence[str], tell: Te
     return WorkDone(result=rows)
 
 
+def rehearse(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
+    """The changes of a history under another release. Raises InputError."""
+    settings = process_settings.settings(gates=wish["gates"], quirks=wish["quirks"])
+    garbage_collection.expect_large_heap()
+
+    def tell_step(doing: str, revision: int, until: int) -> None:
+        tell({"doing": doing, "revision": revision, "until": until})
+
+    async def work() -> Rehearsal:
+        store = await _store(settings, folder, names[0])
+        report = await rehearsals.rehearse(
+            store, settings, names[0], wish["to"], wish["at"], progress=tell_step
+        )
+        return replace(report, doubts=msgspec.convert(wish["doubts"], list[Doubt]))
+
+    return WorkDone(result=rehearsals.shown(anyio.run(work)))
+
+
+def export(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
+    """A history as one file; that of a folder is a zip archive of it. Raises InputError."""
+    form, is_redacted = wish["form"], wish["redact"]
+    settings = process_settings.settings()
+    garbage_collection.expect_large_heap()
+    path = folder / _RESULT / wish["name"]
+    path.parent.mkdir()
+
+    async def work() -> JsonObject:
+        store = await _store(settings, folder, names[0])
+        if form in _TOOLS and not is_redacted:
+            count = partial(_tell_count, tell)
+            tool = ToolForm(form)
+            written = await recordings.export_for_tools(store, names[0], "", tool, path, count)
+            return {"written": written}
+        source = await sources.read(store, settings, names[0], "", None)
+        if form in _HANDED_OVER:
+            wanted = ExportRequest(
+                form=ExportForm(form),
+                redact=is_redacted,
+                never=tuple(wish["never"]),
+                pod=wish["pod"],
+                expect=Expectation(wish["expect"]),
+            )
+            name = exporting.WITHOUT_NAME if is_redacted else names[0]
+            return {"handedOver": exporting.export(source, wanted, path, name).to_json()}
+        tools = ToolForm(form) if form in _TOOLS else None
+        done, written = await exporting.export_redacted(source, path, tools)
+        return {"handedOver": done.to_json(), "written": written, "name": exporting.WITHOUT_NAME}
+
+    if form == _BUNDLE and not is_redacted:
+        # The server has written it already, with a signed head.
+        (folder / "0.zip").rename(path)
+        result: JsonObject = {"written": {"events": wish["events"]}}
+    else:
+        result = anyio.run(work)
+    if path.is_dir():
+        path = packed_folders.pack(path)
+    return WorkDone(result=result, files={path.name: path})
+
+
+async def _store(settings: Settings, folder: Path, name: str) -> Store:
+    """A store in memory with the history of a job, under its own name."""
+    store = memory_store()
+    wanted = RecordingFiles(paths=(folder / "0.zip",))
+    await recordings.import_history(store, settings, wanted, name, lambda *_: None)
+    return store
+
+
+def _tell_count(tell: Tell, done: int, total: int) -> None:
+    tell({"done": done, "total": total})
+
+
 DONE_BY: Mapping[str, Callable[[Path, JsonObject, Sequence[str], Tell], WorkDone]] = {
     "minimise": minimise,
     "sweep": sweep,
     "incidents": run_incidents,
+    "rehearse": rehearse,
+    "export": export,
 }

@@ -1,11 +1,13 @@
 """Jobs of a server for commands: started, followed, fetched, and cancelled when interrupted."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from app.cli.connecting import reading
-from app.domain.errors import InputError, RedraError
+from app.domain.errors import InputError, NotFound, RedraError
 
 if TYPE_CHECKING:  # heavy: not needed for a command without a server
     from app.bootstrap.asking.servers import AskedServer
@@ -13,6 +15,11 @@ if TYPE_CHECKING:  # heavy: not needed for a command without a server
 
 WAIT_SECONDS = 1.0
 """The longest time until new progress is shown."""
+
+_UNNAMED = re.compile(r"[^-A-Za-z0-9._]")
+"""The characters that the name of a file on a server cannot have."""
+
+_NAME_MAX = 100
 
 
 class ServerJob:
@@ -60,6 +67,25 @@ class ServerJob:
         except RedraError:
             # Its result is here, and the server forgets the job in time.
             return
+
+
+def of_history(
+    server: "AskedServer", what: str, place: tuple[str, str], wish: "JsonObject"
+) -> ServerJob:
+    """A job about a history up to a moment. Raises Rejected, InputError, ServerUnreachable."""
+    name, moment = place
+    path = f"/redra/v1/histories/{quote(name)}/{what}"
+    try:
+        return ServerJob(server, path, {**wish, "at": moment}, name)
+    except NotFound as problem:
+        if problem.resource != "revisions":
+            raise
+        raise InputError(problem.message, place=f"{name}@{moment}") from problem
+
+
+def file_name(name: str, default: str) -> str:
+    """A name that a file on a server may have, like this one."""
+    return _UNNAMED.sub("-", name).lstrip("-._")[:_NAME_MAX] or default
 
 
 def is_history(source: str, server: "AskedServer", folder: Path = Path()) -> bool:

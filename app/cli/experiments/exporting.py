@@ -8,14 +8,17 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments
+from app.cli.connecting import jobs, reading
 from app.cli.connecting import sources as inputs
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import ForceOption, ProgressBar
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 from app.domain.values import counts
 
 if TYPE_CHECKING:
-    from app.bootstrap.handover.exporting import Exported, ExportRequest
+    from app.bootstrap.asking.servers import AskedServer
     from app.bootstrap.minimising.sources import Source
     from app.domain.values.json_tree import JsonObject
     from app.settings import Settings
@@ -35,6 +38,7 @@ class ExportFormat(StrEnum):
 
 
 _FOR_TOOLS = (ExportFormat.AUDIT, ExportFormat.WATCH, ExportFormat.OBJECTS, ExportFormat.K8SHARK)
+_FOLDERS = (ExportFormat.MANIFESTS, ExportFormat.WATCH)
 
 
 class Expect(StrEnum):
@@ -105,7 +109,7 @@ _FORMS = {
 
 def register(root: typer.Typer) -> None:
     """Add the command of this module."""
-    root.command("export")(export)
+    root.command("export", cls=ReadingCommand)(export)
 
 
 def export(
@@ -137,7 +141,8 @@ def export(
     The forms audit, watch, objects and k8shark hold less than a bundle; redra can import them too.
 
     A test, manifests and a case hold the inputs from outside; the controllers that run them make
-    the decisions. `redra minimise` makes a history small before you export it.
+    the decisions. `redra minimise` makes a history small before you export it. A server that you
+    name does the work in a process of its own; it hands out no keys of Secrets.
     """
     from app.bootstrap import process_settings
 
@@ -148,27 +153,31 @@ def export(
         "--expect": expect is not Expect.RECORDED,
     }
     _check(form, flags, never, pod)
-    if form not in (ExportFormat.MANIFESTS, ExportFormat.WATCH):
+    if form not in _FOLDERS:
         console.check_free(file, force=force)
     elif file.exists():
         raise InputError("it already exists", place=str(file), cure="name a new folder")
-    if redact and form in (ExportFormat.BUNDLE, *_FOR_TOOLS):
-        _redacted(history, file, settings, form)
-    elif form is ExportFormat.BUNDLE:
-        _bundle(history, file, settings, with_secrets=with_secrets)
-    elif form in _FOR_TOOLS:
-        _for_tools(history, file, settings, form)
+    wish: JsonObject = {
+        "form": form.value,
+        "redact": redact,
+        "never": never or [],
+        "pod": pod,
+        "expect": expect.value,
+    }
+    server = AnswerSource(data).named_server
+    if server is not None and jobs.is_history(history, server):
+        if with_secrets:
+            raise InputError(
+                "a server hands out no keys of Secrets",
+                place="--with-secrets",
+                cure="run the command on the machine that has the data",
+            )
+        written = _served(server, history, wish, file)
     else:
-        from app.bootstrap.handover import exporting
-
-        wanted = exporting.ExportRequest(
-            form=exporting.ExportForm(form.value),
-            redact=redact,
-            never=tuple(never or ()),
-            pod=pod,
-            expect=exporting.Expectation(expect.value),
-        )
-        _hand_over(history, file, settings, wanted)
+        reading.note_asked("")
+        written = _here(history, file, settings, wish, with_secrets=with_secrets)
+    with reading.rendering():
+        _show(written, file, form, moments.split(history)[0])
 
 
 def _check(form: ExportFormat, flags: dict[str, bool], never: list[str] | None, pod: str) -> None:
@@ -188,36 +197,82 @@ def _check(form: ExportFormat, flags: dict[str, bool], never: list[str] | None, 
             raise InputError(f"it cannot be combined with --as {form.value}", place=option)
 
 
-def _bundle(history: str, file: Path, settings: "Settings", *, with_secrets: bool) -> None:
+def _here(
+    history: str, file: Path, settings: "Settings", wish: "JsonObject", *, with_secrets: bool
+) -> "JsonObject":
+    """Export a history of the data folder, or a recording; returns what was written."""
     from app.bootstrap import recordings, stores
+    from app.bootstrap.handover import exporting
 
+    form = ExportFormat(wish["form"])
+    if form not in (ExportFormat.BUNDLE, *_FOR_TOOLS):
+        source, name = _source(history, settings)
+        wanted = exporting.ExportRequest(
+            form=exporting.ExportForm(form.value),
+            redact=wish["redact"],
+            never=tuple(wish["never"]),
+            pod=wish["pod"],
+            expect=exporting.Expectation(wish["expect"]),
+        )
+        name = exporting.WITHOUT_NAME if wanted.redact else name
+        return {"handedOver": exporting.export(source, wanted, file, name).to_json()}
+    tool = None if form is ExportFormat.BUNDLE else recordings.ToolForm(form.value)
+    if wish["redact"]:
+        source, _ = _source(history, settings)
+        done, written = console.run(lambda: exporting.export_redacted(source, file, tool))
+        return {"handedOver": done.to_json(), "written": written, "name": exporting.WITHOUT_NAME}
     name, moment = moments.split(history)
-
-    async def run() -> int:
-        async with stores.open_store(settings) as store:
-            with ProgressBar(f"exporting {history}") as progress:
-                return await recordings.export_history(
-                    store, settings, name, moment, file, progress.to, with_secrets=with_secrets
-                )
-
-    events = console.run(run)
-    console.say(f"{file}: {counts.of(events, 'event')} of history {name}")
-
-
-def _for_tools(history: str, file: Path, settings: "Settings", form: ExportFormat) -> None:
-    from app.bootstrap import recordings, stores
-
-    name, moment = moments.split(history)
-    wanted = recordings.ToolForm(form.value)
 
     async def run() -> "JsonObject":
         async with stores.open_store(settings) as store:
             with ProgressBar(f"exporting {history}") as progress:
-                return await recordings.export_for_tools(
-                    store, name, moment, wanted, file, progress.to
+                if tool is not None:
+                    return await recordings.export_for_tools(
+                        store, name, moment, tool, file, progress.to
+                    )
+                events = await recordings.export_history(
+                    store, settings, name, moment, file, progress.to, with_secrets=with_secrets
                 )
+                return {"events": events}
 
-    _say_written(console.run(run), file, form, name)
+    return {"written": console.run(run)}
+
+
+def _served(server: "AskedServer", history: str, wish: "JsonObject", file: Path) -> "JsonObject":
+    """Export a history of a server, by a job of the server; returns what was written."""
+    from app.adapters import packed_folders, whole_files
+    from app.settings import Settings
+
+    name = jobs.file_name(file.name, "")
+    job = jobs.of_history(server, "export", moments.split(history), {**wish, "name": name})
+    with ProgressBar(f"exporting {history}") as progress:
+        written: JsonObject = job.wait(lambda now: progress.to(now["done"], now["total"]))
+    (content,) = job.fetch().values()
+    try:
+        if ExportFormat(wish["form"]) in _FOLDERS:
+            packed_folders.unpack(content, file, bytes_max=Settings().import_bytes_max)
+        else:
+            whole_files.write(file, content)
+    except OSError as problem:
+        raise InputError(f"it cannot be written: {problem.strerror}", place=str(file)) from problem
+    return written
+
+
+def _show(written: "JsonObject", file: Path, form: ExportFormat, name: str) -> None:
+    """Say what was exported, as `Exported.to_json` and the writers give it."""
+    done = written.get("handedOver")
+    if done is not None:
+        _say_handed_over(done, file)
+    amounts = written.get("written")
+    if amounts is None:
+        for text in written["handedOver"]["asserts"]:
+            console.say(f"the test asserts {text}")
+    elif form is not ExportFormat.BUNDLE:
+        _say_written(amounts, file, form, written.get("name", name))
+    elif done is not None:
+        console.say(f"{file}: {counts.of(amounts['events'], 'event')}")
+    else:
+        console.say(f"{file}: {counts.of(amounts['events'], 'event')} of history {name}")
 
 
 def _say_written(written: "JsonObject", file: Path, form: ExportFormat, name: str) -> None:
@@ -229,31 +284,6 @@ def _say_written(written: "JsonObject", file: Path, form: ExportFormat, name: st
             f"{counts.of(left_out, 'event')} left out, because {form.value} cannot express "
             "them: decisions, notes of the recording, first steps of removals"
         )
-
-
-def _hand_over(history: str, file: Path, settings: "Settings", wanted: "ExportRequest") -> None:
-    from app.bootstrap.handover import exporting
-
-    source, name = _source(history, settings)
-    done = exporting.export(source, wanted, file, "redacted" if wanted.redact else name)
-    _say_handed_over(done, file, is_redacted=wanted.redact)
-    for text in done.asserts:
-        console.say(f"the test asserts {text}")
-
-
-def _redacted(history: str, file: Path, settings: "Settings", form: ExportFormat) -> None:
-    """Export a bundle, or a format of other tools, with names replaced."""
-    from app.bootstrap import recordings
-    from app.bootstrap.handover import exporting
-
-    source, _ = _source(history, settings)
-    wanted = None if form is ExportFormat.BUNDLE else recordings.ToolForm(form.value)
-    done, written = console.run(lambda: exporting.export_redacted(source, file, wanted))
-    _say_handed_over(done, file, is_redacted=True)
-    if form is ExportFormat.BUNDLE:
-        console.say(f"{file}: {counts.of(written['events'], 'event')}")
-    else:
-        _say_written(written, file, form, exporting.WITHOUT_NAME)
 
 
 def _source(history: str, settings: "Settings") -> tuple["Source", str]:
@@ -274,15 +304,16 @@ def _source(history: str, settings: "Settings") -> tuple["Source", str]:
     return console.run(read), Path(history).stem if paths else history.partition("@")[0]
 
 
-def _say_handed_over(done: "Exported", file: Path, *, is_redacted: bool) -> None:
+def _say_handed_over(done: "JsonObject", file: Path) -> None:
     console.say(
-        f"{file}: {counts.of(done.inputs, 'write')} from outside, "
-        f"{counts.of(done.decisions, 'decision')}"
+        f"{file}: {counts.of(done['inputs'], 'write')} from outside, "
+        f"{counts.of(done['decisions'], 'decision')}"
     )
-    if is_redacted:
+    if done["isRedacted"]:
         console.say(
-            f"{counts.of(done.names, 'name')} replaced; decided again, every decision is the same"
+            f"{counts.of(done['names'], 'name')} replaced; decided again, every decision is the "
+            "same"
         )
-        if done.left_out:
-            shown = ", ".join(f"{name} {count}" for name, count in sorted(done.left_out.items()))
+        if done["leftOut"]:
+            shown = ", ".join(f"{name} {count}" for name, count in sorted(done["leftOut"].items()))
             console.say(f"left out, because no decision reads them (writes): {shown}")

@@ -1,9 +1,7 @@
 """`redra minimise`: the smallest history that still satisfies a predicate."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import quote
 
 import typer
 
@@ -12,11 +10,10 @@ from app.cli.arguments import moments
 from app.cli.connecting import jobs, reading
 from app.cli.connecting import sources as inputs
 from app.cli.connecting.answering import AnswerSource
-from app.cli.connecting.jobs import ServerJob
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import ForceOption, LongOutputOption, Output
 from app.cli.serving import DataOption, GateOption, QuirkOption
-from app.domain.errors import InputError, NotFound
+from app.domain.errors import InputError
 from app.domain.values import counts
 
 if TYPE_CHECKING:
@@ -27,11 +24,6 @@ if TYPE_CHECKING:
     from app.domain.values.json_tree import JsonObject
     from app.settings import Settings
 
-
-_UNNAMED = re.compile(r"[^-A-Za-z0-9._]")
-"""The characters that the name of a history on a server cannot have."""
-
-_NAME_MAX = 100
 
 SourceArgument = Annotated[
     str, typer.Argument(metavar="HISTORY[@MOMENT]|FILE", help="A history, or a recording.")
@@ -120,7 +112,7 @@ def minimise(
             "gates": switches(",".join(gate or ()), place="--gate"),
             "quirks": switches(",".join(quirk or ()).lower(), place="--quirk"),
             "seconds": seconds,
-            "name": _UNNAMED.sub("-", file.stem).lstrip("-._")[:_NAME_MAX] or "small",
+            "name": jobs.file_name(file.stem, "small"),
         }
         _show(_served(server, moments.split(source, at), wish, file), file, output)
         return
@@ -178,14 +170,7 @@ def _served(
     from app.adapters import whole_files
     from app.bootstrap.minimising.searching import State
 
-    name, moment = place
-    path = f"/redra/v1/histories/{quote(name)}/minimise"
-    try:
-        job = ServerJob(server, path, {**wish, "at": moment}, name)
-    except NotFound as problem:
-        if problem.resource != "revisions":
-            raise
-        raise InputError(problem.message, place=f"{name}@{moment}") from problem
+    job = jobs.of_history(server, "minimise", place, wish)
     lines: list[_ProgressLines] = []
 
     def tell(progress: "JsonObject") -> None:

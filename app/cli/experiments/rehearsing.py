@@ -1,19 +1,27 @@
 """`redra rehearse`: the recorded inputs of a history under another release."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.cli import console, exit_codes
 from app.cli.arguments import moments
+from app.cli.connecting import jobs, reading
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption, ProgressBar
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption, GateOption, QuirkOption
 
+if TYPE_CHECKING:
+    from app.bootstrap.asking.servers import AskedServer
+    from app.domain.values.json_tree import JsonObject
+    from app.settings import Settings
+
 
 def register(root: typer.Typer) -> None:
     """Add the command of this module."""
-    root.command("rehearse")(rehearse)
+    root.command("rehearse", cls=ReadingCommand)(rehearse)
 
 
 def rehearse(
@@ -36,30 +44,76 @@ def rehearse(
     that are unsure because of the recording. Differences that also occur without the upgrade are
     not counted. The history's gates and quirks are kept unless --gate or --quirk changes them. The
     exit code is 0 if nothing changes, 1 if something changes, and 2 if nothing could be compared.
+
+    A server that you name does the work in a process of its own.
     """
-    from app.analysis.rehearse import text
-    from app.analysis.rehearse.report import Rehearsal
-    from app.bootstrap import garbage_collection, process_settings, stores
-    from app.bootstrap.answers import rehearsals
+    from app.analysis.explain import pages
+    from app.analysis.rehearse.text import LINES_MAX
+    from app.bootstrap import process_settings
 
     settings = process_settings.settings(data=data, gates=gate, quirks=quirk)
-    garbage_collection.expect_large_heap()
-    name, moment = moments.split(history, at)
+    place = moments.split(history, at)
+    server = AnswerSource(data).named_server
+    with ProgressBar("rehearsing", has_lines=True) as progress:
+        if server is not None:
+            shown = _served(server, place, release, (gate, quirk), progress)
+        else:
+            reading.note_asked("")
+            shown = _here(settings, place, release, progress)
+    pages.check_json(shown["page"])
+    report, is_quiet, is_blind = shown["report"], shown["isQuiet"], shown["isBlind"]
+    if not is_quiet:
+        exit_codes.conclude(ExitCode.NO)
+    elif is_blind:
+        exit_codes.conclude(ExitCode.UNUSABLE)
+    with reading.rendering():
+        if output is Output.JSON:
+            console.say_json(report)
+        else:
+            for line in pages.of_json(shown["page"], console.width(), lines_max=LINES_MAX):
+                console.say(line)
 
-    async def run() -> Rehearsal:
+
+def _here(
+    settings: "Settings", place: tuple[str, str], release: str, progress: ProgressBar
+) -> "JsonObject":
+    """The rehearsal of a history of the data folder."""
+    from app.bootstrap import garbage_collection, stores
+    from app.bootstrap.answers import rehearsals
+
+    garbage_collection.expect_large_heap()
+    name, moment = place
+
+    async def run() -> "JsonObject":
         async with stores.open_store(settings) as store:
-            return await rehearsals.rehearse(
-                store, settings, name, release, moment, progress=progress.tell
+            return rehearsals.shown(
+                await rehearsals.rehearse(
+                    store, settings, name, release, moment, progress=progress.tell
+                )
             )
 
-    with ProgressBar("rehearsing", has_lines=True) as progress:
-        report = console.run(run)
-    if not report.is_quiet:
-        exit_codes.conclude(ExitCode.NO)
-    elif report.is_blind:
-        exit_codes.conclude(ExitCode.UNUSABLE)
-    if output is Output.JSON:
-        console.say_json(report.to_json())
-    else:
-        for line in text.page(report, console.width()):
-            console.say(line)
+    return console.run(run)
+
+
+def _served(
+    server: "AskedServer",
+    place: tuple[str, str],
+    release: str,
+    changes: tuple[list[str] | None, list[str] | None],
+    progress: ProgressBar,
+) -> "JsonObject":
+    """The rehearsal of a server's history, by a job of the server."""
+    from app.bootstrap.history_settings import switches
+
+    gate, quirk = (",".join(each or ()) for each in changes)
+    wish = {
+        "to": release,
+        "gates": switches(gate, place="--gate"),
+        "quirks": switches(quirk.lower(), place="--quirk"),
+    }
+    job = jobs.of_history(server, "rehearse", place, wish)
+    shown: JsonObject = job.wait(
+        lambda now: progress.tell(now["doing"], now["revision"], now["until"])
+    )
+    job.fetch()
+    return shown

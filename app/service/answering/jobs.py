@@ -32,6 +32,8 @@ class JobKind(StrEnum):
     MINIMISE = "minimise"
     SWEEP = "sweep"
     INCIDENTS = "incidents"
+    REHEARSE = "rehearse"
+    EXPORT = "export"
 
 
 class JobState(StrEnum):
@@ -49,11 +51,15 @@ ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSource:
-    """A history that a job reads up to a revision, under the name its user gave."""
+    """A history that a job reads up to a revision, under the name its user gave.
+
+    `file` is the name of its bundle if users get that bundle, which is signed then.
+    """
 
     name: str
     info: HistoryInfo
     until: Revision
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
