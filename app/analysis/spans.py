@@ -168,10 +168,11 @@ class Spans:
             state = FINISHED
         elif pod.metadata.deletion_timestamp:
             state = ENDING
-        elif not node:
-            state = WAITING
+        elif pod.status.phase == "Running":
+            # What was printed for people may show the phase and not the node.
+            state = RUNNING
         else:
-            state = RUNNING if pod.status.phase == "Running" else BOUND
+            state = BOUND if node else WAITING
         self._enter(key, state, node, now)
 
     def _want(self, key: ObjectKey, pod: outlines.PodOutline) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 from app.adapters.history import html_pages, json_text, line_marks, yaml_documents
 from app.adapters.history.enclosed import broken_lines, line_documents, yaml_blocks
 from app.adapters.history.limits import BoundReached, ImportLimits
-from app.adapters.history.printouts import descriptions, printed
+from app.adapters.history.printouts import descriptions, pages, printed
 from app.adapters.history.printouts.commands import Commands
 from app.domain.errors import InputError
 from app.domain.objects.schema.structural import Schemas
@@ -182,7 +182,7 @@ def _is_gap(lines: list[str], number: int, block: list[str]) -> bool:
     if number >= len(lines):
         return False
     following = lines[number]
-    return bool(_FIELD_OF_AN_OBJECT.match(following)) or printed.goes_on(block, following)
+    return bool(_FIELD_OF_AN_OBJECT.match(following)) or pages.goes_on(block, following)
 
 
 class _Block:

@@ -167,7 +167,7 @@ def _kept_in_vain(
         pod = event.object
         text = f"claim {key.namespace}/{key.name} is reserved for pod {key.namespace}/"
         if meta.is_deleting(pod):
-            until = meta.deletion_timestamp(pod)
+            until = meta.known_deletion_timestamp(pod)
             text += f"{consumer.name}, which was deleted"
             text += f" and is to end by {until}" if until else ""
             children = [*lives.awaited(views, pod, core.node_name(pod))]

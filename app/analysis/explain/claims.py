@@ -207,8 +207,11 @@ def _consumer(
         state = f"which has ended ({meta.phase(pod)})"
     elif meta.is_deleting(pod):
         state = f"which is being deleted, on node {core.node_name(pod) or 'none'}"
+    elif core.node_name(pod):
+        state = f"on node {core.node_name(pod)}"
     else:
-        state = f"on node {node}" if (node := core.node_name(pod)) else "which has no node yet"
+        is_placed = core.needs_no_node(pod)
+        state = "whose node was not recorded" if is_placed else "which has no node yet"
     return sources.made(since, f"pod {consumer.name}, {state}; reserved")
 
 

@@ -104,10 +104,10 @@ def asked_for(events: Sequence[Event]) -> Iterator[Reason]:
     grace = _grace(since.object)
     how = ""
     if is_pod:
-        until = meta.deletion_timestamp(since.object)
-        how = (
-            " (forced: no grace period)" if not grace else f" with {grace} s of grace until {until}"
-        )
+        until = meta.known_deletion_timestamp(since.object)
+        if until:
+            forced = " (forced: no grace period)"
+            how = f" with {grace} s of grace until {until}" if grace else forced
     text = f"deletion was asked for {sources.by(since)}{how}"
     yield Reason(text=text, revision=since.revision, about=since.key, is_kept=True)
     newer = [event for event in events if event.revision > since.revision and is_pod]
@@ -151,8 +151,9 @@ def is_starting(tree: JsonView) -> bool:
 
     False while an init container runs and the others wait for their turn: nothing holds it up.
     """
-    is_pending = bool(core.node_name(tree)) and meta.phase(tree) in ("", "Pending")
-    return is_pending and not is_initialising(tree)
+    phase = meta.phase(tree)
+    is_pending = phase == "Pending" or (not phase and bool(core.node_name(tree)))
+    return is_pending and core.has_node(tree) and not is_initialising(tree)
 
 
 def is_initialising(tree: JsonView) -> bool:
@@ -236,7 +237,12 @@ def waiting_containers(tree: JsonView) -> Iterator[str]:
     for container in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
         why = container.state.waiting.reason
         if why not in _ORDINARY_WAITS:
-            yield f"container {container.name} waits: {why}"
+            yield f"{_name_of(container)} waits: {why}"
+
+
+def _name_of(container: core.ContainerStatus) -> str:
+    """The container by its name; what was printed of a pod may not show which one it is."""
+    return f"container {container.name}" if container.name else "a container"
 
 
 def unready(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
@@ -334,7 +340,7 @@ def _containers(tree: JsonView) -> Iterator[Reason]:
         if end is not None:
             signal = f", signal {end.signal}" if end.signal else ""
             why = f" ({end.reason})" if end.reason else ""
-            yield Reason(text=f"container {container.name}: exit code {end.exit_code}{signal}{why}")
+            yield Reason(text=f"{_name_of(container)}: exit code {end.exit_code}{signal}{why}")
 
 
 def _grace(tree: JsonView) -> int:

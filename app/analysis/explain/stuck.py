@@ -1,5 +1,6 @@
 """Stuck claims: how a claim keeps devices that nobody uses, or is not deleted."""
 
+from app.analysis.explain import sources
 from app.domain.controllers.plan import Views
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
@@ -9,6 +10,7 @@ from app.domain.values.json_tree import JsonObject
 
 IN_USE = "deletion waits until the pods that use them end"
 UNPROTECTED = "deletion waits for a finalizer, although no pod uses them"
+UNSHOWN = "deletion is not over, and the recording does not show what it waits for"
 CONSUMER_GONE = "reserved for a pod that does not exist"
 CONSUMER_ENDED = "reserved for a pod that has ended"
 
@@ -26,8 +28,17 @@ def cause(views: Views, key: ObjectKey, tree: JsonObject) -> str:
     if any(pod is not None and core.is_finished(pod) for pod in pods):
         return CONSUMER_ENDED
     if meta.is_deleting(tree):
-        return IN_USE if pods else UNPROTECTED
+        if pods:
+            return IN_USE
+        return UNSHOWN if _is_row(views, key, tree) else UNPROTECTED
     return ""
+
+
+def _is_row(views: Views, key: ObjectKey, tree: JsonObject) -> bool:
+    """Whether the claim is known from a table alone, which shows no finalizers and no pods."""
+    event = views.objects.event(key)
+    is_printed = event is not None and sources.is_printed([event])
+    return is_printed and not meta.finalizers(tree) and not dra.consumers(tree)
 
 
 def _pod_of(views: Views, namespace: str, consumer: Consumer) -> JsonObject | None:

@@ -18,12 +18,15 @@ from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources, counts, well_known
+from app.domain.values import api_resources, condition_types, counts, well_known
 from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 FAILED_CLAIM = "FailedResourceClaimCreation"
+
+_GATED = "SchedulingGated"
+"""The reason of the condition PodScheduled of a pod with gates, and its status in tables."""
 
 _gate_name = paths.text("name")
 
@@ -39,6 +42,9 @@ def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
             noun = counts.plural(len(names), "scheduling gate")
             hold = "holds" if len(names) == 1 else "hold"
             return f"{noun} {listed(names, len(names))} {hold} it back"
+        scheduled = meta.condition(tree, condition_types.POD_SCHEDULED)
+        if scheduled is not None and scheduled.reason == _GATED:
+            return "scheduling gates hold it back, which the recording does not show"
     return node_answers.before_nodes(views, tree, rules)
 
 

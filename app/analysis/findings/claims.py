@@ -15,6 +15,7 @@ from app.domain.values.fields import core, dra, meta
 _SEVERITY = {
     stuck_claims.IN_USE: Severity.NOTICE,
     stuck_claims.UNPROTECTED: Severity.ERROR,
+    stuck_claims.UNSHOWN: Severity.WARNING,
     stuck_claims.CONSUMER_GONE: Severity.WARNING,
     stuck_claims.CONSUMER_ENDED: Severity.WARNING,
 }

@@ -186,7 +186,7 @@ def overdue(views: LiveViews, now: Instant, namespace: str = "") -> Iterator[Fin
         event = views.objects.event(key)
         if event is None or not meta.is_deleting(event.object):
             continue
-        until = sources.instant_of(meta.deletion_timestamp(event.object) or "")
+        until = sources.instant_of(meta.known_deletion_timestamp(event.object))
         if until is not None and until < now:
             waits = lives.kept_by(views, event.object)
             groups.setdefault(waits, []).append((key, event.revision))

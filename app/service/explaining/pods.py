@@ -50,6 +50,8 @@ async def answer(
         return await _somewhere(evidence, key, tree)
     observed = await evidence.observed(key)
     events = [event for event in observed if event.is_about_object]
+    if not node and meta.is_deleting(tree) and sources.is_printed(events):
+        return await _somewhere(evidence, key, tree)
     said = [] if decision is None else [decision_reasons.reason_of(decision)]
     details: JsonObject = {}
     if node:
@@ -158,15 +160,19 @@ async def _held_up(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
 async def _somewhere(
     evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject
 ) -> ObjectExplanation:
-    """The explanation of a pod that runs or has finished, and whose node was not recorded."""
+    """The explanation of a pod that may have, or has had, a node, which was not recorded."""
     events = await evidence.changes(key)
     subject = f"pod {key.namespace}/{key.name}"
-    children = (*lives.of_pod(evidence.views, events, tree), *lives.origin(events))
+    waits = (Reason(text=text, is_kept=True) for text in lives.waiting_containers(tree))
+    if meta.is_deleting(tree):
+        children = (*waits, *lives.ending(events, tree), *lives.origin(events))
+    else:
+        children = (*waits, *lives.of_pod(evidence.views, events, tree), *lives.origin(events))
     return ObjectExplanation(
         subject=subject,
         outcome=_outcome(tree),
         revision=evidence.views.revision,
-        text=f"{'has finished' if core.is_finished(tree) else 'runs'}; its node was not recorded",
+        text=f"{_state(tree)}; its node was not recorded",
         reason=Reason(text=subject, children=children),
     )
 
@@ -263,6 +269,17 @@ def _beside_refusal(placed: PodFindings) -> str:
     if all(node.text for node in placed.nodes):
         return placed.text
     return f"refused by the recorded scheduler; tried again, {placed.text}"
+
+
+def _state(tree: JsonObject) -> str:
+    """What a pod does whose node is not known."""
+    if core.is_finished(tree):
+        return "has finished"
+    if meta.is_deleting(tree):
+        return "is being deleted"
+    if meta.phase(tree) == "Running":
+        return "runs"
+    return "has a node and has not started" if meta.phase(tree) == "Pending" else "has a node"
 
 
 def _outcome(tree: JsonObject) -> str:

@@ -63,13 +63,30 @@ def test_kubectl_events_with_a_series(tmp_path):
     assert lost == []
 
 
-def test_rows_of_watched_events_without_their_titles_are_lost(tmp_path):
+def test_rows_of_watched_events_without_their_titles_are_read(tmp_path):
     text = (
         f"{CLAIM}---\nkubectl get events -n shop -w\n\n"
         "8m2s        Normal    NodeReady             node/n1                 it is ready\n"
         "5m19s       Warning   ClaimPrepareFailed    resourceclaim/one       Link not found\n"
     )
     records, lost = read(tmp_path, text)
+    said = [
+        (each.object["involvedObject"]["name"], each.object["reason"], each.object["message"])
+        for each in records
+        if each.kind == "Event"
+    ]
+    assert said == [
+        ("n1", "NodeReady", "it is ready"),
+        ("one", "ClaimPrepareFailed", "Link not found"),
+    ]
+    assert lost == []
+
+
+def test_rows_of_wide_events_without_their_titles_are_lost(tmp_path):
+    row = (
+        "5m19s   Warning   Failed   pod/web   spec.containers{c}   kubelet, n1   gone   5m   1   x"
+    )
+    records, lost = read(tmp_path, f"{CLAIM}---\nkubectl get events -n shop -w -o wide\n\n{row}\n")
     assert keys(records) == [ONE]
     assert any("events" in each for each in lost)
 

@@ -9,7 +9,7 @@ from app.adapters.history import mixtures
 from app.adapters.history.audit import tables
 from app.adapters.history.formats import component_logs
 from app.adapters.history.limits import DEFAULT_LIMITS
-from app.adapters.history.printouts import descriptions, printed
+from app.adapters.history.printouts import descriptions, pages
 from app.adapters.history.printouts.commands import Commands
 from app.adapters.history.unpacking import ByteSource
 
@@ -74,7 +74,7 @@ def test_line_of_many_commands_is_text(line):
     ],
 )
 def test_taint_of_a_description(line, parts):
-    match: re.Match | None = printed._TAINT.search(line)
+    match: re.Match | None = pages._TAINT.search(line)
     assert (match and match.group("key", "value", "effect")) == parts
 
 

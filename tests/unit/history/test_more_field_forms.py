@@ -32,8 +32,17 @@ TABLE = (
 
 
 @pytest.mark.parametrize("command", ["kubectl get pods -A | grep web", "oc get po -A --no-headers"])
-def test_rows_of_which_a_filter_took_the_titles_are_lost(tmp_path, command):
+def test_rows_of_pods_are_read_where_a_filter_took_the_titles(tmp_path, command):
     rows = "shop   web-1   0/1   Pending   0   5m\nshop   web-2   1/1   Running   0   6m\n"
+    records, lost = read(tmp_path, f"```yaml\n{CLAIM}```\n```\n$ {command}\n{rows}```\nthanks\n")
+    pods = [(Op.BASELINE, "Pod", "shop", name) for name in ("web-1", "web-2")]
+    assert keys(records) == [ONE, *pods]
+    assert lost == []
+
+
+def test_rows_of_other_kinds_are_lost_where_a_filter_took_the_titles(tmp_path):
+    rows = "web-n1   n1     gpu.example.com   n1     5m\n"
+    command = "kubectl get resourceslices | grep web"
     records, lost = read(tmp_path, f"```yaml\n{CLAIM}```\n```\n$ {command}\n{rows}```\nthanks\n")
     assert keys(records) == [ONE]
     assert len(lost) == 1

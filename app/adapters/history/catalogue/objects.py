@@ -222,8 +222,10 @@ ENTRIES = (
     CatalogueEntry(
         name="Tables of kubectl get",
         formats=(Format.PRINTED, Format.MIXTURE),
-        detected_by="their titles, and the command above them; rows may stand beside the titles",
-        gives="names, nodes, phases, whether claims are allocated: parts of objects (`printed`)",
+        detected_by="their titles, and the command above them; rows may stand beside the titles; "
+        "rows of pods, claims, nodes and Events also without them",
+        gives="names, nodes, phases, what a container waits for, whether claims are allocated, "
+        "what is being deleted: parts of objects (`printed`)",
         lacks="everything that a table does not show; the namespace, where no command tells it; "
         "what a watch shows as `DELETED`",
         example="kubectl get pods -A -o wide > terminal.txt",

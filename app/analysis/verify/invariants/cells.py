@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from msgspec import Raw
+
 from app.analysis.verify.invariants import amounts, nodes, strangers
 from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER, Cell, Cluster
-from app.analysis.verify.invariants.known import SOUND, Fit, KnownClaim, KnownPod
+from app.analysis.verify.invariants.known import NOT_SHOWN, SOUND, Fit, KnownClaim, KnownPod
 from app.analysis.verify.invariants.nodes import Selector
 from app.analysis.verify.invariants.placements import RESERVATIONS_MAX
 from app.analysis.verify.invariants.pools import Held, Pool, PoolId, draws
@@ -15,6 +17,7 @@ from app.domain.log import ObjectKey
 Broken = Iterator[tuple[Place, Finding]]
 
 _NOTHING: frozenset[str] = frozenset()
+_EMPTY = Raw(b"{}")
 _PODS = frozenset(("pods",))
 _CLAIMS = frozenset(("resourceclaims",))
 
@@ -126,7 +129,7 @@ def _claim(cluster: Cluster, claim: KnownClaim) -> Broken:
         return
     key, reserved = claim.key, claim.reserved
     is_allocated = claim.allocation is not None
-    if is_allocated and not claim.is_protected:
+    if is_allocated and not claim.is_protected and not _is_row(claim):
         message = f"the claim is allocated without the finalizer {CLAIM_FINALIZER}"
         # A claim that is about to be deleted loses the finalizer first. Parity: controllers.md 3.
         kind = ViolationKind.LATE if claim.was_protected else ViolationKind.BROKEN
@@ -144,6 +147,14 @@ def _claim(cluster: Cluster, claim: KnownClaim) -> Broken:
         if consumer.resource == "pods" and not consumer.api_group:
             yield from _consumer(cluster, claim, consumer.name, consumer.uid)
     yield from claim.placed.items()
+
+
+def _is_row(claim: KnownClaim) -> bool:
+    """Whether the claim is known from a row of a table, which shows neither devices nor finalizers.
+
+    Only such a row gives an allocation that is empty, in a state that was not recorded itself.
+    """
+    return claim.shown is NOT_SHOWN and claim.raw_allocation == _EMPTY
 
 
 def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broken:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from app.domain.values import condition_types
 from app.domain.values.fields import meta, paths, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonView
@@ -47,9 +48,18 @@ def is_finished(pod: JsonView) -> bool:
 def needs_no_node(pod: JsonView) -> bool:
     """True for a pod that waits for no node: it is bound, runs, or has finished.
 
-    What was printed for people may show the phase of a pod and not its node.
+    What was printed for people may show the phase of a pod, or what its kubelet reported, and not
+    its node.
     """
-    return bool(node_name(pod)) or is_finished(pod) or meta.phase(pod) == "Running"
+    return is_finished(pod) or meta.phase(pod) == "Running" or has_node(pod)
+
+
+def has_node(pod: JsonView) -> bool:
+    """Whether a node was chosen for the pod, also where it is not shown which one."""
+    if node_name(pod):
+        return True
+    placed = meta.condition(pod, condition_types.POD_SCHEDULED)
+    return placed is not None and placed.status == "True"
 
 
 class Terminated(FieldRecord, frozen=True):

@@ -24,6 +24,9 @@ creation_timestamp = paths.text("metadata", "creationTimestamp")
 deletion_timestamp = paths.text("metadata", "deletionTimestamp")
 """The time at which deletion of the object was requested; empty before."""
 
+UNKNOWN_TIME = "0001-01-01T00:00:00Z"
+"""The zero time, which clients show as unknown: a field that is set at a time that nobody knows."""
+
 deletion_grace_seconds = paths.integer("metadata", "deletionGracePeriodSeconds")
 """The grace period of an object that is being deleted, in seconds; 0 for a forced deletion."""
 
@@ -77,6 +80,12 @@ _condition = records.of_tree(Condition)
 def is_deleting(tree: JsonView) -> bool:
     """True when `metadata.deletionTimestamp` is present, with any value."""
     return "deletionTimestamp" in metadata(tree)
+
+
+def known_deletion_timestamp(tree: JsonView) -> str:
+    """The deletion timestamp; empty where none is set, and where its time is not known."""
+    text = deletion_timestamp(tree)
+    return "" if text == UNKNOWN_TIME else text
 
 
 def annotation(tree: JsonView, key: str) -> str:

@@ -1,0 +1,198 @@
+"""Readers of the pages of `kubectl describe`.
+
+Name:         a
+Namespace:    default
+Node:         n1/10.0.0.1
+Status:       Running
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from app.adapters.history.printouts import descriptions, event_objects, parts, pod_words
+from app.adapters.history.printouts.parts import Printout
+from app.domain.objects import registry
+from app.domain.objects.kind import Kind
+from app.domain.objects.schema.structural import Schemas
+from app.domain.values.json_tree import JsonObject
+
+NO_END = "the description ends before its Events, so it may be cut here"
+EVENT_TITLES = re.compile(r"^\s+Type\s+Reason\s+Age\s+From\s+Message$")
+_FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
+_TAINT = re.compile(
+    r"(?<![^=:\s])(?P<key>[^=:\s]+)(?:=(?P<value>[^=:\s]*))?:(?P<effect>No\w+|Prefer\w+)"
+)
+
+
+def goes_on(block: Sequence[str], following: str) -> bool:
+    """True when the line after dots continues a description that begins in the block."""
+    if not any(line.startswith("Name:") for line in block):
+        return False
+    return following.startswith((" ", "\t")) or _FIELD.match(following) is not None
+
+
+def description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Printout:
+    """The page that begins at a line; without lines when none begins there."""
+    fields: dict[str, list[str]] = {}
+    end = at
+    last: list[str] = []
+    while end < len(lines):
+        line = lines[end]
+        match = _FIELD.match(line)
+        if end > at and descriptions.is_open(lines[end - 1]):
+            last.append(line.rstrip())
+        elif match is not None:
+            if match["name"] == "Name" and end > at:
+                break
+            last = fields.setdefault(match["name"], [])
+            if match["value"]:
+                last.append(match["value"].strip())
+        elif line.startswith((" ", "\t")) and not descriptions.is_gap(line):
+            last.append(line.rstrip())
+        elif line.strip() and not descriptions.is_gap(line):
+            break
+        end += 1
+    kind = _described_kind(fields)
+    name = " ".join(fields.get("Name", [])).strip()
+    if kind is None or not parts.ROW_NAME.fullmatch(name):
+        return Printout()
+    page = lines[at:end]
+    tree = _described(kind, name, fields)
+    events = fields.get("Events", [])
+    damage = [
+        (index, descriptions.LEFT_OUT)
+        for index, line in enumerate(page)
+        if descriptions.is_gap(line)
+    ]
+    if schemas is not None and "API Version" in fields:
+        cut = _complete(tree, page, fields["API Version"][0], schemas)
+        damage = sorted({*damage, *cut})
+    if "Events" not in fields and not _is_of_many(lines, at, end):
+        damage.append((len(page) - 1, NO_END))
+    return Printout([tree, *_events(tree, kind, events)], end - at, damage)
+
+
+def _events(tree: JsonObject, kind: Kind, lines: Sequence[str]) -> Iterator[JsonObject]:
+    """The Event objects in the table at the end of a description."""
+    if not lines or not EVENT_TITLES.match(lines[0]):
+        return
+    titles = [(match.start(), match.group()) for match in re.finditer(r"\S+", lines[0])]
+    for line in lines[1:]:
+        row = parts.cells(line, titles)
+        if row and row["Reason"].strip("-") and row["Message"]:
+            component = {"component": row["From"]} if row["From"] else {}
+            event = event_objects.about_subject(
+                tree, kind, row["Type"], row["Reason"], row["Message"]
+            )
+            event = event_objects.with_count(event, row["Age"])
+            yield {**event, "source": component} if component else event
+
+
+def _is_of_many(lines: Sequence[str], at: int, end: int) -> bool:
+    """Whether a page is one of several that one command printed: then kubectl prints no Events."""
+    names = sum(line.startswith("Name:") for line in (*lines[:at], *lines[end:]))
+    return bool(names) and not any(line.startswith("Events:") for line in lines)
+
+
+def _complete(
+    tree: JsonObject, lines: Sequence[str], version: str, schemas: Schemas
+) -> list[tuple[int, str]]:
+    """Add all fields, as kubectl prints them for a kind without a page of its own; the damage."""
+    group, _, name = version.rpartition("/")
+    node = schemas.find(group, name, tree["kind"])
+    if node is None:
+        return []
+    content = descriptions.read(lines, node)
+    metadata = content.tree.pop("metadata", {})
+    tree["apiVersion"] = version
+    if isinstance(metadata, dict):
+        tree["metadata"] = {**metadata, **tree["metadata"]}
+    tree.update({part: value for part, value in content.tree.items() if part in node.fields})
+    return content.damage
+
+
+def _described_kind(fields: dict[str, list[str]]) -> Kind | None:
+    if "Kind" in fields and "API Version" in fields:
+        group, _, version = (
+            fields["API Version"][0].rpartition("/") if fields["API Version"] else ("", "", "")
+        )
+        named = fields["Kind"][0] if fields["Kind"] else ""
+        return registry.find_kind(group, version, named)
+    if "Containers" in fields and "Node" in fields:
+        return registry.find_name("pods")[0]
+    # A node that has not reported its size has neither.
+    if {"Capacity", "Allocatable"} <= fields.keys() or {"Taints", "Unschedulable"} <= fields.keys():
+        return registry.find_name("nodes")[0]
+    return None
+
+
+def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObject:
+    tree = parts.identity(kind, name, _first(fields, "Namespace"))
+    labels = _pairs(fields.get("Labels", []))
+    if labels:
+        tree["metadata"]["labels"] = labels
+    if kind.kind == "Pod":
+        parts.fill(tree, "spec", nodeName=_first(fields, "Node").partition("/")[0])
+        pod_words.fill(tree, _first(fields, "Status"))
+        containers = _containers(fields.get("Containers", []))
+        if containers:
+            tree.setdefault("spec", {})["containers"] = containers
+    elif kind.kind == "Node":
+        taints = [_taint(match) for match in map(_TAINT.search, fields.get("Taints", [])) if match]
+        spec: JsonObject = {"taints": taints} if taints else {}
+        if _first(fields, "Unschedulable") == "true":
+            spec["unschedulable"] = True
+        if spec:
+            tree["spec"] = spec
+        status = {
+            part.lower(): _amounts(fields.get(part, [])) for part in ("Capacity", "Allocatable")
+        }
+        tree["status"] = {part: amounts for part, amounts in status.items() if amounts}
+    conditions = _conditions(fields.get("Conditions", []))
+    if conditions and kind.kind in ("Pod", "Node"):
+        tree.setdefault("status", {})["conditions"] = conditions
+    return tree
+
+
+def _conditions(lines: list[str]) -> list[JsonObject]:
+    """The type and status of each condition; kubectl prints no more of a pod's conditions."""
+    words = (line.split() for line in lines)
+    return [
+        {"type": cells[0], "status": cells[1]}
+        for cells in words
+        if cells[1:2] and cells[1] in ("True", "False", "Unknown")
+    ]
+
+
+def _first(fields: dict[str, list[str]], name: str) -> str:
+    values = fields.get(name, [])
+    return values[0].strip() if values and values[0].strip() not in parts.NOT_SHOWN else ""
+
+
+def _pairs(lines: list[str]) -> dict[str, str]:
+    pairs = (line.strip().partition("=") for line in lines)
+    return {key: value for key, equals, value in pairs if equals}
+
+
+def _amounts(lines: list[str]) -> dict[str, str]:
+    pairs = (line.strip().partition(":") for line in lines)
+    return {key: value.strip() for key, colon, value in pairs if colon and value.strip()}
+
+
+def _taint(match: re.Match[str]) -> JsonObject:
+    taint = {"key": match["key"], "effect": match["effect"]}
+    if match["value"]:
+        taint["value"] = match["value"]
+    return taint
+
+
+def _containers(lines: list[str]) -> list[JsonObject]:
+    """The names and images of containers: names are indented by two spaces, fields by four."""
+    containers: list[JsonObject] = []
+    for line in lines:
+        text = line.strip()
+        if re.fullmatch(r" {2}[a-z0-9-]+:", line.rstrip()):
+            containers.append({"name": text.removesuffix(":")})
+        elif containers and line.startswith("    Image:"):
+            containers[-1]["image"] = text.removeprefix("Image:").strip()
+    return containers

@@ -1,0 +1,122 @@
+"""What is said of objects of which only a row of `kubectl get` is known."""
+
+import pytest
+
+from app.analysis import scheduling_rules
+from app.analysis.chronicle import Chronicle
+from app.analysis.explain import untried
+from app.analysis.findings import claims, cluster, pods
+from app.analysis.views import LiveViews
+from app.domain.devices.cel_selectors import CelCompiler
+from tests.unit.analysis.explain.test_verdicts import PROFILE, recorded, why
+
+TITLES = "NAME   READY   STATUS   RESTARTS   AGE\n"
+EVENTS = """$ kubectl get events -w
+5m19s   Warning   FailedPrepareDynamicResources   pod/p   Failed to prepare: link not found
+"""
+CLAIMS = """NAME    STATE                        AGE
+going   deleted,allocated,reserved   11h
+c       allocated,reserved           11h
+"""
+
+
+async def findings(tmp_path, **files):
+    """The sentences of the findings about pods, claims and invariants."""
+    views, chronicle = LiveViews(PROFILE), Chronicle()
+    _, history, events = await recorded(tmp_path, **files)
+    rules = scheduling_rules.of(history, PROFILE, CelCompiler())
+    for event in events:
+        views.fold(event)
+    chronicle.fold(events)
+    end = views.revision
+    causes = pods.PodCauses(unasked=lambda tree: untried.cause(views, tree, rules))
+    return [
+        each.text
+        for each in (
+            *cluster.invariants(chronicle, end),
+            *pods.waiting(chronicle, views, end, causes.unasked),
+            *pods.unstarted(views, causes),
+            *pods.overdue(views, events[-1].stamp.time, ""),
+            *claims.stuck(views),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "outcome", "text"),
+    [
+        ("Pending", "Pending", "no node was recorded to try it on"),
+        ("ContainerCreating", "Scheduled", "has a node and has not started"),
+        ("Init:0/2", "Scheduled", "has a node and has not started"),
+        ("CrashLoopBackOff", "Scheduled", "runs"),
+        ("OOMKilled", "Scheduled", "has a node"),
+        ("Evicted", "Failed", "has finished"),
+        ("Terminating", "Terminating", "is being deleted"),
+    ],
+)
+async def test_pod_whose_node_no_column_shows_does_not_wait_for_one(tmp_path, word, outcome, text):
+    pod = await why(tmp_path, pods_txt=f"{TITLES}p   0/1   {word}   0   5m\n")
+    end = "" if outcome == "Pending" else "; its node was not recorded"
+    assert (pod.outcome, pod.text) == (outcome, text + end)
+    assert not any("0001" in each.text for each in pod.reason.children)
+
+
+async def test_container_that_a_status_is_about_is_told(tmp_path):
+    row = f"{TITLES}p   0/1   ImagePullBackOff   0   5m\n"
+    pod = await why(tmp_path, pods_txt=row)
+    assert pod.reason.children[0].text == "a container waits: ImagePullBackOff"
+    said = "1 pod has a node and did not start there: a container waits: ImagePullBackOff"
+    assert await findings(tmp_path, pods_txt=row) == [said]
+
+
+async def test_kubelet_of_a_pod_whose_node_no_column_shows_is_heard(tmp_path):
+    said = await findings(
+        tmp_path, pods_txt=f"{TITLES}p   0/1   ContainerCreating   0   5m\n", events_txt=EVENTS
+    )
+    assert said == [
+        "1 pod has a node and did not start there: FailedPrepareDynamicResources: "
+        "Failed to prepare: link not found"
+    ]
+
+
+async def test_gates_that_a_status_shows_hold_the_pod_back(tmp_path):
+    said = await findings(tmp_path, pods_txt=f"{TITLES}p   0/1   SchedulingGated   0   5m\n")
+    assert said == ["1 pod waits: scheduling gates hold it back, which the recording does not show"]
+
+
+async def test_claims_of_a_table_lack_no_finalizer_and_are_seen_to_be_deleted(tmp_path):
+    said = await findings(tmp_path, claims_txt=CLAIMS)
+    assert said == [
+        "1 claim: deletion is not over, and the recording does not show what it waits for"
+    ]
+    going = await why(tmp_path, about="resourceclaim/going", claims_txt=CLAIMS)
+    assert going.outcome == "Terminating"
+    assert not any("0001" in each.text for each in going.reason.children)
+
+
+async def test_claim_without_its_finalizer_is_named_where_the_finalizers_are_shown(tmp_path):
+    """A page of `kubectl describe` prints all fields."""
+    page = """Name:         c
+Namespace:    default
+API Version:  resource.k8s.io/v1
+Kind:         ResourceClaim
+Metadata:
+  Creation Timestamp:  2026-01-01T00:00:00Z
+Spec:
+  Devices:
+    Requests:
+      Name:  r
+      Exactly:
+        Device Class Name:  k
+Status:
+  Allocation:
+    Devices:
+      Results:
+        Device:   d0
+        Driver:   d.example.com
+        Pool:     n
+        Request:  r
+Events:           <none>
+"""
+    said = await findings(tmp_path, claim_txt=page)
+    assert [each for each in said if "without the finalizer" in each]
