@@ -71,13 +71,21 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def _write_beside(path: Path, content: bytes) -> Path:
-    """Write a private file with the content in the same folder; returns its path."""
+    """Write a private file with the content in the same folder; returns its path.
+
+    Raises OSError, which names `path`; no file is left then.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as problem:
+        fresh.unlink(missing_ok=True)
+        problem.filename = str(path)
+        raise
     return fresh

@@ -11,8 +11,9 @@ from pathlib import Path
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary file to write, which replaces `path` at the end of the block.
 
-    Raises OSError; the old file then stays. Several writers may write at the same time: the last
-    one wins. A path that exists and is not a file, such as a pipe, is yielded itself.
+    Raises OSError, which names `path`; the old file then stays. Several writers may write at the
+    same time: the last one wins. A path that exists and is not a file, such as a pipe, is yielded
+    itself.
     """
     if path.exists() and not path.is_file():
         yield path
@@ -24,8 +25,10 @@ def replacing(path: Path) -> Iterator[Path]:
         if path.exists():
             partial.chmod(path.stat().st_mode)
         partial.replace(path)
-    except BaseException:
+    except BaseException as problem:
         partial.unlink(missing_ok=True)
+        if isinstance(problem, OSError) and problem.filename in (None, str(partial)):
+            problem.filename = str(path)
         raise
 
 

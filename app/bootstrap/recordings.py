@@ -256,13 +256,14 @@ async def export_history(
     """
     info = await find_history(store, name)
     until = await find_inside(store, info, moment, option=f"{name}@{moment}") if moment else None
+    key = open_head_key(settings.data)
     manifest = await exporting.export_history(
         store.log,
         info,
         BundleWriter(file),
         program=PROGRAM,
         file=file.name,
-        sign=open_head_key(settings.data).sign,
+        sign=key.sign,
         until=until,
         secrets=store.secrets if with_secrets else None,
         progress=progress,

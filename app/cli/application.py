@@ -266,11 +266,26 @@ def _run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except OSError as problem:
-        if problem.filename is None or problem.errno not in _OF_FILES:
+        refusal = _refusal_of_system(problem)
+        if refusal is None:
             raise
-        reason = f"it cannot be used as a file: {os.strerror(problem.errno)}"
-        return _report(InputError(reason, place=str(problem.filename)))
+        return _report(refusal)
     return exit_codes.concluded()
+
+
+def _refusal_of_system(problem: OSError) -> InputError | None:
+    """The message for a file that the system does not let a command use; None for other errors."""
+    place = "" if problem.filename is None else str(problem.filename)
+    if problem.errno in exit_codes.OF_DISKS:
+        what = "it" if place else "a file"
+        refusal = InputError(f"{what} cannot be written: {problem.strerror}", place=place)
+    elif problem.errno in _OF_FILES and place:
+        reason = f"it cannot be used as a file: {os.strerror(problem.errno)}"
+        refusal = InputError(reason, place=place)
+    else:
+        return None
+    refusal.__cause__ = problem
+    return refusal
 
 
 _OF_FILES = {
@@ -307,4 +322,6 @@ def _first_known(group: BaseExceptionGroup) -> BaseException | None:
                 return known
         elif isinstance(problem, (RedraError, BrokenPipeError)):
             return problem
+        elif isinstance(problem, OSError) and (refusal := _refusal_of_system(problem)) is not None:
+            return refusal
     return None

@@ -4,6 +4,7 @@ A command with a verdict calls `conclude` before it prints, so that the exit cod
 the reader, such as `head -1`, stops early.
 """
 
+import errno
 from collections.abc import Iterable
 from contextvars import ContextVar
 from enum import IntEnum
@@ -66,6 +67,9 @@ NEGATIVE = {
 }
 """The condition for exit code 1 of each command with a verdict; others never exit with 1."""
 
+OF_DISKS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""The errors of the system for a disk that is full or fails, and for a limit of space."""
+
 _NOT_AS_GIVEN = (Unauthorized, Forbidden, TooManyRequests)
 """Refusals that a repeated request may not get."""
 
@@ -87,6 +91,9 @@ def concluded() -> int:
 
 def of(problem: BaseException) -> ExitCode:
     """The exit code for an error."""
+    cause = problem.__cause__
+    if isinstance(cause, OSError) and cause.errno in OF_DISKS:
+        return ExitCode.NO_ANSWER
     if isinstance(problem, (InputError, NotStorable, RevisionTooLarge)):
         return ExitCode.UNUSABLE
     if isinstance(problem, Rejected) and not isinstance(problem, _NOT_AS_GIVEN):

@@ -159,6 +159,7 @@ async def export_history(
     sink.begin(beginning)
     try:
         end = await _write_events(log, info, sink, beginning, last, contents, progress)
+        heads = await _heads(log, info, end, sign)
     except BaseException:
         sink.discard()
         raise
@@ -171,7 +172,7 @@ async def export_history(
         **_begun(info),
         "sources": contents.sources,
         "reports": contents.reports,
-        "heads": await _heads(log, info, end, sign),
+        "heads": heads,
         "readme": _README.format(
             name=info.name, events=counts.of(end.revision, "event"), file=file
         ),

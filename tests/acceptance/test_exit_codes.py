@@ -1,11 +1,15 @@
 """Every command ends as the table of exit codes says, and names the history alike."""
 
 import ast
+import contextlib
 import json
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -237,6 +241,59 @@ def test_answer_that_cannot_be_written_is_told(line: list[str]) -> None:
         )  # fmt: skip
     assert done.returncode == ExitCode.NO_ANSWER
     assert done.stderr == "redra: the answer cannot be written: No space left on device\n"
+
+
+UNWRITTEN = {
+    "bundle": "export prod -o {out}/made",
+    "watch": "export prod --as watch -o {out}/made",
+    "manifests": "export prod --as manifests -o {out}/made",
+    "minimise": "minimise prod --keep evicted -o {out}/made",
+    "sweep": "sweep {out}/plan.yaml -o {out}/made",
+    "head": "head prod",
+    "import": f"import {RECORDING} --history new",
+}
+GONE_ON_FROM = {"minimise": ["made.trials"]}
+"""What the same command continues from. A line that was cut is not read."""
+
+
+@contextlib.contextmanager
+def no_room(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond `size` bytes, as if the disk were full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("name", UNWRITTEN)
+def test_output_without_room_is_told_and_leaves_nothing(
+    data: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "plan.yaml").write_text("fleets: [{name: one, profile: a100-mig, nodes: 1}]\n")
+    (data / "heads.key").unlink(missing_ok=True)
+    files = {*data.iterdir()}
+    with no_room(30):
+        code, out, error = redra(
+            *UNWRITTEN[name].replace("{out}", str(tmp_path)).split(), data=data
+        )
+    assert (code, out) == (ExitCode.NO_ANSWER, ""), error
+    assert re.fullmatch(
+        r"redra: .*cannot be written: (File too large|database or disk is full).*",
+        error.splitlines()[-1],
+    )
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")} - {"plan.yaml"}
+    assert sorted(left) == GONE_ON_FROM.get(name, [])
+    assert {*data.iterdir()} <= files
+
+
+def test_database_without_room_is_told_in_the_words_of_postgresql(tmp_path: Path) -> None:
+    with no_room(20_000):
+        code, out, error = redra("import", RECORDING, "--history", "new", data=tmp_path / "data")
+    assert (code, out) == (ExitCode.NO_ANSWER, "")
+    assert re.fullmatch(r"redra: PostgreSQL cannot make .*File too large", error.splitlines()[-1])
 
 
 INTERRUPTED = """

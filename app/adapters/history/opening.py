@@ -100,7 +100,7 @@ class RecordedHistory:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self._spool.close_after(problem)
 
     def close(self) -> None:
         """Remove the temporary store."""
@@ -223,8 +223,8 @@ def _opened(
             raise _nothing(paths, notes)
         placing.place(spool, one_counter=options.one_counter, notes=notes)
         infos = tuple(dict.fromkeys(_info(file) for file in files))
-    except BaseException:
-        spool.close()
+    except BaseException as problem:
+        spool.close_after(problem)
         raise
     name = " ".join(path.name for path in paths)
     return RecordedHistory(name, infos, spool, notes, options.rules, frozenset(resources), releases)

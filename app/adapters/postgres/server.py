@@ -32,6 +32,12 @@ _LOG_BYTES_MAX = 4 << 20
 
 _POLL_SECONDS = 0.01
 
+_FATAL = ("FATAL", "PANIC", "error:")
+"""What the lines have in which PostgreSQL's programs say why they end."""
+
+_ROOM_BYTES_MIN = 16 << 20
+"""The size of one segment of PostgreSQL's journal; with less room it may not start."""
+
 OPTIONS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -282,7 +288,7 @@ class EmbeddedServer:
             if self._guardian.poll() is not None:
                 raise LogUnavailable(
                     f"PostgreSQL ended while starting: {self._last_words(log_start)} "
-                    f"(more in {self.log_path})"
+                    f"(more in {self.log_path}){self._room_text()}"
                 )
             if time.monotonic() > deadline:
                 raise LogUnavailable(
@@ -306,9 +312,20 @@ class EmbeddedServer:
             process.kill()
             text = b"it took too long"
         if process.returncode != 0:
-            words = text.decode(errors="replace").strip().splitlines() or ["no reason given"]
-            raise LogUnavailable(f"PostgreSQL cannot make its files in {fresh}: {words[-1]}")
+            lines = text.decode(errors="replace").strip().splitlines() or ["no reason given"]
+            errors = [line for line in lines if any(mark in line for mark in _FATAL)]
+            raise LogUnavailable(
+                f"PostgreSQL cannot make its files in {fresh}: {(errors or lines)[-1]}"
+                f"{self._room_text()}"
+            )
         fresh.rename(self.data)
+
+    def _room_text(self) -> str:
+        """What to do when the disk is full, which PostgreSQL's own words may not say."""
+        left = shutil.disk_usage(self.folder).free
+        if left >= _ROOM_BYTES_MIN:
+            return ""
+        return f"; the disk has {left >> 10} kB left: free some space, what is stored is safe"
 
     def _guarded(
         self,
@@ -363,5 +380,5 @@ class EmbeddedServer:
         with self.log_path.open("rb") as log:
             log.seek(log_start)
             lines = log.read().decode(errors="replace").strip().splitlines()
-        fatal = [line for line in lines if "FATAL" in line or "PANIC" in line]
+        fatal = [line for line in lines if any(mark in line for mark in _FATAL)]
         return (fatal or lines or ["it wrote nothing"])[-1].strip()

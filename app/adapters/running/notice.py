@@ -55,7 +55,9 @@ def posted(folder: Path, notice: Notice, *, database: str) -> Iterator[None]:
             "database": _mark(database),
         }
         os.ftruncate(file, 0)
-        os.pwrite(file, json.dumps(tree).encode(), 0)
+        # On a full disk the notice is empty or cut, which is the same as none.
+        with contextlib.suppress(OSError):
+            os.pwrite(file, json.dumps(tree).encode(), 0)
         try:
             yield
         finally:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import zip_longest
 from pathlib import Path
-from tempfile import mkdtemp
 
 import msgspec
 import yaml
@@ -325,17 +324,15 @@ def _write_folder(path: Path, files: Sequence[manifests.File]) -> None:
     if path.exists():
         raise InputError("it already exists", place=str(path), cure="name a new folder")
     try:
-        partial = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        for file in files:
-            content = file.content
-            text = (
-                content
-                if isinstance(content, str)
-                else yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-            )
-            (partial / file.name).write_text(text, encoding="utf-8")
-        (partial / "run.sh").chmod(0o755)
-        partial.chmod(0o755)
-        partial.rename(path)
+        with whole_files.making(path) as partial:
+            for file in files:
+                content = file.content
+                text = (
+                    content
+                    if isinstance(content, str)
+                    else yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+                )
+                (partial / file.name).write_text(text, encoding="utf-8")
+            (partial / "run.sh").chmod(0o755)
     except OSError as problem:
         raise InputError(f"it cannot be written: {problem.strerror}", place=str(path)) from problem

@@ -164,15 +164,22 @@ class _Memory:
             lines = [canonical_json(each) for each in self.results.items()]
             self.path.write_bytes(b"\n".join([canonical_json(self._head()), *lines, b""]))
         except OSError as problem:
-            raise InputError(
-                f"it cannot be written: {problem.strerror}", place=str(self.path)
-            ) from problem
+            raise self._unwritable(problem) from problem
 
     def keep(self, digest: str, *, shows: bool) -> None:
+        """Store a result. Raises InputError; a line that is cut then is left out by `open`."""
         self.results[digest] = shows
         self.trials += 1
-        with self.path.open("ab") as file:
-            file.write(canonical_json([digest, shows]) + b"\n")
+        try:
+            with self.path.open("ab") as file:
+                file.write(canonical_json([digest, shows]) + b"\n")
+        except OSError as problem:
+            raise self._unwritable(problem) from problem
+
+    def _unwritable(self, problem: OSError) -> InputError:
+        if self.path.is_file() and not self.path.stat().st_size:
+            self.path.unlink()
+        return InputError(f"it cannot be written: {problem.strerror}", place=str(self.path))
 
     def _head(self) -> object:
         return {"version": VERSION, "search": self.place}

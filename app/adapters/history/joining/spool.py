@@ -6,6 +6,7 @@ object in `head`, the object in `body`. Records of Secrets are encrypted with a 
 in memory. No code outside this package reads the file.
 """
 
+import errno
 import hashlib
 import os
 import sqlite3
@@ -82,7 +83,7 @@ class Row:
 class Spool:
     """A store that takes records and then returns them in order.
 
-    Use as a context manager: leaving removes the file.
+    Use as a context manager: leaving removes the file. Raises OSError when the disk is full.
     """
 
     def __init__(self, limits: ImportLimits) -> None:
@@ -91,10 +92,13 @@ class Spool:
         path = Path(self._folder.name) / "records.db"
         # Records may be read in a different thread from the adding one, but never in two at once.
         self.database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16384"):
-            self.database.execute(f"PRAGMA {pragma}")
-        self.database.execute(_CREATE)
-        self.database.execute(_CREATE_TOLD)
+        try:
+            for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16384"):
+                self.database.execute(f"PRAGMA {pragma}")
+            self.database.execute(_CREATE)
+            self.database.execute(_CREATE_TOLD)
+        except sqlite3.OperationalError as problem:
+            self.close_after(problem)
         self._cipher = AESGCM(AESGCM.generate_key(bit_length=256))
         # Keyed, so that a digest reveals nothing about the value of a Secret.
         self._digest_key = os.urandom(_KEY_BYTES)
@@ -120,7 +124,14 @@ class Spool:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close_after(problem)
+
+    def close_after(self, problem: BaseException | None) -> None:
+        """Remove the file after an error, if any. Raises OSError when the disk was full."""
         self.close()
+        if isinstance(problem, sqlite3.OperationalError):
+            # The file is new and used by nobody else: only the disk can be at fault.
+            raise OSError(errno.ENOSPC, str(problem), self._folder.name) from problem
 
     def close(self) -> None:
         """Remove the file; nothing can be read afterwards."""
