@@ -281,7 +281,7 @@ def test_output_without_room_is_told_and_leaves_nothing(
         )
     assert (code, out) == (ExitCode.NO_ANSWER, ""), error
     assert re.fullmatch(
-        r"redra: .*cannot be written: (File too large|database or disk is full).*",
+        r"redra: .*cannot be written: .*(File too large|disk is full|disk I/O error).*",
         error.splitlines()[-1],
     )
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")} - {"plan.yaml"}
