@@ -13,6 +13,7 @@ import time
 
 import aiohttp
 import httpx
+import httpx2
 import lightkube
 import pytest
 import yaml
@@ -183,7 +184,7 @@ class Followers:
 
     def _run_lightkube(self):
         client = lightkube.Client(config=KubeConfig.from_dict(kubeconfig(self.url)))
-        with contextlib.suppress(httpx.HTTPError):
+        with contextlib.suppress(httpx2.HTTPError):
             while not self.stopped.is_set():
                 # Told 410, it lists anew.
                 with contextlib.suppress(lightkube.ApiError):

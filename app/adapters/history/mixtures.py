@@ -367,6 +367,8 @@ class _Block:
             else:
                 self._damage("a terminal broke its lines, and it is not certain where")
                 lines = []
+        elif broken_lines.may_go_on(self._lines, self._at, end):
+            self._damage("a terminal may have broken the last line of this document", end - 1)
         for line_number, value in self._values(lines, number) if lines else ():
             self._take(line_number, value)
         self._at = end
@@ -474,8 +476,8 @@ class _Block:
                 continue
             self._mixture.parts.append(Part(line, item, content, is_printed))
 
-    def _damage(self, problem: str) -> None:
-        place = f"{self._place}:{self._first + self._at}"
+    def _damage(self, problem: str, at: int | None = None) -> None:
+        place = f"{self._place}:{self._first + (self._at if at is None else at)}"
         self._mixture.damaged.append(InputError(problem, place=place))
 
 

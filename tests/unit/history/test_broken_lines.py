@@ -93,3 +93,22 @@ def test_single_break_stays_a_loss():
     mixture = read(text)
     assert mixture.damaged[0].problem.startswith("it is not JSON")
     assert not any(part.value.get("kind") == "Pod" for part in mixture.parts)
+
+
+@pytest.mark.parametrize("form", ["fenced", "alone", "before a prompt"])
+def test_yaml_whose_last_line_was_broken_comes_out_whole_or_is_named(form):
+    text = yaml.safe_dump(POD, width=10_000, sort_keys=False).partition("  number:")[0].rstrip()
+    whole = {**POD, "status": {"conditions": POD["status"]["conditions"]}}
+    joined = 0
+    # A single break is suspected at widths that terminals have.
+    for width in (width for width in WIDTHS if width >= 60):
+        shown = at_width(text, width)
+        shown = f"```yaml\n{shown}\n```\n" if form == "fenced" else shown
+        if form == "before a prompt":
+            shown = f"$ kubectl get pod web\n{shown}\n$ exit\n"
+        mixture = mixtures.take_apart(shown.encode(), "notes.txt", ImportLimits())
+        values = [part.value for part in mixture.parts]
+        assert values == [whole] or mixture.damaged, width
+        joined += mixture.joined_lines > 0
+    # What stands below it could be the rest of its last line.
+    assert form == "before a prompt" or joined > len(WIDTHS) / 4

@@ -17,6 +17,10 @@ from dataclasses import dataclass
 BREAKS_MIN = 2
 """The least number of breaks at one width that shows a terminal."""
 
+WIDTH_MIN = 60
+"""The least number of columns of a terminal whose single break is suspected."""
+
+_WORDS = re.compile(r"[ \t]*[\w(,;:.'\"-]")
 _TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
 _DEPTHS = {"{": 1, "[": 1, "}": -1, "]": -1}
 _FIELD = re.compile(r"""\s*(?:-(?: |$)|[\w.$/"'-]+:(?:\s|$))""")
@@ -81,7 +85,7 @@ def yaml_document(
     width = len(lines[end - 1])
     joined: list[str] = []
     breaks, last_break, at = 0, begin, begin
-    is_certain = True
+    is_certain, goes_between = True, False
     while at < len(lines) and len(lines[at]) <= width:
         line = lines[at]
         if at > begin and len(lines[at - 1]) == width:
@@ -90,10 +94,24 @@ def yaml_document(
             breaks, last_break = breaks + 1, at
         elif at == begin or goes_on(line):
             joined.append(line)
+            goes_between = goes_between or (breaks > 0 and bool(line.strip()))
         else:
             break
         at += 1
     goes_behind = any(line.strip() for line in lines[last_break + 1 : at])
-    if breaks < BREAKS_MIN or at <= end or not goes_behind:
+    # Words of prose may stand behind the last line, but not where nothing else does.
+    is_last = at == len(lines) and goes_between
+    if breaks < BREAKS_MIN or at <= end or not (goes_behind or is_last):
         return None
     return JoinedDocument("\n".join(joined), at, breaks, is_certain)
+
+
+def may_go_on(lines: Sequence[str], begin: int, end: int) -> bool:
+    """Whether a terminal may have broken the last line of a YAML document.
+
+    It is the longest one, as long as a terminal is wide, and words stand directly below it.
+    """
+    width = len(lines[end - 1])
+    if width < WIDTH_MIN or width < max(map(len, lines[begin:end])):
+        return False
+    return end < len(lines) and _WORDS.match(lines[end]) is not None and len(lines[end]) <= width
