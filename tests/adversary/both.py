@@ -18,6 +18,7 @@ from tests.adversary.catalogue import (
     NOT_BLAMED,
     PART,
     QUICKSTART,
+    SAME,
     SOAK,
     TAINTS,
     VERSIONS,
@@ -192,6 +193,29 @@ for _wrong, _recording, _kind, _verify in (
     ("selector_does_not_match", TAINTS, "devicetaintrules", FAILS),
 ):
     _leave_out(_wrong, _recording, _kind, _verify)
+
+
+def simulate_nodes(log: Log) -> None:
+    """What kubelets write is written by a simulator of nodes, under an account of its own."""
+    for line in log.lines:
+        if line["user"]["username"].startswith("system:node:"):
+            line["user"]["username"] = "system:serviceaccount:kube-system:kwok-controller"
+
+
+@alteration("both", QUICKSTART, verify=FAILS, decide=FAILS)
+def released_while_the_pod_runs_on_a_simulated_node(log: Log) -> None:
+    """The claim controller takes the claim of a running pod back, and no node has a kubelet.
+
+    The simulator's lines show when pods run and end, so no line of a kubelet is left out.
+    """
+    ALTERATIONS["released_while_the_pod_runs"].change(log)
+    simulate_nodes(log)
+
+
+@alteration("harmless", (QUICKSTART, MIG), verify=SAME, decide=SAME)
+def kubelets_are_a_simulator_of_nodes(log: Log) -> None:
+    """Everything that kubelets write is written by one account, which is not of a node."""
+    simulate_nodes(log)
 
 
 def class_changed(log: Log, seconds: float) -> None:

@@ -99,6 +99,7 @@ FEW: list[Row] = [
     ("c-multihost-tpu", "loses_1_percent_1", "decide"),
     ("a-quickstart", "hole_0_50", "decide"),
     ("c-multihost-tpu", "loses_verb_patch", "decide"),
+    ("a-quickstart", "released_while_the_pod_runs_on_a_simulated_node", "verify"),
     ("a-quickstart", "update_upon_an_old_version_accepted", "verify"),
     ("a-quickstart", "one_version_for_two_writes", "verify"),
     ("a-quickstart", "binding_accepted_twice", "verify"),

@@ -8,12 +8,19 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from app.analysis.verify.invariants.cluster import Cluster
-from app.domain.log import Event, ObjectKey, Revision
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log.doubts import LOST_OF_MIN
+from app.domain.values import json_tree
+from app.domain.values.fields import meta
+from app.domain.values.json_tree import JsonObject
 
 _KUBELET = "system:node:"
 """How the name of a kubelet's user begins: no server lets it write pods under another one."""
 
 _SYSTEM = "system:"
+
+_STAMPED = frozenset(("managedFields", "resourceVersion"))
+"""The metadata that each write of a status changes."""
 
 
 class Absence(NamedTuple):
@@ -32,6 +39,7 @@ class LeftOut:
     def __init__(self) -> None:
         self._verbs: set[str] = set()
         self._has_users = self._has_kubelets = False
+        self._played = PlayedKubelets()
 
     def follow(self, event: Event) -> None:
         """Notes the writer and the verb of a line."""
@@ -40,14 +48,16 @@ class LeftOut:
             user = event.stamp.actor.user
             self._has_kubelets = user.startswith(_KUBELET)
             self._has_users |= user.startswith(_SYSTEM)
+            if event.is_about_object:
+                self._played.follow(event)
 
     @property
     def kubelets(self) -> bool:
         """Whether no kubelet wrote a pod, in a log that names the users of pods.
 
-        Then no line shows that a pod ran, or that it finished.
+        Then no line shows that a pod ran, or that it finished: unless others did what kubelets do.
         """
-        return self._has_users and not self._has_kubelets
+        return self._has_users and not self._has_kubelets and not self._played.is_sure
 
     @property
     def updates(self) -> bool:
@@ -58,6 +68,58 @@ class LeftOut:
     def patches(self) -> bool:
         """Whether no object was patched, in a log with other changes. Statuses are written so."""
         return "patch" not in self._verbs and self._verbs.issuperset(("create", "update"))
+
+
+class PlayedKubelets:
+    """Learns whether all that pods ran is written by users that are no kubelets, in plain sight.
+
+    A simulator of nodes writes the statuses of pods under an account of its own. Where kubelets are
+    left out, some line shows a phase that it did not write: beside what it wrote itself.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, JsonObject]] = {}
+        self._written = 0
+        self._has_unwritten = False
+
+    def follow(self, event: Event) -> None:
+        """Notes the phase of a pod, and whether the line changes nothing but the status."""
+        if event.type is EventType.OBJECT_DELETED:
+            # Its answer shows what others wrote before.
+            was = self._known.pop(event.uid, None)
+            if was is not None and was[0] != _phase(event.object):
+                self._has_unwritten = True
+            return
+        phase, rest = _phase(event.object), _without_status(event.object)
+        was = self._known.get(event.uid)
+        self._known[event.uid] = phase, rest
+        if was is None or was[0] == phase:
+            return
+        if was[1] == rest:
+            self._written += 1
+        else:
+            self._has_unwritten = True
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether several lines wrote phases of pods, and every change of one was written so.
+
+        One may be a write without effect, whose answer shows what an unrecorded line wrote.
+        """
+        return self._written >= LOST_OF_MIN and not self._has_unwritten
+
+
+def _phase(pod: JsonObject) -> str:
+    return json_tree.text(meta.status(pod), "phase")
+
+
+def _without_status(pod: JsonObject) -> JsonObject:
+    """The pod without its status, and without what writes of it change besides."""
+    metadata = {name: value for name, value in meta.metadata(pod).items() if name not in _STAMPED}
+    return {
+        **{name: value for name, value in pod.items() if name != "status"},
+        "metadata": metadata,
+    }
 
 
 def absence(

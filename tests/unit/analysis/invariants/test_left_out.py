@@ -138,6 +138,29 @@ def test_claim_is_given_back_where_no_kubelet_tells_that_its_pod_ended(users, is
     assert kinds(as_log(story, users=users)) == {("bound-pod-has-claims", kind)}
 
 
+def other_pods_run(story, count, *, label=""):
+    """Pods that go over to Running, the last with a label, which nobody writes beside a status."""
+    for number in range(count):
+        story.pod(f"other-{number}")
+        tree, write = story.change(key_of("pods", f"other-{number}"))
+        tree["status"]["phase"] = "Running"
+        if label and number == count - 1:
+            tree["metadata"]["labels"] = {label: ""}
+        write()
+
+
+@pytest.mark.parametrize(
+    ("count", "label", "kind"), [(2, "", "broken"), (1, "", "unsure"), (3, "who", "unsure")]
+)
+def test_statuses_that_others_than_kubelets_write_show_that_nothing_is_left_out(count, label, kind):
+    """A simulator of nodes writes them. A phase beside another change was written unseen."""
+    story = Story()
+    bound(story)
+    other_pods_run(story, count, label=label)
+    story.free("x")
+    assert kinds(as_log(story)) == {("bound-pod-has-claims", kind)}
+
+
 def test_binding_without_an_allocation_needs_no_kubelet_to_be_wrong():
     story = Story()
     story.claim("x", {"name": "r", "exactly": {"count": 1}})
