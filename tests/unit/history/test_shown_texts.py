@@ -139,7 +139,8 @@ def test_table_of_watched_changes_gives_what_is_left(tmp_path):
         "DELETED    a      pending   9s\n"
     )
     records, _ = read(tmp_path, text)
-    assert keys(records) == [(Op.BASELINE, "ResourceClaim", "shop", "b")]
+    ops = (Op.BASELINE, Op.MODIFIED)
+    assert keys(records) == [(op, "ResourceClaim", "shop", "b") for op in ops]
 
 
 def test_wide_table_of_events_names_them(tmp_path):
@@ -274,8 +275,10 @@ STATES = {
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_state_of_a_claim_is_the_last_that_was_printed(tmp_path, name):
+def test_states_of_a_claim_are_those_that_were_printed(tmp_path, name):
     records, _ = read(tmp_path, f"$ kubectl get resourceclaim -w\n{STATES[name]}")
-    (record,) = records
-    expected = {"allocation": {}} if name == "its end" else {}
-    assert record.object["status"] == expected
+    words = [line.split()[1] for line in STATES[name].splitlines() if line.startswith("one ")]
+    expected = [{"allocation": {}} if "allocated" in word else {} for word in words]
+    assert [each.object["status"] for each in records] == expected
+    assert [each.op for each in records] == [Op.BASELINE, *[Op.MODIFIED] * (len(words) - 1)]
+    assert len({each.uid for each in records}) == 1

@@ -6,6 +6,7 @@ from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.bootstrap import rules
 from app.domain.errors import InputError
+from app.domain.log.records import Op
 from app.domain.objects import profile
 from tests.unit.history.test_wrapped_texts import CLAIM
 
@@ -337,3 +338,66 @@ def test_pages_of_several_objects_have_no_events_and_are_whole(tmp_path):
     _, lost, _ = read(tmp_path, f"$ kubectl describe pod one; kubectl describe pod two\n{cut}")
     assert len(lost) == 1
     assert lost[0].endswith("the description ends before its Events, so it may be cut here")
+
+
+ROWS = "NAME   READY   STATUS    RESTARTS   AGE   NODE\n"
+CHANGES = {
+    "placed": ("web 0/1 Pending 0 5s <none>", "web 1/1 Running 0 65s n1", False),
+    "restarted": ("web 1/1 Running 0 5s n1", "web 0/1 CrashLoopBackOff 3 65s n1", False),
+    "ending": ("web 1/1 Running 0 5s n1", "web 1/1 Terminating 0 65s n1", False),
+    "made anew after its end": ("web 0/1 Completed 0 5s n1", "web 0/1 Pending 0 1s <none>", True),
+    "made anew on another node": ("web 1/1 Running 0 5s n1", "web 1/1 Running 0 2s n2", True),
+    "made anew": ("web 1/1 Terminating 0 5s n1", "web 1/1 Running 0 2s n1", True),
+}
+
+
+def phase_of(record):
+    return record.object.get("status", {}).get("phase")
+
+
+def table(row):
+    return f"$ kubectl get pods -n shop -o wide\n{ROWS}{row.replace(' ', '   ')}\n\n"
+
+
+def states(folder, *texts):
+    for number, text in enumerate(texts):
+        (folder / f"{number}.md").write_text(text)
+    with open_history([folder], ReadOptions(rules=RULES)) as history:
+        return [*history.records()]
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_two_tables_of_a_text_that_differ_show_two_states(tmp_path, name):
+    first, second, is_another = CHANGES[name]
+    records = states(tmp_path, table(first) + table(second))
+    live = [each for each in records if each.op is not Op.DELETED]
+    alone = [states(tmp_path, table(row))[0] for row in (first, second)]
+    assert [phase_of(each) for each in live] == [phase_of(each) for each in alone]
+    assert len({each.uid for each in live}) == 1 + is_another
+    assert any(each.op is Op.DELETED for each in records) is is_another
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        (table("web 1/1 Running 0 5s n1") * 2,),
+        (table("web 0/1 Pending 0 5s <none>"), table("web 1/1 Running 0 65s n1")),
+    ],
+)
+def test_tables_that_agree_or_whose_order_nothing_tells_show_one_state(tmp_path, texts):
+    [record] = states(tmp_path, *texts)
+    assert record.object["status"]["phase"] == "Running"
+    assert record.object["spec"] == {"nodeName": "n1"}
+
+
+def test_page_beside_a_table_adds_its_fields_to_the_same_state(tmp_path):
+    page = (
+        "Name:         web\nNamespace:    shop\nNode:         n1/10.0.0.1\nLabels:       a=b\n"
+        "Status:       Running\nContainers:\n  c:\n    Image:  i\n"
+        "Conditions:\n  Type    Status\n  Ready   True\nEvents:  <none>\n\n"
+    )
+    for text in (table("web 1/1 Running 0 5s n1") + page, page + table("web 1/1 Running 0 5s n1")):
+        [record] = states(tmp_path, text)
+        assert record.object["metadata"]["labels"] == {"a": "b"}
+        types = {each["type"]: each["status"] for each in record.object["status"]["conditions"]}
+        assert types == {"PodScheduled": "True", "Ready": "True"}

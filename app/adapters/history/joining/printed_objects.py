@@ -2,22 +2,23 @@
 
 A table and a description may show the same object, and a dump may hold it completely. Printed
 objects are therefore held back until all other sources are read. Those that no other source shows
-become one record each, with the fields of all places that print them.
+become one record for each state, with the fields of all places that print it: two tables of one
+text that contradict each other show two states (`printed_states`).
 """
 
 import hashlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from app.adapters.history import kinds
 from app.adapters.history.formats.dumps import DERIVED_UIDS
 from app.adapters.history.joining.spool import Spool
-from app.adapters.history.printouts import event_objects
+from app.adapters.history.printouts import event_objects, printed_states
 from app.adapters.history.reading import Notes
 from app.domain.log import ObjectKey
-from app.domain.log.records import Loss, Record, join_losses
+from app.domain.log.records import Loss, Op, Record, join_losses
 from app.domain.values import api_groups, api_resources, json_tree, patches
 from app.domain.values.fields import dra, meta
 
@@ -35,8 +36,8 @@ class PrintedObjects:
     def __init__(self, spool: Spool, notes: Notes) -> None:
         self._spool = spool
         self._notes = notes
-        self._records: dict[ObjectKey, Record] = {}
-        self._guessed: dict[ObjectKey, Record] = {}
+        self._records: dict[ObjectKey, list[Record]] = {}
+        self._guessed: list[Record] = []
         self._whole_events: set[bytes] = set()
 
     def held_back(self, records: Iterator[Record]) -> Iterator[Record]:
@@ -46,8 +47,10 @@ class PrintedObjects:
                 yield record
                 continue
             is_guess = bool(record.namespace) and not meta.namespace(record.object or {})
-            known = self._guessed if is_guess else self._records
-            _add(known, record)
+            if is_guess:
+                self._guessed.append(record)
+            else:
+                _add(self._records, record)
 
     def alone(self) -> Iterator[Record]:
         """The records of printed objects that no other source shows.
@@ -64,20 +67,14 @@ class PrintedObjects:
         shown = self._spool.shown(self._records)
         named = self._named_uids()
         left_out = 0
-        for key, record in self._records.items():
-            if record.resource == "events" and self._is_whole_elsewhere(record):
+        for key, states in self._records.items():
+            if states[-1].resource == "events" and self._is_whole_elsewhere(states[-1]):
                 left_out += 1
-                continue
-            if key in shown:
+            elif key in shown:
                 last, is_new = shown[key]
-                left_out += not (is_new and self._is_added(last, record))
-                continue
-            # Fields that the last place shows as absent are taken away.
-            tree = patches.apply_merge({}, record.object or {})
-            uid = meta.uid(tree) or named.get(key)
-            uid = uid or str(uuid.uuid5(DERIVED_UIDS, "\0".join(key)))
-            metadata = {**meta.metadata(tree), "uid": uid}
-            yield msgspec.structs.replace(record, uid=uid, object={**tree, "metadata": metadata})
+                left_out += not (is_new and self._is_added(last, states[-1]))
+            else:
+                yield from _numbered(key, states, named.get(key, ""))
         if left_out:
             self._notes.count("printed objects that another source shows whole, left out", left_out)
 
@@ -85,7 +82,8 @@ class PrintedObjects:
         """The uids of printed pods by which claims name them; none where claims name several."""
         if not any(key[:2] == api_resources.PODS for key in self._records):
             return {}
-        printed = (record.object for key, record in self._records.items() if _is_claim(key))
+        claims = (states for key, states in self._records.items() if _is_claim(key))
+        printed = (state.object for states in claims for state in states)
         named: dict[ObjectKey, set[str]] = {}
         for tree in (*self._spool.trees(*api_resources.RESOURCE_CLAIMS), *printed):
             pods = [(each.name, each.uid) for each in dra.consumers(tree or {})]
@@ -128,9 +126,11 @@ class PrintedObjects:
         homes: dict[tuple[str, str, str], set[ObjectKey]] = {}
         for key in (*self._records, *self._spool.keys()):
             homes.setdefault((key.group, key.resource, key.name), set()).add(key)
-        for record in self._guessed.values():
+        guesses: set[ObjectKey] = set()
+        for record in self._guessed:
             home = homes.get(_subject(record), set())
-            if len(home) != 1:
+            if len(home) != 1 and record.key not in guesses:
+                guesses.add(record.key)
                 self._notes.count("printed objects taken to be in the namespace default, a guess")
             namespace = next(iter(home)).namespace if len(home) == 1 else record.namespace
             tree = {**(record.object or {})}
@@ -154,15 +154,45 @@ def _subject(record: Record) -> tuple[str, str, str]:
     return group, resource, json_tree.text(involved, "name")
 
 
-def _add(records: dict[ObjectKey, Record], record: Record) -> None:
-    known = records.get(record.key)
-    if known is not None:
-        last = _joined(known, record)
-        if record.resource == "events":
-            tree = event_objects.with_span(last.object or {}, known.object or {})
-            last = msgspec.structs.replace(last, object=tree)
-        record = last
-    records[record.key] = record
+def _numbered(key: ObjectKey, states: Sequence[Record], named: str) -> Iterator[Record]:
+    """The states of an object with its uid; one that was made anew has another uid.
+
+    `named` is the uid that claims give, for the last object of the name.
+    """
+    last = max((at for at, each in enumerate(states) if each.op is Op.BASELINE), default=0)
+    uid = ""
+    for at, record in enumerate(states):
+        # Fields that the last place shows as absent are taken away.
+        tree = patches.apply_merge({}, record.object or {})
+        if record.op is Op.BASELINE:
+            parts = (*key, record.position) if at else key
+            uid = meta.uid(tree) or (named if at == last else "")
+            uid = uid or str(uuid.uuid5(DERIVED_UIDS, "\0".join(parts)))
+        metadata = {**meta.metadata(tree), "uid": uid}
+        yield msgspec.structs.replace(record, uid=uid, object={**tree, "metadata": metadata})
+
+
+def _add(records: dict[ObjectKey, list[Record]], record: Record) -> None:
+    states = records.setdefault(record.key, [])
+    if not states:
+        states.append(record)
+        return
+    known = states[-1]
+    joined = _joined(known, record)
+    before, after = known.object or {}, record.object or {}
+    if record.resource == "events":
+        tree = event_objects.with_span(joined.object or {}, before)
+        states[-1] = msgspec.structs.replace(joined, object=tree)
+    elif record.source == known.source and printed_states.is_another(before, after):
+        states.append(record)
+    elif record.source != known.source or not printed_states.contradict(before, after):
+        # Nothing tells which of two files was written first.
+        tree = printed_states.together(before, joined.object or {}, after)
+        states[-1] = msgspec.structs.replace(joined, object=tree)
+    else:
+        losses = join_losses(joined.losses, (Loss.COLLAPSED,))
+        tree = printed_states.next_state(joined.object or {}, after)
+        states.append(msgspec.structs.replace(record, op=Op.MODIFIED, object=tree, losses=losses))
 
 
 def _digest(name: str) -> bytes:

@@ -137,7 +137,8 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
     command = commands.of(number, row_kind)
     namespace = "" if command is None else commands.namespace(command, row_kind)
     table = Printout()
-    objects: dict[tuple[str, ...], JsonObject] = {}
+    objects: dict[tuple[str, ...], list[JsonObject]] = {}
+    shown: list[JsonObject] = []
     end = begin
     while end < len(lines) and lines[end].strip() and not _TITLES.match(lines[end]):
         row = parts.cells(lines[end], titles)
@@ -152,18 +153,21 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
         tree = _object(row, kind, namespace)
         if tree is None:
             break
-        # A watch shows an object again with each change; the last row is its state.
+        # A watch shows an object again with each change.
         metadata = tree["metadata"]
         key = tree["kind"], metadata.get("namespace", ""), metadata["name"]
-        objects.pop(key, None)
-        if row.get("EVENT") != "DELETED":
-            objects[key] = tree
+        if row.get("EVENT") == "DELETED":
+            objects.pop(key, None)
+        else:
+            objects.setdefault(key, []).append(tree)
+            shown.append(tree)
         end += 1
     if end == begin:
         return Printout()
     if command is not None and len(command.kinds) != 1:
         command.line = number + end - at
-    table.objects, table.lines = list(objects.values()), end - at
+    kept = {id(tree) for states in objects.values() for tree in states}
+    table.objects, table.lines = [tree for tree in shown if id(tree) in kept], end - at
     return table
 
 
