@@ -31,7 +31,7 @@ class Gauge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MappedPool(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool with its devices; `node` is empty if several nodes can use it."""
+    """A pool with its devices; `node` is empty if it belongs to no single node."""
 
     driver: str
     pool: str

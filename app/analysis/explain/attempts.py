@@ -140,7 +140,7 @@ def _line(attempt: PodAttempt, causes: Mapping[int, Event], known: str) -> Reaso
     cause = causes.get(attempt.cause)
     woken = () if cause is None else (_woken(cause),)
     if attempt.before is not None and not attempt.is_woken:
-        text = f"no event woke it: its wait after attempt {attempt.before.number} was over"
+        text = f"no event woke it: its wait after attempt {attempt.number - 1} was over"
         woken = (Reason(text=text),)
     text = f"attempt {attempt.number} {_outcome(attempt.begun, known)}"
     binding = (

@@ -22,7 +22,6 @@ from app.domain.allocation.reasons.explanation import Alike
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
 from app.domain.devices.model import Slice
-from app.domain.devices.nodes import Node, NodeSelectionError
 from app.domain.devices.pools import newest
 from app.domain.log import ObjectKey
 from app.domain.objects.kinds import extended_resources as names_of_resources
@@ -61,6 +60,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *names_nearby.tolerations(views, pod, _tainting(nodes)),
         *updates.held(views, pod, _holders(views, nodes)),
         *_for_no_node(views, nodes),
+        *nearby_nodes.for_others(views, _seeing_nothing(nodes)),
         *nearby_nodes.renewed(views, without_devices(nodes)),
         *nearby_nodes.without_driver(views, without_devices(nodes)),
         *nearby_nodes.full(views, _full(nodes)),
@@ -419,15 +419,20 @@ def without_devices(nodes: Sequence[NodeReason]) -> list[str]:
     ]
 
 
+def _seeing_nothing(nodes: Sequence[NodeReason]) -> list[str]:
+    """The nodes that see no device, where no other node looked at one; slices for no node apart."""
+    if any(request.devices for reason in nodes for _, request in reason.requests()):
+        return []
+    return without_devices(nodes)
+
+
 def _nowhere_at_all(views: LiveViews) -> Iterator[tuple[Slice, str]]:
     """The newest slices with devices for nodes that do not exist, and text naming the nodes."""
-    known = _nodes_of(views)
-    names = {node.name for node in known}
+    known = nearby_nodes.all_nodes(views)
     for place in views.inventory.pool_ids():
         for one in newest(views.inventory.slices_of(place)):
-            where = _nowhere(one, known, names) if one.devices and one.node.is_set else ""
-            if where:
-                yield one, where
+            if one.devices and one.node.is_set and not nearby_nodes.is_for_any(one, known):
+                yield one, nearby_nodes.nodes_text(one.node, known)
 
 
 def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
@@ -441,7 +446,7 @@ def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
     for one, where in _nowhere_at_all(views):
         groups.setdefault(where, []).append(one.name)
         choices[where] = one.node.tree or {}
-    known = _nodes_of(views)
+    known = nearby_nodes.all_nodes(views)
     for number, (where, slices) in enumerate(groups.items()):
         if number == NAMES_MAX:
             left = len(groups) - NAMES_MAX
@@ -459,27 +464,3 @@ def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
             children=tuple(names_nearby.labels(choices[where], known)),
             is_kept=True,
         )
-
-
-def _nodes_of(views: LiveViews) -> list[Node]:
-    return [
-        Node(name=key.name, labels=meta.labels(views.objects.get(key) or {}))
-        for key in views.objects.keys(*api_resources.NODES)
-    ]
-
-
-def _nowhere(one: Slice, known: Sequence[Node], names: set[str]) -> str:
-    """The nodes that a slice is for, as text, when none of them exists; empty when one exists."""
-    choice = one.node
-    if choice.all_nodes:
-        return ""
-    if choice.name:
-        return "" if choice.name in names else f"node {choice.name}, which does not exist"
-    try:
-        if any(choice.matches(node) for node in known):
-            return ""
-    except NodeSelectionError as problem:
-        return f"nodes that cannot be determined: {problem}"
-    tree = choice.tree or {}
-    terms = [waits.term_text(term) for term in tree.get("nodeSelectorTerms") or ()]
-    return f"nodes with {' or '.join(terms)}, and there is none" if terms else "no node"

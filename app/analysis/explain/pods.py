@@ -8,6 +8,7 @@ from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
+from app.analysis import scope
 from app.analysis.explain import circumstances, node_answers, tainted, untried, waits
 from app.analysis.explain.nearby import outcomes
 from app.analysis.explain.node_answers import NodeAnswer
@@ -21,6 +22,7 @@ from app.domain.controllers.plan import MergingViews
 from app.domain.controllers.scheduling.scheduling_cycle import attempt
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.errors import NotFound
+from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -134,7 +136,9 @@ def waiting(
         if help and answer.is_helpable:
             refused.setdefault(said, []).append(answer)
     if node and not fitting:
-        raise NotFound(f'node "{node}" not found', resource="nodes")
+        near = scope.nearest(node, [key.name for key in views.objects.keys(*api_resources.NODES)])
+        text = f'node "{node}" not found'
+        raise NotFound(f"{text}; {near}" if near else text, resource="nodes")
     vain = (*waits.repeated(tree), *outcomes.full_claims(views, tree))
     follow, evicting = outcomes.evictions(views, tree, fitting, rules.quirks, now)
     children = (
@@ -176,15 +180,16 @@ def _beside(
 
 
 def _unasked(views: MergingViews, tree: JsonObject, early: str, *, help: bool) -> PodFindings:
-    """Why no node is asked about a pod; with `help`, also the classes that are missing."""
+    """Why no node is asked about a pod; with `help`, also what would let nodes be asked."""
     known = untried.background(views, tree) or (Reason(text=early),)
-    missing = untried.missing_classes(views, tree) if help else []
-    if not missing:
+    changes = untried.remedies(views, tree) if help else []
+    if not changes:
         return PodFindings(text=early, children=known)
-    changes = [f"create deviceclass {name}" for name in missing]
+    why = "no node is asked about the pod before it"
+    if untried.missing_classes(views, tree):
+        why = "what a class selects is not known before it is there"
     helpful = Reason(
-        text="what would help, not proved, because what a class selects is not known before it "
-        "is there",
+        text=f"what would help, not proved, because {why}",
         children=tuple(Reason(text=change) for change in changes),
     )
     helps_json: JsonObject = {"node": "", "changes": changes}
@@ -224,6 +229,8 @@ def _help(
             f"nothing helps of what was tried: up to {bounds.help_changes_max} changes together, "
             f"{bounds.help_tries_max} tries a node ({tried})"
         )
+        if not count:
+            text = "no change of claims or devices was tried: no node looks at devices for the pod"
     shown = children[:HELPS_SHOWN_MAX]
     if len(children) > HELPS_SHOWN_MAX:
         shown.append(Reason(text=f"… {len(children) - HELPS_SHOWN_MAX} more; -o json has all"))

@@ -11,10 +11,13 @@ from app.domain.log import ObjectKey
 from app.domain.objects.quota import limits, usage
 from app.domain.objects.quota.usage import DEVICES_SUFFIX
 from app.domain.values import api_resources, counts, quantity
-from app.domain.values.fields import dra
+from app.domain.values.fields import dra, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 
-_EXCEEDED = re.compile(r"exceeded quota: ([^,]+), requested: (.*?), used: .*?, limited: (.*)")
+_hard = paths.mapping("spec", "hard")
+_used = paths.mapping("status", "used")
+
+_EXCEEDED = re.compile(r"exceeded quota: ([^,]+), requested: (.*?), used: (.*?), limited: (.*)")
 """Upstream's refusal; each exceeded resource name is followed by its amount."""
 
 
@@ -28,7 +31,7 @@ def reasons(views: Views, namespace: str, refusal: str, spec: JsonView) -> Itera
     if exceeded is None:
         return
     quota = exceeded[1]
-    limited = dict(part.rpartition("=")[::2] for part in exceeded[3].split(","))
+    limited = dict(part.rpartition("=")[::2] for part in exceeded[4].split(","))
     for part in exceeded[2].split(","):
         name, _, requested = part.rpartition("=")
         yield from _largest(name, spec)
@@ -39,6 +42,34 @@ def reasons(views: Views, namespace: str, refusal: str, spec: JsonView) -> Itera
                 f"{limited[name]} of {name} in all: it is never made",
                 is_kept=True,
             )
+
+
+def remedies(refusal: str) -> Iterator[str]:
+    """The raises of a quota that would have let the refused claim in."""
+    exceeded = _EXCEEDED.search(refusal)
+    if exceeded is None:
+        return
+    used = dict(part.rpartition("=")[::2] for part in exceeded[3].split(","))
+    for part in exceeded[2].split(","):
+        name, _, requested = part.rpartition("=")
+        try:
+            amounts = [quantity.parse(each).nanos for each in (requested, used.get(name, ""))]
+        except quantity.QuantityError:
+            continue
+        total = quantity.from_nanos(sum(amounts), quantity.QuantityFormat.DECIMAL_SI)
+        yield f"raise {name} of quota {exceeded[1]} to {total}, or delete what uses it"
+
+
+def of_quota(views: Views, namespace: str, quota: str, tree: JsonView) -> Iterator[Reason]:
+    """How much of a quota is used, as its status says, and the claims that use it."""
+    used = _used(tree)
+    for name, limit in sorted(_hard(tree).items()):
+        users: tuple[Reason, ...] = ()
+        if api_resources.RESOURCE_CLAIMS in limits.places_of(name):
+            users = tuple(_users(views, namespace, quota, name))
+        yield Reason(
+            text=f"{used.get(name, 'an unknown amount')} of {limit} {name} used", children=users
+        )
 
 
 def _more(requested: str, limited: str) -> bool:

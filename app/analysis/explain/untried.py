@@ -102,6 +102,55 @@ def background(views: Views, tree: JsonObject) -> tuple[Reason, ...]:
     )
 
 
+def remedies(views: Views, tree: JsonObject) -> list[str]:
+    """The changes after which nodes would be asked about the pod, as far as they are known."""
+    if _is_left(tree):
+        return [f"create the pod again with schedulerName {pod_spec.DEFAULT_SCHEDULER}"]
+    changes = [
+        f"remove {counts.plural(len(gates), 'scheduling gate')} {listed(gates, len(gates))}"
+        for gates in [[_gate_name(gate) for gate in core.scheduling_gates(tree)]]
+        if gates and not core.node_name(tree)
+    ]
+    changes += [f"create deviceclass {name}" for name in missing_classes(views, tree)]
+    pod = pods.facts(tree)
+    for named in pods.named_claims(pod):
+        claim = views.objects.get(claim_key(pod.namespace, named.name or "")) or {}
+        others = [name for name in meta.finalizers(claim) if name != well_known.CLAIM_PROTECTION]
+        if meta.is_deleting(claim) and others and not dra.consumers(claim):
+            noun = counts.plural(len(others), "finalizer")
+            changes.append(
+                f"have {noun} {listed(others, len(others))} of claim {named.name} removed, and "
+                "create the claim again"
+            )
+    if refusal := refusal_of_claim(views, tree):
+        if f"`{well_known.ADMIN_ACCESS}: true` label" in refusal:
+            changes.append(f"label namespace {pod.namespace} {well_known.ADMIN_ACCESS}=true")
+        changes += quota_use.remedies(refusal)
+    return changes
+
+
+def refusal_of_claim(views: Views, tree: JsonObject) -> str:
+    """The last message about a claim of the pod that could not be created; empty without one."""
+    if not _lacks_claim(pods.facts(tree)):
+        return ""
+    said = _refusals(views, meta.namespace(tree)).get(meta.uid(tree))
+    return "" if said is None else core.event_object(said.object).message
+
+
+def of_quota(views: Views, key: ObjectKey, tree: JsonObject) -> Iterator[Reason]:
+    """The use of a quota, and the waiting pods whose claims it refuses."""
+    yield from quota_use.of_quota(views, key.namespace, key.name, tree)
+    refused = []
+    for place in views.objects.keys(*api_resources.PODS, key.namespace):
+        message = refusal_of_claim(views, views.objects.get(place) or {})
+        if f"exceeded quota: {key.name}," in message:
+            refused.append(place.name)
+    if refused:
+        text = f"{counts.plural(len(refused), 'pod')} {listed(refused, len(refused))} "
+        text += f"{'waits' if len(refused) == 1 else 'wait'} for a claim that it refuses"
+        yield Reason(text=text, count=len(refused), is_kept=True)
+
+
 def missing_classes(views: Views, tree: JsonObject) -> list[str]:
     """The missing DeviceClasses that unallocated claims of the pod name."""
     pod = pods.facts(tree)

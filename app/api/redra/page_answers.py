@@ -183,7 +183,7 @@ class MappedPool(Model):
 
     driver: str
     pool: str
-    node: str = Field(description="Empty for a pool that several nodes can use")
+    node: str = Field(description="Empty for a pool that belongs to no single node")
     generation: int
     state: str
     problem: str

@@ -314,7 +314,7 @@ def map_lines(answer: "DeviceMap", *, with_devices: bool) -> list[str]:
     for pool in answer.pools:
         if pool.node != node:
             node = pool.node
-            lines.append(f"node {node}" if node else "devices that several nodes can use")
+            lines.append(f"node {node}" if node else "pools that belong to no single node")
         lines += _pool_lines(pool, with_devices=with_devices)
     if answer.omitted:
         lines.append(f"{counts.of(answer.omitted, 'more pool')}: name a pool, --driver or --node")

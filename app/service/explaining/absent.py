@@ -9,10 +9,11 @@ from app.analysis.explain.reasons import Reason
 from app.domain.controllers import pods, registry
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, well_known
 from app.domain.values.fields import meta
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining.evidence import ExplainedMoment
+from app.service.explaining.former_circumstances import loss
 
 
 async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
@@ -33,7 +34,23 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
         if evidence.sight.sees(last):
             said = sources.made(last, f"{named(key)} was deleted", *_owners(last))
             reasons.append(replace(said, is_kept=True))
-    return reasons
+    return [*reasons, *await _label_lost(evidence, tree)]
+
+
+async def _label_lost(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
+    """The write that took the label for administrative access from the pod's namespace."""
+    if well_known.ADMIN_ACCESS not in untried.refusal_of_claim(evidence.views, tree):
+        return []
+    key = ObjectKey(*api_resources.NAMESPACES, "", meta.namespace(tree))
+    lost = loss(await evidence.changes(key), _admits)
+    if lost is None or not evidence.sight.sees(lost[1]):
+        return []
+    text = f"namespace {key.name} had the label {well_known.ADMIN_ACCESS}=true until it was changed"
+    return [replace(sources.made(lost[1], text), is_kept=True)]
+
+
+def _admits(tree: JsonView) -> bool:
+    return meta.labels(tree).get(well_known.ADMIN_ACCESS) == "true"
 
 
 def _owners(deletion: Event) -> Iterator[Reason]:

@@ -1,6 +1,6 @@
 """The explainer: answers one question about one history, with the doubts about the answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +10,7 @@ import anyio.to_thread
 from app.analysis import scheduling_rules, scope
 from app.analysis.blast.bounds import BlastBounds
 from app.analysis.explain import decisions as decision_reasons
-from app.analysis.explain import lives, questions, sources, verdicts
+from app.analysis.explain import lives, questions, sources, untried, verdicts
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
@@ -128,11 +128,18 @@ class Explainer:
                 return await hardware.patch(evidence, key, tree)
             case "nodes":
                 return await hardware.node(evidence, key, tree)
+            case "resourcequotas":
+                used = untried.of_quota(evidence.views, key, tree)
+                return await self._other(key, tree, decision, used)
             case _:
                 return await self._other(key, tree, decision)
 
     async def _other(
-        self, key: ObjectKey, tree: JsonObject, decision: Event | None
+        self,
+        key: ObjectKey,
+        tree: JsonObject,
+        decision: Event | None,
+        known: Iterable[Reason] = (),
     ) -> ObjectExplanation:
         """The explanation of any object: its history, its conditions, the last decision."""
         events = await self._evidence.changes(key)
@@ -146,7 +153,7 @@ class Explainer:
             revision=self._evidence.views.revision,
             text="",
             reason=Reason(
-                text=questions.named(key), children=(*said, *lives.of_object(events, tree))
+                text=questions.named(key), children=(*known, *said, *lives.of_object(events, tree))
             ),
             decision=body(decision),
         )

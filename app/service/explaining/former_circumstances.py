@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
-from app.analysis import scheduler_messages
+from app.analysis import scheduler_messages, scope
 from app.analysis.explain import circumstances, lives, sources, waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.trees import NodeReason
@@ -278,7 +278,10 @@ async def _renamed(
     for name in lacking[:NAMES_MAX]:
         if _is_served(evidence, name):
             continue
-        reasons.append(Reason(text=f"no deviceclass stands for {name}", is_kept=True))
+        known = map(dra.extended_resource_name, _classes(evidence))
+        near = scope.nearest(name, sorted({*known} - {""}))
+        text = f"no deviceclass stands for {name}" + (f"; {near}" if near else "")
+        reasons.append(Reason(text=text, is_kept=True))
         for key in await changed(evidence, api_resources.DEVICE_CLASSES):
             lost = loss(await evidence.changes(key), partial(_stands_for, name))
             if lost is None or not evidence.sight.sees(lost[1]):
@@ -292,6 +295,12 @@ async def _renamed(
                 text += f"written with {became}" if became else "written without a resource"
             reasons.append(kept(after, text))
     return reasons
+
+
+def _classes(evidence: ExplainedMoment) -> Iterator[JsonObject]:
+    objects = evidence.views.objects
+    trees = map(objects.get, objects.keys(*api_resources.DEVICE_CLASSES))
+    yield from (tree for tree in trees if tree is not None)
 
 
 def _stands_for(resource: str, tree: JsonView) -> bool:

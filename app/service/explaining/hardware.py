@@ -1,11 +1,12 @@
 """Explanations of hardware: devices, pools, slices, classes, patches, rules and nodes."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
 import msgspec
 
-from app.analysis import device_map
+from app.analysis import device_map, scope
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import questions, tainted
 from app.analysis.explain.hardware import biography as biographies
@@ -55,7 +56,9 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
             text += f"; {listed(admins, len(admins))}"
     reasons = (
         *map(pools.unnoticing, olds),
+        *_drawing(views, place, quirks),
         *devices.patched(views, place),
+        *devices.for_nodes(views, place),
         *life.reasons(await evidence.now()),
     )
     return _explained(
@@ -87,11 +90,32 @@ def _unheld(views: LiveViews, place: DeviceId, quirks: Quirks) -> tuple[str, str
             return "Free", text
 
 
+def _drawing(views: LiveViews, place: DeviceId, quirks: Quirks) -> Iterator[Reason]:
+    """The devices in use that leave too little of a counter for a device, with their holders."""
+    mapped = device_map.device_at(views, place, quirks)
+    if mapped is None or mapped[1].state != "blocked":
+        return
+    pool, one = mapped
+    for gauge in pool.counters:
+        if (name := f"{gauge.set}/{gauge.counter}") not in one.lacks:
+            continue
+        users = [
+            f"{other.name} of {listed(other.holders, len(other.holders))}"
+            for other in pool.devices
+            if other.state == "held" and gauge.set in other.sets
+        ]
+        text = f"{gauge.used} of {gauge.total} of counter {name} is used"
+        yield Reason(text=f"{text}, by {listed(users, len(users))}" if users else text)
+
+
 async def pool(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     """The state of a pool and its slices. Raises NotFound."""
     place = identifiers.parse_pool(name)
-    if not evidence.views.inventory.slices_of(place):
-        raise NotFound(f"no slice of pool {name} is published", resource="pools")
+    inventory = evidence.views.inventory
+    if not inventory.slices_of(place):
+        near = scope.nearest("/".join(place), sorted(map("/".join, inventory.pool_ids())))
+        text = f"no slice of pool {name} is published"
+        raise NotFound(f"{text}; {near}" if near else text, resource="pools")
     state, text = pools.state_of(evidence.views, place)
     reasons = tuple(pools.of_pool(evidence.views, place, evidence.rules.allocator_quirks))
     return _explained(evidence, subject=f"pool {name}", outcome=state, text=text, reasons=reasons)

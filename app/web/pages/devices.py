@@ -9,7 +9,7 @@ from app.domain.values import api_resources
 from app.web.frame import Frame, render
 from app.web.pictures import devices as picture
 
-EVERYWHERE = "devices that several nodes can use"
+EVERYWHERE = "pools that belong to no single node"
 
 
 def page(frame: Frame, answer: DeviceMap, wanted: DeviceMapRequest) -> bytes:

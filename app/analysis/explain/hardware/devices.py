@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 
 from app.analysis.explain import tainted
 from app.analysis.explain.hardware.biography import attributes_of, capacity_of, shown
+from app.analysis.explain.nearby import nodes
 from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
+from app.domain.devices import pools
 from app.domain.devices.model import AppliedPatch
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
@@ -43,3 +45,12 @@ def patched(
             about=key,
             is_kept=True,
         )
+
+
+def for_nodes(views: LiveViews, place: DeviceId) -> Iterator[Reason]:
+    """The nodes that may use a device, where that is not the one node of its slice."""
+    for one in pools.newest(views.inventory.slices_of(place[:2])):
+        device = next((each for each in one.devices if each.id == place), None)
+        if device is not None and (one.per_device or not one.node.name):
+            choice = device.node if one.per_device else one.node
+            yield Reason(text=f"for {nodes.nodes_text(choice, nodes.all_nodes(views))}")

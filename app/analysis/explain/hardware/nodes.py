@@ -10,8 +10,9 @@ from app.analysis.views import LiveViews
 from app.domain.allocation.quirks import Quirks
 from app.domain.devices import pools
 from app.domain.devices.model import Slice
-from app.domain.log import Event
-from app.domain.values import api_resources, condition_types, well_known
+from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError, node_of
+from app.domain.log import Event, ObjectKey
+from app.domain.values import api_resources, condition_types, counts, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonView
@@ -61,8 +62,9 @@ def _devices(views: LiveViews, name: str, quirks: Quirks) -> Iterator[Reason]:
     for resource_slice in views.inventory.slices():
         if resource_slice.node.name == name:
             by_pool.setdefault(resource_slice.pool, []).append(resource_slice)
-    if not by_pool:
-        yield Reason(text="no driver publishes devices for it alone")
+    shared = [*_shared(views, name)]
+    if not by_pool and not shared:
+        yield Reason(text="no driver publishes devices for it")
     for place, slices in list(by_pool.items())[:POOLS_MAX]:
         current = pools.newest(slices)
         children = tuple(pool_reasons.used(views, current))
@@ -78,6 +80,34 @@ def _devices(views: LiveViews, name: str, quirks: Quirks) -> Iterator[Reason]:
         yield Reason(text=text, children=children, count=sum(len(one.devices) for one in slices))
     if (rest := len(by_pool) - POOLS_MAX) > 0:
         yield Reason(text=f"{rest} more pools", count=rest)
+    yield from shared[:POOLS_MAX]
+    if (rest := len(shared) - POOLS_MAX) > 0:
+        yield Reason(text=f"{rest} more pools of several nodes", count=rest)
+
+
+def _shared(views: LiveViews, name: str) -> Iterator[Reason]:
+    """The devices for the node in slices that are not for it alone, by pool."""
+    tree = views.objects.get(ObjectKey(*api_resources.NODES, "", name))
+    if tree is None:
+        return
+    node = node_of(tree)
+    by_pool: dict[PoolId, list[bool]] = {}
+    for place in views.inventory.pool_ids():
+        for one in pools.newest(views.inventory.slices_of(place)):
+            if not one.node.name:
+                choices = [device.node if one.per_device else one.node for device in one.devices]
+                by_pool.setdefault(place, []).extend(_includes(each, node) for each in choices)
+    for place, included in by_pool.items():
+        if count := sum(included):
+            text = f"{count} of {counts.of(len(included), 'device')} of pool {'/'.join(place)} "
+            yield Reason(text=f"{text}{counts.plural(count, 'is')} for it", count=count)
+
+
+def _includes(choice: NodeChoice, node: Node) -> bool:
+    try:
+        return choice.is_set and choice.matches(node)
+    except NodeSelectionError:
+        return False
 
 
 def _pods(views: LiveViews, name: str) -> Reason:

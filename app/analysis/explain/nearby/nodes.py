@@ -1,7 +1,8 @@
-"""Nodes that take no further pod, and nodes for which no driver has published anything."""
+"""Nodes that take no further pod, nodes without devices, and the nodes that devices are for."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from app.analysis.explain import waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.devices.model import Slice
@@ -86,7 +87,7 @@ def renewed(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
         current = newest(everywhere)
         newer = [one.name for one in current]
         for one in everywhere:
-            if one in current or not one.devices or not _is_for_any(one, nodes):
+            if one in current or not one.devices or not is_for_any(one, nodes):
                 continue
             count += 1
             if count > NAMES_MAX:
@@ -102,6 +103,64 @@ def renewed(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
                 about=key,
                 is_kept=True,
             )
+
+
+def for_others(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
+    """The nodes that the published devices are for, unlike these nodes, which see none of them."""
+    if not names:
+        return
+    known = all_nodes(views)
+    left = 0
+    for place in views.inventory.pool_ids():
+        groups: dict[str, list[str]] = {}
+        for one in newest(views.inventory.slices_of(place)):
+            if not one.per_device and not is_for_any(one, known):
+                continue  # said of the slice
+            for device in one.devices:
+                choice = device.node if one.per_device else one.node
+                groups.setdefault(nodes_text(choice, known), []).append(device.id[2])
+        if not groups:
+            continue
+        left += 1
+        if left > NAMES_MAX:
+            continue
+        parts = [f"{listed(sorted(of), len(of))} for {where}" for where, of in groups.items()]
+        count = sum(map(len, groups.values()))
+        text = (
+            f"{counts.of(count, 'device')} of pool {'/'.join(place)} {counts.plural(count, 'is')} "
+        )
+        shown = "; ".join(parts[:NAMES_MAX])
+        more = f"; {len(parts) - NAMES_MAX} more choices" if len(parts) > NAMES_MAX else ""
+        yield Reason(text=f"{text}for other nodes: {shown}{more}", count=count, is_kept=True)
+    if left > NAMES_MAX:
+        text = f"the devices of {counts.of(left - NAMES_MAX, 'more pool')} are for other nodes"
+        yield Reason(text=text, count=left - NAMES_MAX)
+
+
+def all_nodes(views: LiveViews) -> list[Node]:
+    """The nodes that exist, with their labels."""
+    return [
+        Node(name=key.name, labels=meta.labels(views.objects.get(key) or {}))
+        for key in views.objects.keys(*api_resources.NODES)
+    ]
+
+
+def nodes_text(choice: NodeChoice, known: Sequence[Node]) -> str:
+    """The nodes that a choice is for, as text: `node a`, `nodes with rack In r1 (a, b)`."""
+    if choice.all_nodes:
+        return "every node"
+    if choice.name:
+        is_there = any(node.name == choice.name for node in known)
+        return f"node {choice.name}" + ("" if is_there else ", which does not exist")
+    try:
+        names = [node.name for node in known if choice.matches(node)]
+    except NodeSelectionError as problem:
+        return f"nodes that cannot be determined: {problem}"
+    terms = [waits.term_text(term) for term in (choice.tree or {}).get("nodeSelectorTerms") or ()]
+    if not terms:
+        return "no node"
+    text = f"nodes with {' or '.join(terms)}"
+    return f"{text} ({listed(names, len(names))})" if names else f"{text}, and there is none"
 
 
 def _choices(slices: Iterable[Slice]) -> Iterator[NodeChoice]:
@@ -121,8 +180,12 @@ def _is_chosen(choices: Iterable[NodeChoice], node: Node) -> bool:
         return True
 
 
-def _is_for_any(one: Slice, nodes: Sequence[Node]) -> bool:
+def is_for_any(one: Slice, nodes: Sequence[Node]) -> bool:
+    """Whether a slice is for one of these nodes; not if its selector cannot be read."""
+    choice = one.node
+    if choice.all_nodes:
+        return True
     try:
-        return one.node.is_set and any(map(one.node.matches, nodes))
+        return choice.is_set and any(map(choice.matches, nodes))
     except NodeSelectionError:
         return False
