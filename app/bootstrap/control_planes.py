@@ -9,7 +9,7 @@ import msgspec
 from app.adapters.uids import DerivedUids
 from app.analysis.replay.proving.evidence import Switched
 from app.analysis.replay.variants import Switches
-from app.analysis.replay.writers import BESIDE, DECIDED
+from app.analysis.replay.writers import BESIDE, DECIDED, IN_PLACE
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap import history_settings
 from app.bootstrap.deciders import deciders_of
@@ -120,7 +120,7 @@ class ForkPlanes:
 
     def altered(self, info: HistoryInfo, seed: int) -> ControlPlane:
         """The recorded controllers, plus others that a recording lacks."""
-        names = (*DECIDED, *BESIDE)
+        names = (*DECIDED, *BESIDE, *IN_PLACE)
         return ControlPlanes(info, names=names, seed=seed, keeps_causes=True)
 
 

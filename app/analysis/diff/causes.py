@@ -211,7 +211,7 @@ class Linking:
             yield root_of(change)
             return
         if difference.parted.aspect is PodAspect.END:
-            yield _end(difference)
+            yield from _of_end(difference, self._known)
             return
         if difference.parted.aspect is PodAspect.EXISTENCE:
             yield from self._of_existence(difference)
@@ -369,11 +369,16 @@ def _above(course: Course, known: Known) -> Iterator[InputDifference]:
             yield change
 
 
-def _end(difference: PodDifference) -> Root:
-    pair = difference.pair
+def _of_end(difference: PodDifference, known: Known) -> Iterator[Root]:
+    """The changes above a pod, whose controllers may have ended it, or its end itself."""
+    pair, latest = difference.pair, difference.parted.time + known.within
     course = pair.a or pair.b
     assert course is not None, "a pair has at least one side"
-    return Root(
+    above = [root_of(each) for each in _above(course, known) if each.since <= latest]
+    yield from above
+    if above:
+        return
+    yield Root(
         kind=RootKind.END,
         name=str(course.key),
         text="its end came at another time, or on one side only",

@@ -3,7 +3,7 @@
 A variant never determines the outcome of an act, only whether it is made earlier, later or not.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
@@ -26,7 +26,8 @@ class SteeredPace:
     """The `Pace` and the bind delay of a run.
 
     `keys` maps uids to the keys of recorded objects. Call `note_finished` for pods that finish
-    here. Waits are noted in `readiness`. In a changed world, `control` is the readiness of the
+    here. Waits are noted in `readiness`. `prompt` has the keys of objects that no recorded act is
+    about, and which wait for none. In a changed world, `control` is the readiness of the
     unchanged one: an act that did not wait there has no recorded instant, and is done at once.
     """
 
@@ -50,6 +51,7 @@ class SteeredPace:
         self._finished: set[tuple[str, ...]] = set()
         self._let_through = ""
         self._looked: dict[tuple[str, tuple[str, ...]], tuple[Instant, Instant]] = {}
+        self.prompt: Set[object] = frozenset()
         self.run = PacedRun()
 
     def attempts(self, pod: str) -> Sequence[Try]:
@@ -69,6 +71,8 @@ class SteeredPace:
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         """The recorded instant, or the one that the variant sets."""
+        if key in self.prompt:
+            return now
         steered = self._steered(queue, key, now)
         due = self._recorded.not_before(queue, key, now) if steered is None else steered
         if steered is None:

@@ -38,6 +38,11 @@ BESIDE = (
 )
 """The controllers that run beside the recorded ones in a changed world."""
 
+IN_PLACE = ("deployments",)
+"""The controllers that act in place of the recorded ones there, for the objects that are changed.
+
+Nothing recorded says when."""
+
 CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"
 
 MANAGED = frozenset(

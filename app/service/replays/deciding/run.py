@@ -39,7 +39,7 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
-from app.service.replays.deciding import moved_pods
+from app.service.replays.deciding import deployments, moved_pods
 from app.service.replays.deciding.altered import (
     SOON,
     Alteration,
@@ -87,6 +87,7 @@ class Run:
         self._names = RecordedNames(uids)
         self._keep_events = keep_events
         self._alteration = alteration
+        self._deployments = deployments.ChangedDeployments(pace)
         self._spare: dict[str, str] = {}
         for event in recording.made:
             self._names.learn(event)
@@ -145,6 +146,8 @@ class Run:
         """Wraps a controller for this run: kubelets serve stray pods, others wait for `start`."""
         if isinstance(controller, KubeletReconciler):
             return StrayPods(controller, self._recorded_at)
+        if controller.name == deployments.NAME:
+            return deployments.DeploymentsHere(controller, self._deployments)
         if short_name(registry.actor_of(controller.name).user) in self._variant.unstarted:
             start = NEVER
         return controller if start is None else Started(controller, start)
@@ -156,6 +159,7 @@ class Run:
         """
         objects = self.timeline.views.objects
         commands = alteration.edits(objects)
+        self._deployments.note(commands, objects)
         self._is_outside, self._writer = True, None
         try:
             if commands:
@@ -198,6 +202,8 @@ class Run:
     def take(self, write: Input) -> None:
         """Advances time to the instant of an input, and applies it, or lets it wait."""
         self._advance(write.time)
+        if self._deployments.replaces(write):
+            return
         uid = write.event.uid
         is_removal = write.event.type is EventType.OBJECT_DELETED
         if uid in self._variant.postponed and is_removal and is_derived(write.event):
@@ -322,8 +328,9 @@ class Run:
         if self._spare.pop(event.uid, None) is not None and ours is not None:
             return  # a controller here has made it
         if self._alteration is not None:
-            why = collision(event, ours, self.timeline.views.objects, self._namespaces)
-            if why:
+            objects = self.timeline.views.objects
+            why = collision(event, ours, objects, self._namespaces)
+            if why := why or self._deployments.lack_owner(event, objects):
                 self._leave_out(write, why)
                 return
         if isinstance(command, DeleteObject):

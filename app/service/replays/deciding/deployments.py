@@ -1,0 +1,125 @@
+"""Deployments in a changed world: those that its edits concern are decided here.
+
+The recorded controller of Deployments wrote what their recorded specs asked for, and its writes are
+inputs. For a Deployment that an edit makes, changes or takes a ReplicaSet from, they no longer
+follow from what is there, nor do the counts of pods in its ReplicaSets. So the controllers here act
+in their place. All other Deployments stay as recorded.
+"""
+
+from collections.abc import Callable, Sequence
+
+from app.analysis.replay.authors import UNNAMED
+from app.analysis.replay.inputs import Input
+from app.analysis.replay.steering import SteeredPace
+from app.domain.controllers import registry
+from app.domain.controllers.plan import MergingViews, Plan, Reconciler
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command
+from app.domain.values import api_resources
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import Instant
+
+NAME = "deployments"
+"""The name of the controller."""
+
+_KIND = "Deployment"
+_USER = registry.actor_of(NAME).user
+_NO_OWNER = "a pod whose ReplicaSet was not made here: its Deployment was changed"
+
+
+class ChangedDeployments:
+    """The Deployments that edits concern, by namespace and name.
+
+    No recorded act is about them and their ReplicaSets, so none gives them a `pace`.
+    """
+
+    def __init__(self, pace: SteeredPace | None) -> None:
+        self._keys: set[ObjectKey] = set()
+        self._unpaced: set[ObjectKey] = set()
+        self._replaced: set[str] = set()
+        if pace is not None:
+            pace.prompt = self._unpaced
+
+    def note(self, commands: Sequence[Command], objects: ObjectsReader) -> None:
+        """Note the Deployments that edits concern, before these are made."""
+        for command in commands:
+            key = getattr(command, "key", None)
+            if key is not None and key.resource in ("deployments", "replicasets"):
+                tree = objects.get(key) or getattr(command, "tree", None) or {}
+                deployment = _deployment_of(key, tree)
+                if deployment is not None:
+                    self._keys.add(deployment)
+
+    def concern(self, key: ObjectKey, tree: JsonView) -> bool:
+        """Whether an object is such a Deployment, one of its ReplicaSets, or an Event about it."""
+        is_one = bool(self._keys) and _deployment_of(key, tree) in self._keys
+        if is_one:
+            self._unpaced.add(key)
+        return is_one
+
+    def replaces(self, write: Input) -> bool:
+        """Whether the controller here acts in place of a recorded write of its counterpart."""
+        event = write.event
+        if not self.concern(event.key, event.object) or not _is_of_controller(write):
+            return False
+        if event.type is EventType.OBJECT_CREATED and event.key.resource == "replicasets":
+            self._replaced.add(event.uid)
+        return True
+
+    def lack_owner(self, event: Event, objects: ObjectsReader) -> str:
+        """Why a recorded pod is not made here, if its ReplicaSet is not; empty otherwise."""
+        if event.type is not EventType.OBJECT_CREATED or event.key.resource != "pods":
+            return ""
+        owner = meta.controller(event.object)
+        if owner is None or owner.uid not in self._replaced:
+            return ""
+        return _NO_OWNER if objects.by_uid(owner.uid) is None else ""
+
+
+class DeploymentsHere:
+    """The controller of Deployments, which sees only those that are changed."""
+
+    def __init__(self, reconciler: Reconciler, changed: ChangedDeployments) -> None:
+        self._reconciler = reconciler
+        self._changed = changed
+        self.name = reconciler.name
+        self.reads = reconciler.reads
+        self.queues = reconciler.queues
+        self.step: Callable[[MergingViews, Instant], Plan | None] = reconciler.step
+        self.settled = reconciler.settled
+        self.due = reconciler.due
+        self.redecide = reconciler.redecide
+
+    def fold(self, event: Event, views: MergingViews) -> None:
+        """Folds the events about changed Deployments and their ReplicaSets, and about Events."""
+        key = event.key
+        if key[:2] == api_resources.EVENTS or self._changed.concern(key, event.object):
+            self._reconciler.fold(event, views)
+
+
+def _is_of_controller(write: Input) -> bool:
+    """Whether the controller of Deployments made a write, or wrote or counted its ReplicaSets.
+
+    A recorded count of ready pods would be taken for one of those that are there here.
+    """
+    author = write.author
+    if write.event.key.resource == "replicasets":
+        return author in ("", UNNAMED, _USER, registry.actor_of("replica-sets").user)
+    return author == _USER
+
+
+def _deployment_of(key: ObjectKey, tree: JsonView) -> ObjectKey | None:
+    """The Deployment that an object is, belongs to or is an Event about; None for all others."""
+    name = ""
+    match key[:2]:
+        case api_resources.DEPLOYMENTS:
+            name = key.name
+        case api_resources.REPLICA_SETS:
+            owner = meta.controller(tree)
+            name = owner.name if owner is not None and owner.kind == _KIND else ""
+        case api_resources.EVENTS:
+            subject = core.event_object(tree).subject
+            name = subject.name if subject.kind == _KIND else ""
+    return ObjectKey(*api_resources.DEPLOYMENTS, key.namespace, name) if name else None
