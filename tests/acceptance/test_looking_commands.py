@@ -153,6 +153,27 @@ def test_pool_that_is_nowhere_is_refused_with_the_nearest(data: Path) -> None:
 
 
 @pytest.mark.database
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("why", "pod/taints/more-1", "--node", "worker-11", "--at", "08:05:13"), "worker-1"),
+        (("why", "pool/gpu.example.com/worker-11", "--at", "200"), "gpu.example.com/worker-1"),
+        (("fit", "--template", "plian", "-n", "taints", "--at", "200"), "plain"),
+        (("map", "maintenance", "--driver", "gpu.example.con", "--at", "200"), "gpu.example.com"),
+        (("incidents", "show", "driver-is-lots"), "driver-is-lost"),
+    ],
+)  # fmt: skip
+def test_name_that_is_nowhere_is_refused_with_the_nearest(
+    data: Path, words: tuple[str, ...], name: str
+) -> None:
+    if words[0] not in ("map", "incidents"):
+        words = (*words, "--history", "maintenance")
+    code, out, error = redra(*words, **({} if words[0] == "incidents" else {"data": data}))
+    assert (code, out, error.count("\n")) == (2, "", 1)
+    assert name in error.partition("do you mean")[2], error
+
+
+@pytest.mark.database
 def test_map_takes_history_and_pool_as_other_commands_do(data: Path) -> None:
     whole = redra("map", "--history", "maintenance", data=data)
     assert whole[0] == 0

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from app.analysis import edits
+from app.analysis import edits, scope
 from app.analysis.edits import Apply
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
@@ -120,6 +120,15 @@ def check_class(objects: ObjectsReader, name: str) -> None:
     more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
     cure = f"there are {shown}{more}" if len(names) > 1 else f"there is {shown or 'none'}"
     raise InputError(f"there is no DeviceClass {name}", cure=cure)
+
+
+def check_template(objects: ObjectsReader, key: ObjectKey) -> None:
+    """Raises InputError, which names similar templates of the namespace, if it does not exist."""
+    if objects.get(key) is not None:
+        return
+    names = sorted(each.name for each in objects.keys(key.group, key.resource, key.namespace))
+    cure = scope.nearest(key.name, names) or "-n NAMESPACE says where to look"
+    raise InputError(f"there is no {_TEMPLATE} {key.namespace}/{key.name}", cure=cure)
 
 
 def of_template(key: ObjectKey) -> CapacitySubject:

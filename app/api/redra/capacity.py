@@ -75,7 +75,9 @@ class CapacityApi:
                 return [subjects.of_class(class_name, namespace, count)]
             if template:
                 place = api_resources.RESOURCE_CLAIM_TEMPLATES
-                return [subjects.of_template(ObjectKey(*place, namespace or "default", template))]
+                key = ObjectKey(*place, namespace or "default", template)
+                subjects.check_template(world.World(frozen).objects, key)
+                return [subjects.of_template(key)]
             return subjects.of_cluster(world.World(frozen).objects, namespace)
 
         return await self._of_subjects(inquiry, chosen)

@@ -4,6 +4,7 @@ from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 
+from app.analysis import scope
 from app.analysis.incidents import incident as incidents
 from app.analysis.incidents.incident import Exhibit, Incident
 from app.bootstrap.manifests import read_documents
@@ -43,9 +44,8 @@ def incident(name: str) -> Incident | None:
 def read(name: str) -> Exhibit:
     """An incident with its story. Raises InputError for an unknown name."""
     if name not in names():
-        raise InputError(
-            f"there is no incident {name!r}", cure="`redra incidents list` lists all names"
-        )
+        cure = scope.nearest(name, names()) or "`redra incidents list` lists all names"
+        raise InputError(f"there is no incident {name!r}", cure=cure)
     path = folder() / name / DATA
     ((place, tree),) = read_documents(path)
     return Exhibit(

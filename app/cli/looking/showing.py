@@ -13,7 +13,7 @@ from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
-from app.domain.errors import InputError
+from app.domain.errors import InputError, NotFound
 from app.domain.values import counts
 
 if TYPE_CHECKING:
@@ -143,9 +143,13 @@ def device_map(
 
     try:
         answer = ask(driver=driver, pool=pool, node=node)
-    except InputError:
-        # For example, the default history does not exist.
-        if not pool or (whole := of_history(pool)) is None:
+    except (InputError, NotFound) as problem:
+        # For example, the default history does not exist, or has no such driver.
+        try:
+            whole = of_history(pool) if pool else None
+        except InputError as other:
+            raise (other if isinstance(problem, InputError) else problem) from None
+        if whole is None:
             raise
         answer, pool = whole, ""
     shown = msgspec.json.decode(answer, type=DeviceMap)
