@@ -92,6 +92,11 @@ class WorkerSettings:
         ge=1,
         description="Time after which a fork that sends nothing and uses no processor is replaced",
     )
+    worker_step_seconds: float = setting(
+        1_800.0,
+        ge=1,
+        description="Processor time of a fork between two messages; with more it counts as looping",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,6 +93,7 @@ async def verify(
             bytes_max=settings.verify_events_bytes_max,
             scheduler=settings.verify_scheduler,
             silence_seconds=settings.worker_silence_seconds,
+            step_seconds=settings.worker_step_seconds,
         ) as workers,
     ):
         return await verifying.verify(

@@ -228,6 +228,19 @@ def test_fork_that_works_in_silence_is_left_alone() -> None:
     assert (ended.problem, ended.result) == ("", pid)
 
 
+def test_fork_that_loops_fails_its_task_with_the_bound() -> None:
+    def loop(*_: object) -> None:
+        while True:
+            pass
+
+    running = Forks(function=loop, content=b"", silence_seconds=0.4, step_seconds=0.2)
+    running.start([Task(digest="t", bundle="b", data=0)])
+    (ended,) = running.results(lambda *_: None)
+    assert "computed for 0.2 s of processor time without finishing a step" in ended.problem
+    assert "REDRA_WORKER_STEP_SECONDS" in ended.problem
+    assert not workers_of_ours()
+
+
 def allow_forks(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Lets the system make so many forks, and refuse more."""
     fork, made = os.fork, itertools.count(1)

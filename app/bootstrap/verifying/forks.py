@@ -2,8 +2,10 @@
 
 A fork begins with everything that this process has loaded, and shares its memory until one of the
 two writes to it: it starts within milliseconds and is sent nothing. It answers through a pipe. When
-it dies or hangs, its task is given to another fork. When this process dies, so do its forks. Tasks
-for which the system allows no fork, for want of processes, memory or files, run in this process.
+it dies or hangs, its task is given to another fork. When it computes too long without sending
+anything, its task fails: another fork would compute the same. When this process dies, so do its
+forks. Tasks for which the system allows no fork, for want of processes, memory or files, run in
+this process.
 
 Forks are made by the main thread, before it computes: a thread that holds a lock while another one
 forks leaves that lock closed in the fork. Only the forks that replace dead ones are made beside it.
@@ -23,12 +25,18 @@ from typing import Any
 from app.bootstrap import executors
 from app.bootstrap.executors import LOST_MAX, Done, Function, Heard, Task
 
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+"""The ticks of the system in one second of processor time."""
+
 ARE_POSSIBLE = sys.platform == "linux"
 """Whether a process that has loaded libraries of the system can be forked safely."""
 
 
 SILENCE_SECONDS = 120.0
 """The time after which a fork that sends nothing and uses no processor counts as hung."""
+
+STEP_SECONDS = 1_800.0
+"""The processor time that a fork may use between two messages; one that uses more loops."""
 
 _LOOKS = 4
 """The number of looks in this time. A command that was stopped meanwhile has not looked."""
@@ -38,7 +46,8 @@ _LOOKS = 4
 class _Fork:
     """A running fork: its task, its end of the pipe, and how many forks died with this task.
 
-    `idle` counts the looks since which it has used no processor time beyond `used`.
+    `idle` counts the looks since which it has used no processor time beyond `used`. `before` is the
+    processor time at the first look after its last message.
     """
 
     task: Task
@@ -48,13 +57,21 @@ class _Fork:
     died: int = 0
     used: int = -1
     idle: int = 0
+    before: int | None = None
 
     def looks_hung(self) -> bool:
         """Note the processor time that it has used; true when it has long used none."""
         used = _processor_time(self.pid)
         self.idle = self.idle + 1 if used == self.used else 0
         self.used = used
+        if self.before is None:
+            self.before = used
         return self.idle >= _LOOKS
+
+    def loops(self, seconds: float) -> bool:
+        """Whether it has used more processor time than this since its last message."""
+        spent = self.used - (self.used if self.before is None else self.before)
+        return spent > seconds * _TICKS
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -64,6 +81,7 @@ class Forks:
     function: Function
     content: bytes
     silence_seconds: float = SILENCE_SECONDS
+    step_seconds: float = STEP_SECONDS
     _running: list[_Fork] = field(default_factory=list)
     _left: list[Task] = field(default_factory=list)
     """The tasks for which no fork could be made."""
@@ -89,6 +107,8 @@ class Forks:
                     done = self._heard(fork, heard)
                 elif not ready and fork.looks_hung():
                     done = self._replaced(fork)
+                elif not ready and fork.loops(self.step_seconds):
+                    done = Done(task=fork.task, problem=_looping(self.step_seconds))
                 else:
                     continue
                 if done is not None:
@@ -107,6 +127,7 @@ class Forks:
 
     def _heard(self, fork: _Fork, heard: Heard) -> Done | None:
         """Take the next message of a fork; returns the end of its task."""
+        fork.before = None
         try:
             message = fork.receive.recv()
         except (EOFError, OSError):
@@ -172,6 +193,13 @@ class Forks:
 
         executors.tell_by(told)
         told(executors.run_here(self.function, self.content, task))
+
+
+def _looping(seconds: float) -> str:
+    return (
+        f"its worker computed for {seconds:g} s of processor time without finishing a step, so it "
+        "seems to loop; REDRA_WORKER_STEP_SECONDS allows more"
+    )
 
 
 def _processor_time(pid: int) -> int:

@@ -77,7 +77,8 @@ class PartWorkers:
     With a `scheduler`, the workers of its cluster are used and `count` is ignored. Otherwise up to
     `count` - 1 workers are started here when there is work: forks where that is possible, else
     Dask's. At most `bytes_max` of packed events are kept for them; beyond that this process
-    verifies the history alone. A fork that does nothing for `silence_seconds` is replaced.
+    verifies the history alone. A fork that does nothing for `silence_seconds` is replaced; one
+    that uses `step_seconds` of processor time between two messages fails the verification.
     Raises InputError on entering when no scheduler answers.
     """
 
@@ -89,12 +90,13 @@ class PartWorkers:
         bytes_max: int,
         scheduler: str = "",
         silence_seconds: float = forks.SILENCE_SECONDS,
+        step_seconds: float = forks.STEP_SECONDS,
     ) -> None:
         self._history = history
         self._count = count
         self._bytes_max = bytes_max
         self._scheduler = scheduler
-        self._silence_seconds = silence_seconds
+        self._silence_seconds, self._step_seconds = silence_seconds, step_seconds
         self._events = PackedEvents()
         self._open = ExitStack()
         self._executor: Executor | None = None
@@ -140,7 +142,10 @@ class PartWorkers:
         if self._forks_here:
             content, tasks = self._tasks(parts)
             self._forks = Forks(
-                function=verify_part, content=content, silence_seconds=self._silence_seconds
+                function=verify_part,
+                content=content,
+                silence_seconds=self._silence_seconds,
+                step_seconds=self._step_seconds,
             )
             self._open.callback(self._forks.close)
             self._forks.start(tasks)
