@@ -100,8 +100,9 @@ def timeline(
 ) -> None:
     """Show what happened: one line for each notable event.
 
-    Moments are revisions (42), instants (2026-01-02T03:04:05Z, 03:04:05) or times before the end
-    (10m, 1h30m). Every printed time is one of these. The date is printed where it changes.
+    Moments are revisions (42), instants (2026-01-02T03:04:05Z, 03:04:05) or durations before the
+    last event (10m, 1h30m), which is not now where nothing happens. Every printed time is a moment.
+    The date is printed where it changes.
     """
     if all_namespaces and namespace:
         raise InputError("-A and -n cannot be combined", cure="give one of them")

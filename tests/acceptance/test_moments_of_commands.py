@@ -18,7 +18,7 @@ from tests.command_line import ROOT, database_running, redra
 RECORDING = ROOT / "examples" / "recordings" / "maintenance"
 SENTENCE = (
     "redra: 'yesterday' is neither a revision nor an instant; give a number such as 42, a time "
-    "such as 2026-01-02T03:04:05Z or 03:04:05, or 10m (before the end)\n"
+    "such as 2026-01-02T03:04:05Z or 03:04:05, or 10m (before the last event)\n"
 )
 OF_MOMENTS = {"--at", "--since", "--until", "--after", "--from"}
 

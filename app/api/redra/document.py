@@ -11,7 +11,11 @@ from app.api.redra import models, page_answers, replay_models
 from app.api.redra.experiments import EXPERIMENTS, STARTING
 
 _ROOT = "/redra/v1"
-_AT = ("at", "string", "A revision, an instant, or a duration before the end; default: the end.")
+_AT = (
+    "at",
+    "string",
+    "A revision, an instant, or a duration before the last event; default: the end.",
+)
 _AFTER = ("after", "integer", "Only entries after this revision.")
 _AFTER_MOMENT = ("after", "string", "Only entries after this revision or instant.")
 _LIMIT = ("limit", "integer", "Maximum number of entries.")
@@ -277,8 +281,8 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
             ("device", "string", "DRIVER/POOL/NAME of a device, or the end of that text."),
             ("node", "string", "Only entries that concern this node."),
             ("labels", "string", "A label selector; claims made for a pod count as the pod."),
-            ("since", "string", "From this revision, instant or time before the end on."),
-            ("until", "string", "Up to this revision, instant or time before the end."),
+            ("since", "string", "From this revision, instant or time before the last event on."),
+            ("until", "string", "Up to this revision, instant or time before the last event."),
             ("last", "integer", "Number of latest entries; 0 or absent: all."),
             ("decisions", "boolean", "Show recorded decisions too."),
             ("follow", "boolean", "Continue with new events."),

@@ -1,10 +1,13 @@
-"""Moments as users write them: RFC 3339, a date, a time of day, or a duration before the end.
+"""Moments as users write them: RFC 3339, a date, a time of day, or a duration back.
 
 A revision is a moment too; `app/service/moments.py`, which knows the history, resolves it.
 
 2026-01-02T03:04:05Z   2026-01-02 03:04:05   2026-01-02   (UTC where no zone is given)
 03:04:05   03:04       the last such time of day up to the end
 10m   1h30m   2d   -45s   a duration before the end
+
+The end is the last event. A live history, too, counts from there and not from now: the same words
+name the same state while nothing happens, and in a recording.
 """
 
 import re
@@ -41,7 +44,7 @@ def refusal(text: str) -> InputError:
     return InputError(
         f"{text!r} is neither a revision nor an instant",
         cure="give a number such as 42, a time such as 2026-01-02T03:04:05Z or 03:04:05, or 10m "
-        "(before the end)",
+        "(before the last event)",
     )
 
 
