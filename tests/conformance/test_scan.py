@@ -257,8 +257,12 @@ RECORDED = {
     "a-quickstart": {"one-error-ends-all": (1, Certainty.CERTAIN)},
     "b-mig-partitions": {},
     "c-multihost-tpu": {},
-    "e-taints": {"toleration-without-effect": (2, Certainty.CERTAIN)},
+    "e-taints": {
+        "placed-to-be-evicted": (1, Certainty.CERTAIN),
+        "toleration-without-effect": (2, Certainty.CERTAIN),
+    },
     "e-taints-rules-ignored": {
+        "placed-to-be-evicted": (1, Certainty.CERTAIN),
         "rules-not-seen": (7, Certainty.CERTAIN),
         "toleration-without-effect": (2, Certainty.CERTAIN),
     },
@@ -266,7 +270,8 @@ RECORDED = {
     "j-api-versions": {},
 }
 """What the recordings show: a claim with a failing selector, two pods that tolerate a taint without
-an effect and are evicted, and in one of them the scheduler that does not see rules."""
+an effect and are evicted, a pod (`late-12`) that is evicted 13 ms after it was placed, because its
+tolerated time was over before, and in one of them the scheduler that does not see rules."""
 
 
 CALM_AND_LONG = {"i-soak-short"}

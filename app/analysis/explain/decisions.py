@@ -7,7 +7,7 @@ from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import devices_text, nodes_text
 from app.domain.allocation.reasons import causes
 from app.domain.log import Event
-from app.domain.values import json_tree, timestamps
+from app.domain.values import counts, json_tree, timestamps
 from app.domain.values.fields import decision_body
 from app.domain.values.fields.decision_body import DecisionSummary
 from app.domain.values.json_tree import JsonView
@@ -105,10 +105,29 @@ def _reasons(value: object) -> Iterator[str]:
                 yield f"because of a taint of device {driver}/{pool}/{device} in its slice"
 
 
+def _removed(value: object) -> Iterator[str]:
+    """The reservations that a claim lost, each with its reason."""
+    for each in value if isinstance(value, list) else ():
+        if isinstance(each, dict):
+            why = f": {each['why']}" if each.get("why") else ""
+            yield f"its reservation for {each.get('name')} was removed{why}"
+
+
+def _kept(value: object) -> Iterator[str]:
+    """The reservations that a claim keeps; without any, nothing is said."""
+    if isinstance(value, int) and value:
+        yield f"{counts.of(value, 'reservation')} {'stays' if value == 1 else 'stay'}"
+
+
 _BEGINNING = "1970-01-01T"
 """Instants of this day mean that there is no time."""
 
-_WORDED: dict[str, Callable[[object], Iterator[str]]] = {"due": _due, "reasons": _reasons}
+_WORDED: dict[str, Callable[[object], Iterator[str]]] = {
+    "due": _due,
+    "reasons": _reasons,
+    "removed": _removed,
+    "kept": _kept,
+}
 """Parts of a summary that have sentences of their own."""
 
 

@@ -19,7 +19,7 @@ from app.domain.values import api_resources, timestamps
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 STEP_MAX = 256
@@ -135,12 +135,13 @@ def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) 
 
 def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Steps[list[Reason]]:
     """The NoExecute taints of the pod's devices that its claims do not tolerate for ever."""
-    held: dict[DeviceId, tuple[str, DeviceResult]] = {}
+    held: dict[DeviceId, tuple[str, DeviceResult, JsonView | None]] = {}
     uid = meta.uid(pod)
     for key in list(views.objects.keys(*api_resources.RESOURCE_CLAIMS, meta.namespace(pod))):
         tree = views.objects.get(key) or {}
         if any(consumer.uid == uid for consumer in dra.consumers(tree)):
-            held.update({result.id: (key.name, result) for result in dra.results(tree)})
+            given = dra.allocation(tree)
+            held.update({result.id: (key.name, result, given) for result in dra.results(tree)})
     reasons: list[Reason] = []
     for number, item in enumerate(list(views.inventory.slices())):
         if number % STEP_MAX == 0:
@@ -148,9 +149,9 @@ def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Ste
         for device in item.devices:
             if device.id not in held:
                 continue
-            name, result = held[device.id]
+            name, result, given = held[device.id]
             for taint in device.taints:
-                patience = _patience(taint, result.tolerations, quirks)
+                patience = _patience(taint, result.tolerations, given, quirks)
                 if patience is None:
                     continue
                 source = tainted.origin(views, device.id, taint, item.key)
@@ -160,7 +161,10 @@ def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Ste
 
 
 def _patience(
-    taint: Taint, tolerations: Sequence[JsonObject], quirks: ControllerQuirks
+    taint: Taint,
+    tolerations: Sequence[JsonObject],
+    allocation: JsonView | None,
+    quirks: ControllerQuirks,
 ) -> str | None:
     """How long a claim tolerates the taint, as a suffix of its text; None when it never evicts."""
     if taint.effect != NO_EXECUTE:
@@ -170,7 +174,8 @@ def _patience(
     if due is None:
         return None
     if due > read.time_added:
-        return f", tolerated until {timestamps.seconds_text(due)}"
+        until = timestamps.seconds_text(due)
+        return f", tolerated until {until}{tainted.was_over(allocation, due)}"
     if due != eviction_time(read, tolerations, empty_effect_counts=True):
         return "; a toleration without an effect does not keep from eviction (upstream's c2)"
     return ""

@@ -253,7 +253,9 @@ def _tolerated(
         return TaintVerdict(taint=taint, fate=TaintFate.SPARED, text=text)
     if due > read.time_added:
         fate = TaintFate.DUE if due > now else TaintFate.EVICTED
-        text = f"tolerated until {sources.when(due)} by {by}; evicted then"
+        text = f"tolerated until {sources.when(due)} by {by}"
+        late = was_over(dra.allocation(claim), due)
+        text += f"{late}, so its pods are evicted at once" if late else "; evicted then"
         return TaintVerdict(taint=taint, fate=fate, text=text, due=due)
     text = "not tolerated, so its pods are evicted"
     issues: tuple[str, ...] = ()
@@ -265,6 +267,14 @@ def _tolerated(
         shown = " and ".join(toleration_text(each) for each in lost)
         text += f"; {shown} of the request was not copied to the allocation"
     return TaintVerdict(taint=taint, fate=TaintFate.EVICTED, text=text, due=due, issues=issues)
+
+
+def was_over(allocation: JsonView | None, due: Instant) -> str:
+    """The words about a tolerated time that was over before a claim got its device; else empty."""
+    got = sources.instant_of(dra.allocation_time(allocation or {}))
+    if got is None or got < due:
+        return ""
+    return ", which counts from when the taint was set and was over when the claim got the device"
 
 
 def tolerations_of(claim: JsonView, name: str) -> Sequence[JsonObject]:

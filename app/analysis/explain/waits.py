@@ -164,7 +164,7 @@ def _told(condition: Condition) -> str:
 
 def _until(allocation: JsonView, timeout: int) -> str:
     try:
-        since = timestamps.parse(json_tree.text(allocation, "allocationTimestamp"))
+        since = timestamps.parse(dra.allocation_time(allocation))
     except TimestampError:
         return ""
     end = timestamps.seconds_text(Instant(since + timeout))

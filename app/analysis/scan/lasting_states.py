@@ -11,7 +11,7 @@ from app.domain.devices import taints
 from app.domain.devices.taints import TaintRule
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, timestamps
-from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
@@ -20,9 +20,12 @@ WAITING = "claim-waits-for-a-pod"
 NAME_TWICE = "device-name-in-two-slices"
 STAYS = "extended-resources-stay"
 RENEWED = "tolerated-time-starts-anew"
-LOOKED_FOR = (WAITING, NAME_TWICE, STAYS, RENEWED)
+TOO_LATE = "placed-to-be-evicted"
+LOOKED_FOR = (WAITING, NAME_TWICE, STAYS, RENEWED, TOO_LATE)
 
 EVICTING = "NoExecute"
+
+_rule_taint = paths.mapping("spec", "taint")
 
 
 class Standing:
@@ -95,12 +98,47 @@ class Standing:
                 self._unnamed(created, self._sightings, self._now)
             self._named.discard(event.key)
             return
+        before = self._claims.get(event.key)
         self._claims[event.key] = tree
+        if dra.results(tree) and (before is None or not dra.results(before)):
+            self._placed_late(event)
         # A claim from a template is created for its pod.
         if dra.allocation(tree) is not None or meta.owners(tree) or meta.is_deleting(tree):
             self._created.pop(event.key, None)
         elif event.type is EventType.OBJECT_CREATED:
             self._created[event.key] = event
+
+    def _placed_late(self, event: Event) -> None:
+        """Finds a device that a claim gets when the time for which it tolerates a taint is over."""
+        for result in dra.results(event.object):
+            read = [taints.toleration_of(each) for each in result.tolerations]
+            for source, taint in self._evicting_taints(result.id):
+                fitting = [each for each in read if taints.tolerates(each, taints.taint_of(taint))]
+                seconds = [each.tree.get("tolerationSeconds") for each in fitting]
+                added = _time_of(taint.get("timeAdded"))
+                if added is None or not seconds or not all(isinstance(one, int) for one in seconds):
+                    continue
+                over = added + max(int(str(one)) for one in seconds) * SECOND
+                if over <= event.stamp.time:
+                    message = (
+                        f"it gets {result.text}, tainted {taint.get('key')} by {source}, which "
+                    )
+                    message += f"it tolerated until {timestamps.seconds_text(Instant(over))}"
+                    self._sightings.add(TOO_LATE, event.revision, message, event.key)
+
+    def _evicting_taints(self, device: DeviceId) -> Iterator[tuple[str, JsonView]]:
+        """The evicting taints of a device as in the API, each after its source."""
+        for key, (rule, event) in self._rules.items():
+            if rule.matches(device, without_selector=False):
+                yield f"DeviceTaintRule {key.name}", _rule_taint(event.object)
+        for key, ids in self._tainted.items():
+            for tree in dra.devices(self._slices[key]) if device in ids else ():
+                if tree.get("name") == device[2]:
+                    yield from (
+                        ("its driver", taint)
+                        for taint in dra.device_taints(tree)
+                        if taint.get("effect") == EVICTING
+                    )
 
     def _slice(self, event: Event, *, is_deletion: bool) -> None:
         before = self._slices.pop(event.key, None)
@@ -194,6 +232,13 @@ class Standing:
         for published in self._tainted.values():
             if device in published:
                 yield "its driver", published[device]
+
+
+def _time_of(value: object) -> Instant | None:
+    try:
+        return timestamps.parse(str(value))
+    except ValueError:
+        return None
 
 
 def _pool_of(tree: JsonView) -> PoolId:

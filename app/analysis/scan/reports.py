@@ -15,6 +15,8 @@ SAYINGS = (
     ("too-many-consumers", "must have at most 256 items"),
     ("too-many-devices", "exceeds the claim limit of"),
     ("allocation-without-a-time", "field is immutable"),
+    ("admin-access-label-is-taken-away", "resource.kubernetes.io/admin-access: true"),
+    ("quota-leaves-no-claim", "exceeded quota: "),
 )
 """The incidents, each with words that only it causes."""
 
@@ -23,6 +25,7 @@ NEEDS_LABEL = "admin-access-needs-a-label"
 LOOKED_FOR = (*(incident for incident, _ in SAYINGS), PATCH_FAILS, NEEDS_LABEL)
 NEEDED = {
     "allocation-without-a-time": '"AllocationTimestamp"',
+    "quota-leaves-no-claim": ".deviceclass.resource.k8s.io/devices",
     "one-error-ends-all": "running ",
     "all-mode-constraint-ends-all": "running ",
 }

@@ -18,6 +18,8 @@ from app.domain.values.identifiers import (
 from app.domain.values.json_tree import JsonObject, JsonView
 
 allocation = paths.get("status", "allocation")
+allocation_time = paths.text("allocationTimestamp")
+"""The time of an allocation; empty where the API drops it."""
 """The allocation of a claim as stored, or None."""
 
 reserved_for = paths.objects("status", "reservedFor")
