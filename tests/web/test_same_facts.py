@@ -173,6 +173,15 @@ def differences_of(answer):
     return [one["subject"].removeprefix("pods/") for one in answer["differences"]]
 
 
+def broken_rules_of(answer):
+    return [
+        fact
+        for one in answer["findings"]
+        for fact in (one["severity"], one["rule"], one["place"]["object"], one["message"],
+                     one["cure"])
+    ]  # fmt: skip
+
+
 def fields_of(answer):
     return [one["path"] for one in answer["fields"]] + [
         str(one["revision"]) for one in answer["versions"]
@@ -238,6 +247,8 @@ ROWS = {
                 command=("diff", "default", "other"), facts=differences_of, is_about_crowd=True),
     "object": Row(json=f"object?{THIRD}", page=f"object?{THIRD}", facts=fields_of,
                   no_command="kubectl get -o yaml, `redra log`", is_about_crowd=True),
+    "lint": Row(json="lint", page="lint", command=("lint", "--history", "default"),
+                facts=broken_rules_of),
     "lanes": Row(json="lanes", page="lanes", facts=lanes_of, no_command=PICTURE,
                  is_of_few=True),
     "pace": Row(json="pace", page="pace", facts=pace_of, no_command=PICTURE),
@@ -259,9 +270,6 @@ NO_QUESTIONS = {
 }  # fmt: skip
 """What hands out records, or changes something, and answers no question by itself."""
 
-WITHOUT_PAGE = {"lint"}
-"""Its command asks the same address: `tests/acceptance/test_commands_ask_servers.py`."""
-
 OTHER_PAGES = {
     "behaviours": "a table of redra, `redra profiles`", "compare": "diff",
     routes.LANDING: "findings",
@@ -272,7 +280,7 @@ OTHER_PAGES = {
 def test_every_question_has_a_row():
     below = "/histories/{history}/"
     paths = {path.removeprefix(below) for path, *_ in document._OPERATIONS if below in path}
-    assert paths - NO_QUESTIONS - WITHOUT_PAGE == set(ROWS)
+    assert paths - NO_QUESTIONS == set(ROWS)
     assert set(parameters.NAMES) - set(OTHER_PAGES) == set(ROWS) - {"findings", "diff", "fit"}
 
 

@@ -6,11 +6,15 @@ import pytest
 import yaml
 
 from app.analysis.capacity.moments import CapacityBounds
+from app.analysis.findings.report import Finding, FindingKind, Findings, Severity
 from app.api.server.limits import ApiLimits, WaitBounds
 from app.domain.errors import InputError, LogUnavailable
 from app.service import past
 from app.service.answering.errands import Errands
 from app.service.replays.scanning import HistoryScan
+from app.web.frame import Frame
+from app.web.links import Links
+from app.web.pages import findings
 from tests.api.serving import CONFIG_MAPS, config_map, pod, serving
 from tests.api.test_readers import PATHS, RBAC, filled, headers
 from tests.api.test_redra_capacity import fill
@@ -184,6 +188,17 @@ async def test_long_history_is_read_on_in_the_background():
         assert str(revision) in read(answer.text).one("tbody").all("tr")[0].text
         examined = (await server.get(f"{JSON}/timeline?limit=1"))["examined"]
         assert examined == revision
+
+
+@pytest.mark.parametrize(("examined", "words"), [(9, "3 in all"), (5, "3 so far")])
+def test_count_of_a_history_that_is_not_read_yet_is_so_far(examined, words):
+    finding = Finding(
+        kind=FindingKind.EVICTED_PODS, severity=Severity.WARNING, text="3 pods were evicted",
+        count=3, present=0, first=2, last=4,
+    )  # fmt: skip
+    answer = Findings(history="h", revision=9, examined=examined, items=(finding,))
+    frame = Frame(links=Links(history="h"), part="findings", revision=9, head=9)
+    assert words in read(findings.page(frame, answer, "").decode()).one("main").text
 
 
 async def test_page_waits_for_its_turn_while_all_errands_are_busy():

@@ -7,6 +7,7 @@ from app.analysis.lint.subjects import TOLD
 from app.api.redra.answers import Inquiry
 from app.api.redra.beside import Lint
 from app.api.server.limits import ApiLimits
+from app.api.server.messages import HttpRequest
 from app.domain.errors import NotFound, TooLarge
 from app.domain.log import Revision
 from app.domain.objects import registry
@@ -39,12 +40,17 @@ class LintApi:
         if until > self._events_max:
             raise TooLarge(f"{until} events are more than {self._events_max}: use redra lint")
         request, runtime = inquiry.request, inquiry.runtime
-        names = [name.strip() for name in request.parameter("ignore").split(",")]
         async with self._turns:
             return await self._lint(
                 runtime.log,
                 runtime.info,
                 until,
                 profile=request.parameter("profile"),
-                ignored=[name for name in names if name],
+                ignored=ignored_rules(request),
             )
+
+
+def ignored_rules(request: HttpRequest) -> list[str]:
+    """The rules that a request leaves out."""
+    names = [name.strip() for name in request.parameter("ignore").split(",")]
+    return [name for name in names if name]

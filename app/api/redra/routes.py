@@ -10,6 +10,7 @@ import msgspec
 from pydantic import BaseModel
 
 from app.analysis.diff import text as diff_text
+from app.analysis.lint.linting import LintReport
 from app.api.access.authorization import Authorizer, Gate
 from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
@@ -395,6 +396,11 @@ class RedraApi:
             about = {} if incident is None else incident.about()
             items.append({**each.to_json(), **about})
         return _answer(models.SightingList(items=items, attempts_left_out=report.attempts_left_out))
+
+    async def lint(self, inquiry: Inquiry) -> LintReport:
+        """What is wrong with the published objects at the moment. Raises TooLarge, NotFound."""
+        views = await self.answers.views(inquiry)
+        return await self._lints.report(inquiry, views.revision)
 
     async def _lint(self, inquiry: Inquiry) -> Response:
         until = await self._until(inquiry.request, inquiry.runtime)

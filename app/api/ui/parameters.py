@@ -24,6 +24,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "compare": ("with", "withAt", "by", "within"),
     "find": ("q",),
     "lanes": ("namespace", "name", "since", "until"),
+    "lint": ("ignore", "profile"),
     "live": (),
     "map": ("driver", "pool", "node", "labels"),
     "object": _SUBJECT,

@@ -30,6 +30,7 @@ from app.api.redra.answers import (
     question_of,
     subject_of,
 )
+from app.api.redra.linting import ignored_rules
 from app.api.redra.routes import RedraApi, check_query
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Header, HttpRequest, Response, Stream
@@ -59,6 +60,7 @@ from app.web.pages import (
     findings,
     histories,
     lanes,
+    linted,
     objects,
     pace,
     rehearsal,
@@ -238,6 +240,12 @@ class Pages:
         frame = await framing.frame(self.answers, inquiry, "scan", {"labels": labels})
         return scan.page(frame, report, self._api.incident, labels)
 
+    async def _lint(self, inquiry: Inquiry) -> bytes:
+        report = await self._api.lint(inquiry)
+        parameters = {name: inquiry.request.parameter(name) for name in ("ignore", "profile")}
+        frame = await framing.frame(self.answers, inquiry, "lint", parameters)
+        return linted.page(frame, report, ignored_rules(inquiry.request))
+
     async def _behaviours(self, inquiry: Inquiry) -> bytes:
         rows = numbered.behaviours(inquiry.runtime.info.settings)
         frame = await framing.frame(self.answers, inquiry, "behaviours")
@@ -376,6 +384,7 @@ _PARTS: dict[str, _Make] = {
     "scan": Pages._scan,
     "find": Pages._find,
     "lanes": Pages._lanes,
+    "lint": Pages._lint,
     "map": Pages._map,
     "object": Pages._object,
     REPORT: Pages._report,

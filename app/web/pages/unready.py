@@ -8,6 +8,7 @@ _TITLES = {
     "attempts": "Attempts",
     "behaviours": "Known behaviours",
     "find": "Find",
+    "lint": "Checks of published objects",
     "object": "Object",
     "scan": "Known defects and traps",
     "why": "Why",
