@@ -4,8 +4,6 @@ import pytest
 
 from tests.api.serving import CLAIMS, CONFIG_MAPS, serving
 
-pytestmark = pytest.mark.anyio
-
 PODS = "/api/v1/namespaces/default/pods"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 POD_SPEC = {"schedulerName": "none", "containers": [{"name": "a", "image": "b"}]}

@@ -6,8 +6,6 @@ from tests.conformance.api_differences.blocks import read
 from tests.conformance.api_differences.judging import FILES, Verdict, judge, load_entries
 from tests.shared_data import shared_path
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.parametrize("name", FILES)
 async def test_every_difference_is_gone_or_documented(name):

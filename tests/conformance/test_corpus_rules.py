@@ -15,8 +15,6 @@ from tests.api.serving import serving
 from tests.conformance.api_differences.blocks import read
 from tests.shared_data import shared_path
 
-pytestmark = pytest.mark.anyio
-
 CONTAINER = {"name": "c", "image": "i:1"}
 POD = {"containers": [CONTAINER]}
 LABELLED = {"metadata": {"labels": {"a": "b"}}, "spec": POD}
