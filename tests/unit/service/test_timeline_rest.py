@@ -1,0 +1,70 @@
+"""A timeline asks its controllers again after a write, and when time has passed; not else."""
+
+from app.adapters.uids import DerivedUids
+from app.domain.controllers.plan import MergingViews, Plan
+from app.domain.log import Event
+from app.domain.values.timestamps import Instant
+from app.service.replays.reconciling import ReplayTimeline
+from tests.unit.service.builders import ALICE, namespace, rules
+
+
+class Asked:
+    """A controller without work. `at` has the instants at which it was asked for some."""
+
+    name = "asked"
+    reads = None
+    queues = ()
+
+    def __init__(self, *dues: int) -> None:
+        self.at: list[int] = []
+        self._dues = dues
+
+    def step(self, views: MergingViews, now: Instant) -> Plan | None:
+        self.at.append(now)
+        return None
+
+    def due(self) -> Instant | None:
+        return next((Instant(due) for due in self._dues if not self.at or due > self.at[-1]), None)
+
+    def fold(self, event: Event, views: MergingViews) -> None:
+        pass
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        raise AssertionError("it has no work")
+
+    def redecide(self, views: MergingViews, decision: Event) -> Plan | None:
+        return None
+
+
+def timeline(controller: Asked) -> ReplayTimeline:
+    return ReplayTimeline(rules=rules(), uids=DerivedUids(1), controllers=(controller,))
+
+
+def test_controllers_are_asked_once_at_each_instant() -> None:
+    controller = Asked(5, 7)
+    line = timeline(controller)
+    for until in (0, 5, 5, 6, 9, 9):
+        line.advance(Instant(until))
+    assert controller.at == [0, 5, 6, 7, 9]
+
+
+def test_controllers_are_asked_again_after_a_write_and_when_they_are_replaced() -> None:
+    controller = Asked()
+    line = timeline(controller)
+    line.advance(Instant(3))
+    line.submit(namespace("a"), actor=ALICE)
+    line.advance(Instant(3))
+    assert controller.at == [0, 3, 3]
+    other = Asked()
+    line.controllers = (other,)
+    line.advance(Instant(3))
+    assert other.at == [3]
+
+
+def test_controllers_are_asked_whenever_the_caller_wants() -> None:
+    """A caller may have put something into their queues."""
+    controller = Asked()
+    line = timeline(controller)
+    line.settle()
+    line.settle()
+    assert controller.at == [0, 0]
