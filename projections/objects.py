@@ -29,6 +29,9 @@ DECODED_MAX = 5_000
 TALLIES_MAX = 4_096
 """Namespaces whose tallies are kept; beyond this number all are counted anew."""
 
+_NORMAL = b'"type":"Normal"'
+"""What the text of each Event has that is no warning; the type of some is not known."""
+
 DUMPED_AT_ONCE = 1_000
 """Objects in one part of a dump."""
 
@@ -56,6 +59,7 @@ class ObjectsProjection:
         self._unowned: set[ObjectKey] = set()
         self._owned: dict[Uid, set[ObjectKey]] = {}
         self._owners: dict[ObjectKey, tuple[Uid, ...]] = {}
+        self._unusual: set[ObjectKey] = set()
         self._decoded: deque[Event] = deque()
         self._decoded_max = decoded_max
         self._tells_changes = tells_changes
@@ -89,6 +93,7 @@ class ObjectsProjection:
         """Apply the events that are about objects."""
         known, uids, created = self._events, self._uids, self._created
         changed, unowned, decoded = self._changed, self._unowned, self._decoded
+        owners, unusual = self._owners, self._unusual
         tells_changes, is_counting = self._tells_changes, bool(self._tallies)
         for event in events:
             kind = event.type
@@ -113,7 +118,11 @@ class ObjectsProjection:
             known[key] = event
             if uid:
                 uids[uid] = key
-            unowned.add(key)
+            # The body was just read and is at hand; a look at all bodies later takes far longer.
+            if key in owners or outlines.names_owners(event.body):
+                unowned.add(key)
+            if key.resource == "events":
+                (unusual.discard if _NORMAL in event.body else unusual.add)(key)
             # Also when the tree is not decoded yet: a view that folds later may decode it.
             decoded.append(event)
         self._let_go()
@@ -151,6 +160,19 @@ class ObjectsProjection:
         """The last events of one resource, in the order of `keys`."""
         events = self._events
         return (events[key] for key in self.keys(group, resource, namespace))
+
+    def unusual_events(self, namespace: str | None = None) -> list[Event]:
+        """The last events of the Events that may be warnings, sorted by key.
+
+        The text of the others says that they are normal. Those are nearly all, a long history keeps
+        many, and nobody has to look at each of them.
+        """
+        keys = sorted(
+            key
+            for key in self._unusual
+            if key[:2] == api_resources.EVENTS and namespace in (None, key.namespace)
+        )
+        return [self._events[key] for key in keys]
 
     def resources(self) -> list[tuple[str, str]]:
         """Group and resource of every kind that has objects, sorted."""
@@ -281,10 +303,11 @@ class ObjectsProjection:
         if self._uids.get(event.uid) == key:
             del self._uids[event.uid]
         self._unowned.discard(key)
+        self._unusual.discard(key)
         self._set_owners(key, ())
 
     def _read_owners(self) -> None:
-        """Note the owners of the objects written since the last call of `dependents`."""
+        """Note the owners of the objects that may have others since the last such call."""
         for key in self._unowned:
             self._set_owners(key, outlines.owner_uids(self._events[key].body))
         self._unowned.clear()

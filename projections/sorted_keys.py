@@ -18,19 +18,20 @@ class SortedKeys:
 
     def __init__(self) -> None:
         self._keys: list[ObjectKey] = []
-        self._new: set[ObjectKey] = set()
+        # In the order of their addition, which often is nearly sorted: then sorting is cheap.
+        self._new: dict[ObjectKey, None] = {}
 
     def __len__(self) -> int:
         return len(self._keys) + len(self._new)
 
     def add(self, key: ObjectKey) -> None:
         """Add a key that is not in the set."""
-        self._new.add(key)
+        self._new[key] = None
 
     def remove(self, key: ObjectKey) -> None:
         """Remove a key that is in the set."""
         if key in self._new:
-            self._new.remove(key)
+            del self._new[key]
         else:
             del self._keys[bisect_left(self._keys, key)]
 

@@ -42,7 +42,9 @@ async def creations(
     Only those are read that decide a precedence: of patches with the same time of creation, which
     has whole seconds, the one that was created first wins.
     """
-    patches = [event for event in events if event.key[:2] == api_resources.RESOURCE_SLICE_PATCHES]
+    group, resource = api_resources.RESOURCE_SLICE_PATCHES
+    patches = [event for event in events if event.key.resource == resource]
+    patches = [event for event in patches if event.key.group == group]
     times = Counter(meta.creation_timestamp(event.object) for event in patches)
     created: dict[ObjectKey, Revision] = {}
     for event in patches:

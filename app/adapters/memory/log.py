@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 import msgspec
+from anyio import lowlevel
 
 from app.adapters.memory.store import History, MemoryStore
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, StaleLease
@@ -25,6 +26,9 @@ from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow, to_stored
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+
+_LOOKED_AT_ONCE = 2_000
+"""Keys that are looked at before the loop runs other tasks: most objects may be long gone."""
 
 
 class MemoryLog:
@@ -199,9 +203,7 @@ class MemoryLog:
         clock = head.time
         for event in events:
             clock = max(clock, event.stamp.time)
-            stored.events.append(event)
-            stored.clocks.append(clock)
-            stored.by_key.setdefault(event.key, []).append(event)
+            stored.add(event, clock)
         last = events[-1]
         stored.head = Head(revision=last.revision, epoch=head.epoch, hash=last.hash, time=clock)
         if self._grown is not None:
@@ -257,21 +259,24 @@ class MemoryLog:
         limit: int,
     ) -> list[Event]:
         """The last event of each object that existed at `revision`, sorted by key."""
-        by_key = self._store.history(history).by_key
-        keys = sorted(
-            key
-            for key in by_key
-            if (group is None or key.group == group)
-            and (resource is None or key.resource == resource)
-            and (after is None or key > after)
-        )
+        stored = self._store.history(history)
         events: list[Event] = []
-        for key in keys:
-            last = _last_about_object(by_key[key], revision)
-            if last is not None and last.type is not EventType.OBJECT_DELETED:
-                events.append(last)
-                if len(events) == limit:
-                    break
+        for kind in sorted(stored.keys):
+            if group not in (None, kind[0]) or resource not in (None, kind[1]):
+                continue
+            if after is not None and kind < after[:2]:
+                continue
+            # A copy, because others may append in between.
+            keys = list(stored.keys[kind].all())
+            # A page does not look at the keys of the pages before it.
+            for place in range(0 if after is None else bisect_right(keys, after), len(keys)):
+                if place % _LOOKED_AT_ONCE == _LOOKED_AT_ONCE - 1:
+                    await lowlevel.checkpoint()
+                last = _last_about_object(stored.by_key[keys[place]], revision)
+                if last is not None and last.type is not EventType.OBJECT_DELETED:
+                    events.append(last)
+                    if len(events) == limit:
+                        return events
         return events
 
     async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
@@ -288,6 +293,10 @@ def _revision(event: Event) -> Revision:
 
 
 def _last_about_object(events: list[Event], revision: Revision) -> Event | None:
+    last = events[-1]
+    # Most events are older than the moments that people ask for.
+    if last.revision <= revision and last.is_about_object:
+        return last
     for event in reversed(events[: bisect_right(events, revision, key=_revision)]):
         if event.is_about_object:
             return event

@@ -162,10 +162,6 @@ def is_initialising(tree: JsonView) -> bool:
     return runs and meta.phase(tree) == "Pending" and not [*waiting_containers(tree)]
 
 
-_NORMAL = b'"type":"Normal"'
-"""What the text of each Event has that is no warning; the type of some is not known."""
-
-
 def warnings(objects: ObjectsProjection, namespace: str = "") -> dict[str, KubeletWarning]:
     """The newest warning of a kubelet about each pod, by uid and by namespace and name.
 
@@ -173,10 +169,7 @@ def warnings(objects: ObjectsProjection, namespace: str = "") -> dict[str, Kubel
     kubelet if only kubelets give its reason.
     """
     newest: dict[str, KubeletWarning] = {}
-    for event in objects.events(*api_resources.EVENTS, namespace or None):
-        # Most Events are Normal, and a long history keeps many: those are not decoded.
-        if _NORMAL in event.body:
-            continue
+    for event in objects.unusual_events(namespace or None):
         said = core.event_object(event.object)
         by = {said.source.component, said.reporting_component, said.reporting_controller}
         about = said.subject

@@ -1,5 +1,7 @@
 """The view of objects: what it keeps, and what it lets go."""
 
+import random
+
 from app.domain.log.chain import canonical_json
 from projections.objects import ObjectsProjection
 from projections.tables import OBJECTS
@@ -35,6 +37,34 @@ def test_hash_is_that_of_the_objects_whether_changes_are_told_or_not() -> None:
     log.put("pod", "ns/late")
     quiet.fold(log.events[-1])
     assert quiet.state_hash() == told.state_hash()
+
+
+def test_dependents_and_unusual_events_are_those_of_the_objects_that_exist() -> None:
+    for seed in range(30):
+        pick = random.Random(seed)
+        view = ObjectsProjection()
+        log = LogOf(view)
+        owners: dict[str, set[str]] = {}
+        types: dict[str, str] = {}
+        for _ in range(60):
+            name = f"ns/{pick.randrange(8)}"
+            if pick.random() < 0.2:
+                for kind, known in (("pod", owners), ("event", types)):
+                    if known.pop(name, None) is not None:
+                        log.delete(kind, name)
+            else:
+                owners[name] = set(pick.choices(("u1", "u2", "u3"), k=pick.randrange(4)))
+                named = [{"uid": uid} for uid in owners[name]]
+                log.put("pod", name, metadata={"ownerReferences": named} if named else {})
+                types[name] = pick.choice(("Normal", "Warning", ""))
+                log.put("event", name, **({"type": types[name]} if types[name] else {}))
+            if pick.random() < 0.3:
+                for uid in ("u1", "u2", "u3"):
+                    of_owner = [f"{key.namespace}/{key.name}" for key in view.dependents(uid)]
+                    assert of_owner == sorted(n for n, uids in owners.items() if uid in uids)
+            unusual = [event.key.name for event in view.unusual_events("ns")]
+            assert unusual == sorted(n[3:] for n, kind in types.items() if kind != "Normal")
+            assert view.unusual_events("other") == []
 
 
 def test_row_of_a_secret_names_its_values_and_does_not_hold_them() -> None:
