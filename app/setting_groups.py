@@ -52,6 +52,33 @@ class CauseSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClusterSettings:
+    """The bounds of requests to a cluster that is recorded."""
+
+    record_connect_seconds: float = setting(
+        10.0, gt=0, description="Longest wait for a connection to a cluster"
+    )
+    record_answer_seconds: float = setting(
+        60.0, gt=0, description="Longest silence in an answer of a cluster"
+    )
+    record_silence_seconds: float = setting(
+        120.0, gt=0, description="Longest silence of a watch; servers send a bookmark each minute"
+    )
+    record_page_bytes_max: int = setting(
+        256 * 1024 * 1024, ge=1024, description="Largest answer of a cluster"
+    )
+    record_line_bytes_max: int = setting(
+        16 * 1024 * 1024, ge=1024, description="Longest line of a watch"
+    )
+    record_retry_seconds_max: float = setting(
+        30.0, ge=0, description="Time for which a request that a cluster puts off is repeated"
+    )
+    record_login_seconds: float = setting(
+        300.0, gt=0, description="Longest wait for the exec plug-in of a kubeconfig"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class LintSettings:
     """The bounds of `redra lint`, and of a server that lints histories."""
 
@@ -143,6 +170,12 @@ class JobSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupedSettings(
-    CauseSettings, JobSettings, LintSettings, MemorySettings, PageSettings, WorkerSettings
+    CauseSettings,
+    ClusterSettings,
+    JobSettings,
+    LintSettings,
+    MemorySettings,
+    PageSettings,
+    WorkerSettings,
 ):
     """The settings of all groups."""

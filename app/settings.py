@@ -250,21 +250,6 @@ class Settings(GroupedSettings):
     record_clock_seconds: float = setting(
         2.0, gt=0, description="Difference to the cluster's clock from which on it is a gap"
     )
-    record_connect_seconds: float = setting(
-        10.0, gt=0, description="Longest wait for a connection to a cluster"
-    )
-    record_answer_seconds: float = setting(
-        60.0, gt=0, description="Longest silence in an answer of a cluster"
-    )
-    record_silence_seconds: float = setting(
-        120.0, gt=0, description="Longest silence of a watch; servers send a bookmark each minute"
-    )
-    record_page_bytes_max: int = setting(
-        256 * 1024 * 1024, ge=1024, description="Largest answer of a cluster"
-    )
-    record_line_bytes_max: int = setting(
-        16 * 1024 * 1024, ge=1024, description="Longest line of a watch"
-    )
 
     # Verification
     verify_processes: int = setting(

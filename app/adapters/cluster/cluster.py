@@ -11,7 +11,7 @@ from app.adapters.cluster.credentials import open_credentials
 from app.adapters.cluster.discovery import KindChoice
 from app.adapters.cluster.objects import ObjectReader
 from app.adapters.cluster.requests import NAMES_ONLY, RequestBounds, Requests, refusal
-from app.domain.errors import ClusterUnreachable, Rejected
+from app.domain.errors import ClusterUnreachable, Forbidden, NotFound
 from app.domain.log.recorded_cluster import (
     ClusterIdentity,
     ListPage,
@@ -66,7 +66,7 @@ class ClusterReader:
         path = f"/api/v1/namespaces/{IDENTIFYING_NAMESPACE}"
         try:
             uid = meta.uid(_tree(await self._requests.get(path), path))
-        except Rejected:
+        except (Forbidden, NotFound):
             uid = NO_UID
         return ClusterIdentity(
             server=await self._requests.server(),
@@ -89,11 +89,12 @@ class ClusterReader:
             parameters |= {"resourceVersion": version, "resourceVersionMatch": "Exact"}
         path = self._path(kind)
         tree = _tree(await self._requests.get(path, **parameters), path)
-        items = tree.get("items")
+        # A list without objects may have null for them.
+        items = tree.get("items") or []
+        if not (isinstance(items, list) and meta.resource_version(tree)):
+            raise ClusterUnreachable(f"{path}: the answer is not a list of objects")
         return ListPage(
-            items=tuple(
-                self._reader.listed(items if isinstance(items, list) else [], kind, self._now())
-            ),
+            items=tuple(self._reader.listed(items, kind, self._now())),
             version=meta.resource_version(tree),
             token=_next_page(tree),
         )
@@ -172,7 +173,7 @@ async def open_requests(
     kubeconfig: str, context: str, clock: Clock, bounds: RequestBounds
 ) -> AsyncIterator[Requests]:
     """Requests with the credentials of a kubeconfig; see `open_credentials`."""
-    async with open_credentials(kubeconfig, context) as credentials:
+    async with open_credentials(kubeconfig, context, seconds=bounds.login_seconds) as credentials:
         yield Requests(credentials, clock, bounds)
 
 

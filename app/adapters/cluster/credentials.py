@@ -40,9 +40,13 @@ class Login:
 
 
 class ClusterCredentials:
-    """The credentials of one context. `login` reads them, again after a refusal."""
+    """The credentials of one context. `login` reads them, again after a refusal.
 
-    def __init__(self, kubeconfig: str, context: str) -> None:
+    An exec plug-in is waited for `seconds`.
+    """
+
+    def __init__(self, kubeconfig: str, context: str, *, seconds: float) -> None:
+        self._seconds = seconds
         self._paths = kubeconfig
         self._context = context
         self._lock = asyncio.Lock()
@@ -78,14 +82,18 @@ class ClusterCredentials:
         self._check_files()
         chosen = Configuration()
         try:
-            await load_kube_config(
-                config_file=self._paths,
-                context=self._context or None,
-                client_configuration=chosen,
-                persist_config=False,
-                temp_file_path=_private_folder(),
-            )
+            async with asyncio.timeout(self._seconds):
+                await load_kube_config(
+                    config_file=self._paths,
+                    context=self._context or None,
+                    client_configuration=chosen,
+                    persist_config=False,
+                    temp_file_path=_private_folder(),
+                )
             rest = RESTClientObject(chosen)
+        except TimeoutError as problem:
+            text = f"its exec plug-in has not answered for {self._seconds:g} s"
+            raise self._problem(text) from problem
         except ssl.SSLError as problem:
             raise self._problem(
                 f"a certificate or key in it cannot be used: {problem}"
@@ -125,12 +133,14 @@ class ClusterCredentials:
 
 
 @asynccontextmanager
-async def open_credentials(kubeconfig: str, context: str = "") -> AsyncIterator[ClusterCredentials]:
+async def open_credentials(
+    kubeconfig: str, context: str = "", *, seconds: float
+) -> AsyncIterator[ClusterCredentials]:
     """The credentials of a context of a kubeconfig; by default of its current context.
 
-    The path may contain several files, as in `KUBECONFIG`.
+    The path may contain several files, as in `KUBECONFIG`. An exec plug-in is waited for `seconds`.
     """
-    credentials = ClusterCredentials(kubeconfig, context)
+    credentials = ClusterCredentials(kubeconfig, context, seconds=seconds)
     try:
         yield credentials
     finally:

@@ -12,13 +12,17 @@ from app.adapters.running.credentials import (
 from app.domain.errors import InputError
 
 
-async def login_of(kubeconfig: str, context: str, *, address: str = "") -> ServerLogin:
+async def login_of(
+    kubeconfig: str, context: str, *, seconds: float, address: str = ""
+) -> ServerLogin:
     """The address, headers and TLS of a context; `address` replaces its own. Raises InputError.
+
+    An exec plug-in is waited for `seconds`.
 
     Credentials are sent only to the server of the context, and without TLS only to a server on this
     machine.
     """
-    async with open_credentials(kubeconfig, context) as source:
+    async with open_credentials(kubeconfig, context, seconds=seconds) as source:
         login = await source.login()
         chosen = login.configuration
         url = address.rstrip("/") or login.server

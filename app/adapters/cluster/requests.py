@@ -5,6 +5,7 @@ an answer from coming raises ClusterUnreachable. Refused credentials are read ag
 they count as refused.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -41,6 +42,12 @@ _REFUSALS: Mapping[int, type[Rejected]] = {
     404: NotFound,
     429: TooManyRequests,
 }
+_PAGE = "text/html"
+"""The type of what a proxy or a page for logins answers instead of a server."""
+
+_SECONDS_DIGITS = 6
+"""Digits from which on a number of seconds to wait is not taken for one."""
+
 _MESSAGE_MAX = 500
 _STATUS_BYTES_MAX = 64 * 1024
 
@@ -48,13 +55,16 @@ _STATUS_BYTES_MAX = 64 * 1024
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestBounds:
     """Bounds of requests: how long a connection, an answer or a silent stream is waited for, how
-    long a page and a line may be."""
+    long a page and a line may be, and how long a request that is put off is repeated and an exec
+    plug-in waited for."""
 
     connect_seconds: float = 10.0
     answer_seconds: float = 60.0
     silence_seconds: float = 120.0
     page_bytes_max: int = 512 * 1024 * 1024
     line_bytes_max: int = 16 * 1024 * 1024
+    retry_seconds_max: float = 30.0
+    login_seconds: float = 300.0
 
 
 class Requests:
@@ -132,9 +142,17 @@ class Requests:
             answer.close()
             login = await self._credentials.login(refused=login)
             answer = await self._ask(login, path, parameters, patience, accept)
+        waited = 0.0
+        while (pause := _put_off(answer)) and waited + pause <= self._bounds.retry_seconds_max:
+            answer.close()
+            await asyncio.sleep(pause)
+            waited += pause
+            answer = await self._ask(login, path, parameters, patience, accept)
         try:
             if answer.status != 200:
                 raise await _refusal(answer, path)
+            if answer.content_type == _PAGE:
+                raise ClusterUnreachable(f"{path}: a web page answers, not an API server")
             with _translated(path):
                 yield answer
         finally:
@@ -161,6 +179,15 @@ class Requests:
             )
         self.server_clock.note(answer.headers.get("date", ""), sent, self._clock.now())
         return answer
+
+
+def _put_off(answer: aiohttp.ClientResponse) -> float:
+    """The seconds after which a refused request is to be repeated, at least one; 0 for others."""
+    seconds = answer.headers.get("retry-after", "")
+    is_busy = answer.status == TooManyRequests.code or answer.status >= 500
+    if not is_busy or not seconds.isdecimal() or len(seconds) >= _SECONDS_DIGITS:
+        return 0.0
+    return max(1.0, float(seconds))
 
 
 class _translated:  # noqa: N801 - a context manager, called like a function
@@ -214,7 +241,8 @@ def refusal(code: int, status: bytes, path: str, retry_after: str = "") -> Excep
     except (msgspec.DecodeError, RecursionError):
         text = status.decode(errors="replace")
     text = text.strip()[:_MESSAGE_MAX] or f"the server answers {code}"
-    seconds = int(retry_after) if retry_after.isdecimal() and len(retry_after) < 6 else 0
+    is_number = retry_after.isdecimal() and len(retry_after) < _SECONDS_DIGITS
+    seconds = int(retry_after) if is_number else 0
     message = f"{path}: {text}"
     if code == Expired.code:
         return Expired(message)

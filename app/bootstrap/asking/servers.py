@@ -201,7 +201,9 @@ def _of_context(settings: "Settings", aim: Aim) -> AskedServer:
             cure="give one of them",
         )
     paths = aim.kubeconfig or settings.kubeconfig()
-    login = asyncio.run(login_of(paths, aim.context, address=aim.server))
+    login = asyncio.run(
+        login_of(paths, aim.context, address=aim.server, seconds=settings.record_login_seconds)
+    )
     return _placed(login, settings)
 
 

@@ -200,6 +200,8 @@ def request_bounds(settings: Settings) -> RequestBounds:
         silence_seconds=settings.record_silence_seconds,
         page_bytes_max=settings.record_page_bytes_max,
         line_bytes_max=settings.record_line_bytes_max,
+        retry_seconds_max=settings.record_retry_seconds_max,
+        login_seconds=settings.record_login_seconds,
     )
 
 
