@@ -50,16 +50,18 @@ def redra(
 
 @contextlib.contextmanager
 def garbage_looked_for_as_before() -> Iterator[None]:
-    """Restores the thresholds of the garbage collector after the block.
+    """Restores the thresholds and the callbacks of the garbage collector after the block.
 
-    A command that loads a history sets some with which a process looks at its old objects hardly
-    ever: it ends soon, and the process of the tests goes on.
+    A command that loads a history sets thresholds with which a process looks at its old objects
+    hardly ever, and one that serves excludes what is left after each look from all later ones. Both
+    are for a process of their own; the process of the tests goes on, and would keep all garbage.
     """
-    before = gc.get_threshold()
+    thresholds, callbacks = gc.get_threshold(), [*gc.callbacks]
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        gc.set_threshold(*thresholds)
+        gc.callbacks[:] = callbacks
 
 
 def _text(stream: io.TextIOWrapper) -> str:

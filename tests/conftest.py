@@ -32,8 +32,8 @@ settings.load_profile("tests")
 
 _TOKEN = secrets.token_hex(4)
 
-_COLLECT_EVERY = 200_000
-"""New objects between two garbage collections; with 700, Python collects all the time."""
+_COLLECT_EVERY = (200_000, 20, 10)
+"""The thresholds of the garbage collector; with 700 new objects, Python collects all the time."""
 
 _NOTHING_LASTS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 """Options of the shared server, whose data need not survive a crash of the machine."""
@@ -56,7 +56,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(_COLLECT_EVERY, 20, 100)
+        gc.set_threshold(*_COLLECT_EVERY)
         gc.enable()
 
 

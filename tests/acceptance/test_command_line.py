@@ -1,5 +1,6 @@
 """What the commands say and how they end, as a person at a terminal meets them."""
 
+import gc
 import gzip
 import json
 import os
@@ -202,6 +203,16 @@ def test_address_beyond_loopback_is_refused(tmp_path: Path) -> None:
     code, _, error = redra("up", "--listen", "0.0.0.0:0", data=tmp_path)
     assert code == 2
     assert "0.0.0.0" in error
+
+
+def test_command_that_serves_leaves_the_garbage_of_the_tests_to_be_collected(
+    tmp_path: Path,
+) -> None:
+    """What serves excludes from later looks what is left after each, in whatever process it is."""
+    before = gc.get_threshold(), [*gc.callbacks]
+    code, _, _ = redra("up", "--listen", "0.0.0.0:0", data=tmp_path)
+    assert code == 2
+    assert (gc.get_threshold(), gc.callbacks) == before
 
 
 def test_database_that_does_not_answer_is_one_sentence() -> None:
