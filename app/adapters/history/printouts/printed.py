@@ -137,8 +137,8 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
     command = commands.of(number, row_kind)
     namespace = "" if command is None else commands.namespace(command, row_kind)
     table = Printout()
-    objects: dict[tuple[str, ...], list[JsonObject]] = {}
-    shown: list[JsonObject] = []
+    objects: dict[int, JsonObject] = {}
+    rows: dict[tuple[str, ...], list[int]] = {}
     end = begin
     while end < len(lines) and lines[end].strip() and not _TITLES.match(lines[end]):
         row = parts.cells(lines[end], titles)
@@ -157,17 +157,17 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
         metadata = tree["metadata"]
         key = tree["kind"], metadata.get("namespace", ""), metadata["name"]
         if row.get("EVENT") == "DELETED":
-            objects.pop(key, None)
+            for line in rows.pop(key, ()):
+                del objects[line]
         else:
-            objects.setdefault(key, []).append(tree)
-            shown.append(tree)
+            rows.setdefault(key, []).append(end)
+            objects[end] = tree
         end += 1
     if end == begin:
         return Printout()
     if command is not None and len(command.kinds) != 1:
         command.line = number + end - at
-    kept = {id(tree) for states in objects.values() for tree in states}
-    table.objects, table.lines = [tree for tree in shown if id(tree) in kept], end - at
+    table.objects, table.lines = list(objects.values()), end - at
     return table
 
 
