@@ -2,7 +2,21 @@
 
 import pytest
 
-from tests.web.invented import ask, cel, claim, class_of, node, pod, slice_of, space, template
+from tests.api.serving import serving
+from tests.web.invented import (
+    Invented,
+    ask,
+    cel,
+    claim,
+    class_of,
+    node,
+    pod,
+    rule,
+    slice_of,
+    space,
+    template,
+)
+from tests.web.test_incident_stories import stored
 from tests.web.test_named_causes import DRIVER, why
 
 LABEL = "resource.kubernetes.io/admin-access"
@@ -86,7 +100,54 @@ def resource_with_an_s():
     )  # fmt: skip
 
 
+def placed_when_its_time_was_over():
+    late = {"key": "x.test/hot", "operator": "Exists", "effect": "NoExecute",
+            "tolerationSeconds": 60}  # fmt: skip
+    return (
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"),
+                   slice_of("s", DRIVER, "n", [{"name": "x"}], nodeName="n"),
+                   rule("hot", DRIVER, key="x.test/hot", effect="NoExecute")]},
+        {"wait": 120},
+        {"apply": [claim("want", "lab", ask("c", tolerations=[late])),
+                   pod("job", "lab", claim="want")]},
+        {"wait": 30},
+    )  # fmt: skip
+
+
+def kubelet_that_is_off():
+    here = node("n")
+    here["metadata"]["annotations"] = {"redra.dev/kubelet": "off"}
+    return (
+        {"apply": [space("lab"), class_of("c", DRIVER), here,
+                   slice_of("s", DRIVER, "n", [{"name": "x"}], nodeName="n"),
+                   claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+        {"wait": 90},
+        {"apply": [space("later")]},
+    )  # fmt: skip
+
+
+def class_that_was_deleted():
+    return (
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"),
+                   slice_of("s", DRIVER, "n", [{"name": "x"}], nodeName="n")]},
+        {"delete": "deviceclass/c"},
+        {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+        {"wait": 5},
+    )  # fmt: skip
+
+
 ROWS = [
+    (class_that_was_deleted, "deviceclass/c", "1 pod waits for it: lab/job"),
+    (namespace_without_its_label, "resourceclaimtemplate/see", "1 pod names it: job"),
+    (namespace_without_its_label, "resourceclaimtemplate/see",
+     "no claim was made from it for pod job: spec.devices.requests[0].adminAccess: Forbidden"),
+    (kubelet_that_is_off, "pod/job",
+     "the kubelet of node n has reported nothing about it; the node's annotation "
+     "redra.dev/kubelet=off leaves its pods to a real kubelet"),
+    (placed_when_its_time_was_over, "pod/job",
+     "counts from when the taint was set and was over when the claim got the device"),
+    (placed_when_its_time_was_over, "claim/want",
+     "its reservation for job was removed: pod is gone"),
     (devices_with_nodes_of_their_own, "pod/job",
      f"2 devices of pool {DRIVER}/rack are for other nodes: by-zone for nodes with x.test/zone In "
      "a (n); by-name for node n"),
@@ -99,7 +160,9 @@ ROWS = [
     (quota_that_refuses, "resourcequota/few", f"1 of 1 {DEVICES} used"),
     (quota_that_refuses, "resourcequota/few", "pod job waits for a claim that it refuses"),
     (quota_that_refuses, "pod/job", f"raise {DEVICES} of quota few to 2, or delete what uses it"),
-    (namespace_without_its_label, "pod/job", f"label namespace lab {LABEL}=true"),
+    (namespace_without_its_label, "pod/job", f"give namespace lab the label {LABEL}=true"),
+    (namespace_without_its_label, "pod/job",
+     "the claim controller tries again by itself, after pauses that double up to 1000 s; "),
     (namespace_without_its_label, "pod/job",
      f"namespace lab had the label {LABEL}=true until it was changed, by redra"),
     (resource_with_an_s, "pod/job",
@@ -113,3 +176,24 @@ ROWS = [
 async def test_answer_names_what_decides(make):
     for _, about, told in (row for row in ROWS if row[0] is make):
         assert told in await why(make(), about, help="true")
+
+
+async def test_device_of_the_asked_node_is_not_for_other_nodes():
+    twice = [slice_of(name, DRIVER, "n", [{"name": "x"}], of=2, nodeName="n") for name in "st"]
+    told = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), *twice,
+                   claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+        {"wait": 5},
+    ))  # fmt: skip
+    assert "duplicate device name x" in told
+    assert "other nodes" not in told
+
+
+@pytest.mark.parametrize(("change", "count"), [({}, 1), ({"redra.dev/kubelet": "on"}, 0)])
+async def test_pod_that_its_kubelet_leaves_alone_is_a_finding(change, count):
+    steps = kubelet_that_is_off()
+    steps[0]["apply"][2]["metadata"]["annotations"].update(change)
+    made = Invented(told=(), steps=steps).incident()
+    async with serving(store=await stored(made)) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    assert sum(one["kind"] == "UnstartedPods" for one in items) == count

@@ -146,6 +146,7 @@ JSON_OF = {
     "attempts?kind=pod&namespace=lab&name=p-lab": "attempts?kind=pod&namespace=lab&name=p-lab",
     "pace": "pace",
     "scan": "scan",
+    "lint": "lint",
     "compare?with=one&by=objects": "diff?with=one&by=objects",
     "compare?with=default": "diff?with=default",
     "rehearsal?to=1.36": "rehearsal?to=1.36",

@@ -15,7 +15,7 @@ pytestmark = [needs_browser, pytest.mark.slow]
 SEED = 4
 PARTS = (
     "", "lanes", "map", "timeline", "find?q=waits", "why?kind=pod&name=waits-0",
-    "object?kind=pod&name=waits-0", "attempts?kind=pod&name=waits-0", "pace", "scan",
+    "object?kind=pod&name=waits-0", "attempts?kind=pod&name=waits-0", "pace", "scan", "lint",
     "blast", "compare", "rehearsal?to=1.36", "capacity", "behaviours",
 )  # fmt: skip
 

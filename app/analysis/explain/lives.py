@@ -12,14 +12,19 @@ from app.analysis.explain import sources
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
+from app.domain.controllers.kubelet import annotations
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, condition_types, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import SECOND, Instant
 from projections.objects import ObjectsProjection
 
 _KUBELET = "kubelet"
+
+SILENT_AFTER = 60 * SECOND
+"""The time after which a kubelet that has reported nothing about a pod is worth a word."""
 
 FAILED_PREPARE = "FailedPrepareDynamicResources"
 """The reason of the Event with which a kubelet reports that a driver did not prepare devices."""
@@ -223,6 +228,29 @@ def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:
             is_kept=True,
         )
     yield from (Reason(text=text, is_kept=True) for text in waiting_containers(tree))
+
+
+def silence(views: LiveViews, tree: JsonView, now: Instant) -> str:
+    """That a kubelet has long reported nothing about a pod of its node; empty if it has."""
+    placed = meta.condition(tree, condition_types.POD_SCHEDULED)
+    since = None if placed is None else sources.instant_of(placed.last_transition_time)
+    if not is_starting(tree) or has_report(tree) or since is None or now - since < SILENT_AFTER:
+        return ""
+    name = core.node_name(tree)
+    node = views.objects.get(ObjectKey(*api_resources.NODES, "", name))
+    if node is None:
+        return ""
+    text = f"the kubelet of node {name} has reported nothing about it"
+    if meta.annotation(node, annotations.KUBELET) == "off":
+        text += (
+            f"; the node's annotation {annotations.KUBELET}=off leaves its pods to a real kubelet"
+        )
+    return text
+
+
+def has_report(tree: JsonView) -> bool:
+    """Whether a kubelet has written a part of the pod's status."""
+    return bool(core.start_time(tree) or core.container_statuses(tree))
 
 
 def waiting_containers(tree: JsonView) -> Iterator[str]:

@@ -136,9 +136,7 @@ def waiting(
         if help and answer.is_helpable:
             refused.setdefault(said, []).append(answer)
     if node and not fitting:
-        near = scope.nearest(node, [key.name for key in views.objects.keys(*api_resources.NODES)])
-        text = f'node "{node}" not found'
-        raise NotFound(f"{text}; {near}" if near else text, resource="nodes")
+        raise _unknown(views, node)
     vain = (*waits.repeated(tree), *outcomes.full_claims(views, tree))
     follow, evicting = outcomes.evictions(views, tree, fitting, rules.quirks, now)
     children = (
@@ -161,6 +159,13 @@ def waiting(
         nodes=tuple(fitting),
         helps=tuple(helps) if help else None,
     )
+
+
+def _unknown(views: LiveViews, node: str) -> NotFound:
+    """The error for a node that does not exist, with the nearest names."""
+    near = scope.nearest(node, [key.name for key in views.objects.keys(*api_resources.NODES)])
+    text = f'node "{node}" not found'
+    return NotFound(f"{text}; {near}" if near else text, resource="nodes")
 
 
 def _beside(

@@ -17,11 +17,12 @@ from app.domain.controllers.plan import Views
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
+from app.domain.controllers.work_queue import RETRY_MAX_MICROS
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, condition_types, counts, well_known
 from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.timestamps import Instant
+from app.domain.values.timestamps import SECOND, Instant
 
 FAILED_CLAIM = "FailedResourceClaimCreation"
 
@@ -124,7 +125,9 @@ def remedies(views: Views, tree: JsonObject) -> list[str]:
             )
     if refusal := refusal_of_claim(views, tree):
         if f"`{well_known.ADMIN_ACCESS}: true` label" in refusal:
-            changes.append(f"label namespace {pod.namespace} {well_known.ADMIN_ACCESS}=true")
+            changes.append(
+                f"give namespace {pod.namespace} the label {well_known.ADMIN_ACCESS}=true"
+            )
         changes += quota_use.remedies(refusal)
     return changes
 
@@ -137,9 +140,13 @@ def refusal_of_claim(views: Views, tree: JsonObject) -> str:
     return "" if said is None else core.event_object(said.object).message
 
 
-def of_quota(views: Views, key: ObjectKey, tree: JsonObject) -> Iterator[Reason]:
-    """The use of a quota, and the waiting pods whose claims it refuses."""
+def of_quota(
+    views: Views, key: ObjectKey, tree: JsonObject, *, reads_events: bool
+) -> Iterator[Reason]:
+    """The use of a quota, and the waiting pods whose claims it refuses, known from Events."""
     yield from quota_use.of_quota(views, key.namespace, key.name, tree)
+    if not reads_events:
+        return
     refused = []
     for place in views.objects.keys(*api_resources.PODS, key.namespace):
         message = refusal_of_claim(views, views.objects.get(place) or {})
@@ -149,6 +156,48 @@ def of_quota(views: Views, key: ObjectKey, tree: JsonObject) -> Iterator[Reason]
         text = f"{counts.plural(len(refused), 'pod')} {listed(refused, len(refused))} "
         text += f"{'waits' if len(refused) == 1 else 'wait'} for a claim that it refuses"
         yield Reason(text=text, count=len(refused), is_kept=True)
+
+
+def of_template(views: Views, key: ObjectKey, *, reads_events: bool) -> Iterator[Reason]:
+    """The pods that name a claim template, and those for which no claim was made from it.
+
+    The latter are known from Events.
+    """
+    users: list[str] = []
+    refused: dict[str, list[str]] = {}
+    for place in views.objects.keys(*api_resources.PODS, key.namespace):
+        tree = views.objects.get(place) or {}
+        if not any(entry.template == key.name for entry in pods.facts(tree).entries):
+            continue
+        users.append(place.name)
+        if reads_events and (message := refusal_of_claim(views, tree)):
+            refused.setdefault(_OF_CLAIM.split(message, 1)[-1], []).append(place.name)
+    if not users:
+        yield Reason(text="no pod names it")
+        return
+    text = f"{counts.of(len(users), 'pod')} {'names' if len(users) == 1 else 'name'} it: "
+    yield Reason(text=text + listed(users, len(users)), count=len(users))
+    for said, waiting in refused.items():
+        noun = counts.plural(len(waiting), "pod")
+        yield Reason(
+            text=f"no claim was made from it for {noun} {listed(waiting, len(waiting))}: {said}",
+            count=len(waiting),
+            is_kept=True,
+        )
+
+
+def waiting_for_class(views: Views, name: str) -> Iterator[Reason]:
+    """The pods that wait for a device class that is missing."""
+    waiting = [
+        f"{key.namespace}/{key.name}"
+        for key in views.objects.keys(*api_resources.PODS)
+        if name in missing_classes(views, views.objects.get(key) or {})
+    ]
+    if waiting:
+        text = (
+            f"{counts.of(len(waiting), 'pod')} {'waits' if len(waiting) == 1 else 'wait'} for it: "
+        )
+        yield Reason(text=text + listed(waiting, len(waiting)), count=len(waiting), is_kept=True)
 
 
 def missing_classes(views: Views, tree: JsonObject) -> list[str]:
@@ -228,6 +277,11 @@ def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
             revision=said.revision,
             about=said.key,
             is_kept=True,
+        )
+        pause = RETRY_MAX_MICROS // SECOND
+        yield Reason(
+            text="the claim controller tries again by itself, after pauses that double up to "
+            f"{pause} s; for a new pod it tries at once"
         )
         spec = _spec_refused(views, pods.facts(tree), message)
         yield from quota_use.reasons(views, meta.namespace(tree), message, spec)

@@ -55,7 +55,7 @@ def of(
                 namespace,
                 reads_events=causes.reads_events,
             ),
-            *pods.unstarted(views, causes, namespace),
+            *pods.unstarted(views, causes, now, namespace),
             *workloads.refused(views, causes.workloads, namespace),
             *claims.stuck(views, namespace),
             *pods.overdue(views, now, namespace),

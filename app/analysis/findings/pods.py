@@ -10,6 +10,7 @@ from app.analysis.explain import lives, sources, verdicts
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.scheduler_messages import first_cause, without_names
 from app.analysis.views import LiveViews
+from app.domain.controllers.kubelet.annotations import KUBELET
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, meta
@@ -137,12 +138,15 @@ def evicted(
         )
 
 
-def unstarted(views: LiveViews, causes: PodCauses, namespace: str = "") -> Iterator[Finding]:
+def unstarted(
+    views: LiveViews, causes: PodCauses, now: Instant, namespace: str = ""
+) -> Iterator[Finding]:
     """Pods with a node that did not start there, by the last words of the kubelet or containers.
 
     Parts of the words that name the pod or its claims differ; those after the last colon are
-    compared.
+    compared. A kubelet that says nothing counts where others report, or where it is switched off.
     """
+    reports = cache(lambda: _has_reports(views))
     starting = [
         (key, event)
         for key in views.objects.keys(*api_resources.PODS, namespace or None)
@@ -162,6 +166,8 @@ def unstarted(views: LiveViews, causes: PodCauses, namespace: str = "") -> Itera
             groups.setdefault(said, []).append((key, warning.event.revision, warning.text))
         elif waits:
             groups.setdefault((waits, ""), []).append((key, event.revision, waits))
+        elif reports() and (silent := lives.silence(views, event.object, now)):
+            groups.setdefault((silent, ""), []).append((key, event.revision, silent))
     for refused in groups.values():
         refused.sort(key=lambda one: -one[1])
         have = "has" if len(refused) == 1 else "have"
@@ -177,6 +183,15 @@ def unstarted(views: LiveViews, causes: PodCauses, namespace: str = "") -> Itera
                 Subject.of(key, views.revision) for key, _, _ in refused[:OBJECTS_SHOWN_MAX]
             ),
         )
+
+
+def _has_reports(views: LiveViews) -> bool:
+    """Whether the history shows what kubelets do: a pod of a node has a report, or one is off."""
+    trees = map(views.objects.get, views.objects.keys(*api_resources.PODS))
+    if any(lives.has_report(tree) for tree in trees if tree is not None):
+        return True
+    nodes = map(views.objects.get, views.objects.keys(*api_resources.NODES))
+    return any(meta.annotation(node or {}, KUBELET) == "off" for node in nodes)
 
 
 def overdue(views: LiveViews, now: Instant, namespace: str = "") -> Iterator[Finding]:

@@ -129,7 +129,12 @@ class Explainer:
             case "nodes":
                 return await hardware.node(evidence, key, tree)
             case "resourcequotas":
-                used = untried.of_quota(evidence.views, key, tree)
+                reads_events = evidence.sight.reads_events
+                used = untried.of_quota(evidence.views, key, tree, reads_events=reads_events)
+                return await self._other(key, tree, decision, used)
+            case "resourceclaimtemplates":
+                reads_events = evidence.sight.reads_events
+                used = untried.of_template(evidence.views, key, reads_events=reads_events)
                 return await self._other(key, tree, decision, used)
             case _:
                 return await self._other(key, tree, decision)
@@ -177,6 +182,8 @@ class Explainer:
             children.insert(0, decision_reasons.reason_of(decision, with_causes=True))
         children += lives.asked_for(events[1:])
         children += await disruption.of(evidence, key)
+        if key.resource == "deviceclasses":
+            children += untried.waiting_for_class(evidence.views, key.name)
         outcome = decision_body.read(decision.object).outcome if decision is not None else "Deleted"
         return ObjectExplanation(
             subject=questions.named(key),

@@ -149,6 +149,8 @@ async def _held_up(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
         warnings = lives.warnings(evidence.views.objects, meta.namespace(tree))
         warning = lives.warning_about(warnings, tree)
     reasons = [*lives.held_up(warning, tree)]
+    if not reasons and (silent := lives.silence(evidence.views, tree, await evidence.now())):
+        return [Reason(text=silent, is_kept=True)]
     if warning is not None and warning.reason == lives.FAILED_PREPARE:
         first = await evidence.changes(warning.event.key)
         revision = min((event.revision for event in first), default=warning.event.revision)

@@ -106,10 +106,14 @@ def renewed(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
 
 
 def for_others(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
-    """The nodes that the published devices are for, unlike these nodes, which see none of them."""
+    """The nodes that published devices are for which these nodes do not see.
+
+    A device that is for one of these nodes, and is not seen for another reason, is left out.
+    """
     if not names:
         return
     known = all_nodes(views)
+    blind = [node for node in known if node.name in set(names)]
     left = 0
     for place in views.inventory.pool_ids():
         groups: dict[str, list[str]] = {}
@@ -118,6 +122,8 @@ def for_others(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
                 continue  # said of the slice
             for device in one.devices:
                 choice = device.node if one.per_device else one.node
+                if any(_is_chosen([choice], node) for node in blind):
+                    continue  # said of its pool
                 groups.setdefault(nodes_text(choice, known), []).append(device.id[2])
         if not groups:
             continue

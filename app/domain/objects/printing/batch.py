@@ -5,7 +5,7 @@ from app.domain.objects.printing.cells import Row
 from app.domain.objects.printing.durations import age_text, duration_text
 from app.domain.objects.printing.tables import NONE, UNKNOWN, Cell
 from app.domain.values import api_groups, condition_types, json_tree, timestamps
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -33,7 +33,7 @@ def _completions(tree: JsonObject, _: Instant) -> Cell:
 
 
 def _duration(tree: JsonObject, now: Instant) -> Cell:
-    started = json_tree.text(tree, "status", "startTime")
+    started = core.start_time(tree)
     ended = json_tree.text(tree, "status", "completionTime")
     if not started:
         return ""

@@ -124,6 +124,7 @@ class ContainerStatus(FieldRecord, frozen=True):
     last_state: ContainerState = ContainerState()
 
 
+start_time = paths.text("status", "startTime")
 container_statuses = records.of_list(ContainerStatus, paths.get("status", "containerStatuses"))
 init_container_statuses = records.of_list(
     ContainerStatus, paths.get("status", "initContainerStatuses")

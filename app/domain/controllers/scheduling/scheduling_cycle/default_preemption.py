@@ -24,7 +24,7 @@ from app.domain.controllers.scheduling.plugins.disruption_budgets import Disrupt
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted, Cycle
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import condition_types, json_tree, timestamps
+from app.domain.values import condition_types, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError
@@ -279,6 +279,6 @@ def _started(cycle: Cycle, pod: BoundPod) -> Instant:
     """The start time of the pod; a pod that has not started counts as starting now."""
     tree: JsonView = cycle.views.objects.get(pod_key(*pod.place)) or {}
     try:
-        return timestamps.parse(json_tree.text(tree, "status", "startTime"))
+        return timestamps.parse(core.start_time(tree))
     except TimestampError:
         return cycle.now

@@ -7,7 +7,7 @@ ends the check, so a failure of a later one is not seen yet.
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from app.domain.values import json_tree, timestamps
+from app.domain.values import timestamps
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult, DeviceStatus
 from app.domain.values.fields.meta import Condition
@@ -77,7 +77,7 @@ def conditions_of(claim: JsonView, result: DeviceResult) -> dict[str, Condition]
 
 def _waiting(name: str, allocation: JsonView, now: Instant, timeout: int) -> Look:
     try:
-        since = timestamps.parse(json_tree.text(allocation, "allocationTimestamp"))
+        since = timestamps.parse(dra.allocation_time(allocation))
     except TimestampError:
         return Look(readiness=BindingReadiness.WAITING)
     if since + timeout < now:
