@@ -104,6 +104,45 @@ ROWS: dict[str, Change] = {
         edits=(Apply(tree=tree("v1", "ResourceQuota", "q", BASIC, spec={"hard": {"pods": "9"}})),),
         run=frozenset(("pod8", *LATE)),
         left_out={"too-many": "exceeded quota: q"},
+        roots=frozenset(("q",)),
+    ),
+    # The claim controller's claim is refused, too.
+    "a quota of devices": Change(
+        where="a",
+        edits=(
+            Apply(
+                tree=tree(
+                    "v1",
+                    "ResourceQuota",
+                    "q",
+                    BASIC,
+                    spec={"hard": {f"{GPU}.deviceclass.resource.k8s.io/devices": "3"}},
+                )
+            ),
+        ),
+        run=frozenset(("pod8",)),
+        wait=LATE,
+        left_out={"late-claim": "exceeded quota: q", "too-many": "exceeded quota: q"},
+        roots=frozenset(("q",)),
+    ),
+    # No pod that is made later has a limit.
+    "a limit range": Change(
+        where="a",
+        edits=(
+            Apply(
+                tree=tree(
+                    "v1",
+                    "LimitRange",
+                    "lr",
+                    BASIC,
+                    spec={"limits": [{"type": "Container", "max": {"cpu": "1m"}}]},
+                )
+            ),
+        ),
+        run=frozenset(("pod8",)),
+        wait=LATE,
+        left_out={"too-many": "maximum cpu usage per Container"},
+        roots=frozenset(("lr",)),
     ),
     "a namespace that is deleted": Change(
         where="a",
@@ -216,7 +255,7 @@ ROWS: dict[str, Change] = {
 
 FEW = (
     "a claim that a user makes later",
-    "a quota",
+    "a quota of devices",
     "a namespace that is deleted",
     "a rule that evicts",
     "the quirk that the recording shows to be off",

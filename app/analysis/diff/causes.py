@@ -17,6 +17,7 @@ from app.analysis.diff.courses import Course
 from app.analysis.diff.divergences import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
 from app.analysis.diff.inputs import DELETED, InputDifference
 from app.analysis.diff.matching import Pair
+from app.analysis.diff.refusals import Refusal
 from app.analysis.replay.classes import UNPROVED, Judgement
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
@@ -122,11 +123,28 @@ class PodDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """The possible causes: changes from outside, and different switches."""
+    """The possible causes: changes from outside, and different switches.
+
+    `refused` are objects that one side refuses because of one of the changes.
+    """
 
     changes: Mapping[ObjectKey, InputDifference]
     switches: tuple[str, ...]
     within: int
+    refused: Mapping[ObjectKey, Refusal] = field(default_factory=dict)
+
+    def root(self, change: InputDifference) -> Root:
+        """A change as a root; what is refused on a side is missing for what refuses it."""
+        refusal = self.refused.get(change.key)
+        return root_of(change if refusal is None else self.changes[refusal.by])
+
+    def refusal(self, pair: Pair) -> Refusal | None:
+        """The refusal of a pod that one side lacks, or of a claim that is made for it."""
+        courses = [each for each in (pair.a, pair.b) if each is not None]
+        if len(courses) == 1:
+            return self.refused.get(courses[0].key)
+        owners = {course.uid for course in courses}
+        return next((each for each in self.refused.values() if each.owner in owners), None)
 
 
 def own_change(known: Known, pair: Pair, time: int | None = None) -> InputDifference | None:
@@ -206,9 +224,13 @@ class Linking:
             yield from removals
             if removals:
                 return
+        refusal = self._known.refusal(difference.pair)
+        if refusal is not None:
+            yield root_of(self._known.changes[refusal.by])
+            return
         change = own_change(self._known, difference.pair, time)
         if change is not None:
-            yield root_of(change)
+            yield self._known.root(change)
             return
         if difference.parted.aspect is PodAspect.END:
             yield from _of_end(difference, self._known)
@@ -229,7 +251,7 @@ class Linking:
                 case ByObject(key=key) if key in self._known.changes:
                     change = self._known.changes[key]
                     if change.since <= time + self._known.within:
-                        yield root_of(change)
+                        yield self._known.root(change)
                 case BySettings() if self._known.switches:
                     yield settings_root(self._known.switches)
                 case ByOrder():

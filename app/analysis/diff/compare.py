@@ -10,7 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from app.analysis.diff import causes, classes, divergences, endings, inputs, matching, testimony
+from app.analysis.diff import (
+    causes,
+    classes,
+    divergences,
+    endings,
+    inputs,
+    matching,
+    refusals,
+    testimony,
+)
 from app.analysis.diff.causes import Known, Linking, PodDifference
 from app.analysis.diff.classes import Class, PodAspect
 from app.analysis.diff.courses import Course, Courses
@@ -48,7 +57,9 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         changes={change.key: change for change in changes},
         switches=switched(a, b),
         within=bounds.within,
+        refused=refusals.refused(sides, changes),
     )
+    yield
     open_differences = [
         difference
         for difference in differences
@@ -85,6 +96,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         changes=tuple(changes),
         differences=tuple(differences),
         unexplained=causes.unexplained(differences),
+        refused=known.refused,
         listed_max=bounds.listed_max,
         after_end=endings.after_end(a, b, border, after, is_about_pods=True),
     )

@@ -12,9 +12,10 @@ from app.analysis.diff.classes import Class, said_of
 from app.analysis.diff.courses import Course
 from app.analysis.diff.endings import AfterEnd
 from app.analysis.diff.inputs import InputDifference
+from app.analysis.diff.refusals import Refusal
 from app.analysis.diff.sides import Side
 from app.analysis.diff.words import Rewritten
-from app.domain.log import doubts
+from app.domain.log import ObjectKey, doubts
 from app.domain.log.doubts import Doubt
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
@@ -44,6 +45,7 @@ class DiffReport:
     unexplained: int
     listed_max: int
     not_done: Mapping[str, int] = field(default_factory=dict)
+    refused: Mapping[ObjectKey, Refusal] = field(default_factory=dict)
     doubts: tuple[Doubt, ...] = ()
     after_end: AfterEnd | None = None
 
@@ -86,7 +88,18 @@ class DiffReport:
     def idle(self) -> list[InputDifference]:
         """The changes without consequences."""
         roots = {root.name for difference in self.differences for root in difference.roots}
-        return [change for change in self.changes if str(change.key) not in roots]
+        roots |= {str(each.by) for each in self.refused.values()}
+        return [
+            change
+            for change in self.changes
+            if str(change.key) not in roots and change.key not in self.refused
+        ]
+
+    def refusing(self) -> list[InputDifference]:
+        """The changes that refuse objects, and from which no difference of pods follows."""
+        roots = {root.name for root, _ in (*self.roots(), *self.texts())}
+        by = {each.by for each in self.refused.values()}
+        return [each for each in self.changes if each.key in by and str(each.key) not in roots]
 
     def to_json(self) -> JsonObject:
         """The complete answer as JSON; each difference names those from which it follows."""
@@ -102,6 +115,15 @@ class DiffReport:
             "notDone": dict(sorted(self.not_done.items())),
             "settings": list(self.switches),
             "changes": [_change(change, self.a) for change in self.changes[: self.listed_max]],
+            "refused": [
+                {
+                    "object": str(key),
+                    "by": str(each.by),
+                    "side": each.side,
+                    "text": each.text,
+                }
+                for key, each in self.refused.items()
+            ][: self.listed_max],
             "differences": [
                 _difference(each, self.a) for each in self.differences[: self.listed_max]
             ],

@@ -1,6 +1,6 @@
 """A comparison as a page: root causes first, each followed by its consequences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from app.analysis.diff import words
 from app.analysis.diff.causes import PodDifference, Proof, Root, RootKind
@@ -51,10 +51,14 @@ def head_of(report: DiffReport | EndReport) -> str:
 def reasons_of(report: DiffReport) -> list[Reason]:
     """Root causes, each followed by its consequences; then changes without consequences."""
     reasons = [_root(root, below, report) for root, below in report.roots()]
+    shown = {root.name for root, _ in report.roots()}
     texts = [
         Reason(
             text=_root(root, (), report).text,
-            children=tuple(words.reason_of(each) for each in entries),
+            children=(
+                *(_refused(root.name, report) if root.name not in shown else ()),
+                *(words.reason_of(each) for each in entries),
+            ),
         )
         for root, entries in report.texts()
     ]
@@ -63,6 +67,10 @@ def reasons_of(report: DiffReport) -> list[Reason]:
     roots = [root for root, _ in (*report.roots(), *report.texts())]
     if report.switches and not any(root.kind is RootKind.SETTINGS for root in roots):
         reasons.append(Reason(text=f"settings, without a consequence: {_switches(report)}"))
+    reasons += [
+        Reason(text=_changed(change), children=tuple(_refused(str(change.key), report)))
+        for change in report.refusing()
+    ]
     reasons += [Reason(text=f"{_changed(change)}: nothing follows") for change in report.idle()]
     return reasons
 
@@ -155,11 +163,21 @@ def _root(root: Root, below: Sequence[PodDifference], report: DiffReport) -> Rea
             text = root.text
     proofs = {each.proof for each in below}
     proof = proofs.pop() if len(proofs) == 1 else None
-    children = [_difference(each, proof) for each in below]
+    children = [*_refused(root.name, report), *(_difference(each, proof) for each in below)]
     if proof is not None and root.kind is not RootKind.SETTINGS and text != proof.text:
         by = f"by {pages.shortened(proof.text, SETTINGS_MAX)}"
         children.insert(0, Reason(text=by, is_kept=True))
     return Reason(text=text, children=tuple(children))
+
+
+def _refused(name: str, report: DiffReport) -> Iterator[Reason]:
+    """The objects that a changed quota or limit range refuses."""
+    for key, refusal in report.refused.items():
+        if str(refusal.by) == name:
+            # The words before name the object again.
+            why = refusal.text.rpartition("is forbidden: ")[2]
+            side = refusal.side.upper()
+            yield Reason(text=f"{side} refuses {key}: {pages.shortened(why, TEXT_MAX)}")
 
 
 def _difference(difference: PodDifference, known: Proof | None) -> Reason:
