@@ -37,6 +37,9 @@ _CLOSED = (
 )
 """First bytes and names of file types that may hold objects and that redra does not open."""
 
+_BUNDLE_LINE = (b'{"hash":"sha256:', b',"payload":{"format":')
+"""The beginning of a line with an event of a bundle, and what follows its hash."""
+
 LOG_LINES_SEEN_MAX = 50
 """Lines of a log that detection reads before it decides on a format."""
 DOCUMENTS_SEEN_MAX = 2000
@@ -142,6 +145,13 @@ def _detect_text(source: ByteSource, head: bytes) -> Detected:
             "audit lines in the old text form carry no objects",
             place=source.name,
             cure="record with the JSON form (--audit-log-format=json)",
+        )
+    if first.startswith(_BUNDLE_LINE[0]) and _BUNDLE_LINE[1] in first:
+        # As a recording they would have neither their decisions nor their authors.
+        raise InputError(
+            "these are the events of a bundle, without the rest of it",
+            place=source.name,
+            cure="import the bundle as it was exported",
         )
     if b"," in first and tables.is_table(source):
         return Detected(Format.AUDIT)

@@ -299,6 +299,37 @@ def test_bundle_with_two_entries_of_a_name_is_refused(tmp_path, name):
         BundleReader(path, DEFAULT_LIMITS)
 
 
+MANIFEST_TYPES = (
+    ("events", "3"), ("events", True), ("first_revision", 2), ("last_revision", 1),
+    ("chain_head", 5), ("state_hash", None), ("checks", []), ("checks", {"files": []}),
+    ("name", 7), ("created", 5), ("created_by", []), ("settings", []), ("beginning", []),
+    ("beginning", {"seed": "1", "settings": {}, "created": "2026-01-01T00:00:00Z"}),
+    ("sources", {}), ("sources", [5]), ("version", True),
+)  # fmt: skip
+
+
+async def test_field_of_a_manifest_with_another_type_or_number_is_refused(tmp_path):
+    *_, path, _ = await exported(tmp_path)
+    for field, value in MANIFEST_TYPES:
+        altered = with_entry(path, "manifest.json", {field: value}.__ror__)
+        with pytest.raises(InputError, match="manifest"):
+            BundleReader(altered, DEFAULT_LIMITS).check()
+
+
+async def test_events_of_a_bundle_are_no_recording(tmp_path):
+    """They were imported as objects without decisions and authors when the manifest was missing."""
+    *_, path, _ = await exported(tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        events = archive.read("events.jsonl")
+    bare, zipped = tmp_path / "events.jsonl", tmp_path / "part.zip"
+    bare.write_bytes(events)
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("events.jsonl", events)
+    for file in (bare, zipped):
+        with pytest.raises(InputError, match="the events of a bundle, without the rest of it"):
+            open_history([file], ReadOptions())
+
+
 def test_other_archives_are_no_bundles(tmp_path):
     path = tmp_path / "x.zip"
     with zipfile.ZipFile(path, "w") as archive:

@@ -160,6 +160,25 @@ class _Begun(msgspec.Struct, frozen=True):
     created: str
 
 
+class _Manifest(msgspec.Struct, frozen=True):
+    """The types of the fields of a manifest; `seed` has its own check."""
+
+    bundle: str
+    version: int
+    checks: dict[str, dict[str, str]]
+    chain_head: str
+    state_hash: str
+    events: int
+    first_revision: int = 0
+    last_revision: int = 0
+    name: str = ""
+    created: str | None = None
+    created_by: str = ""
+    settings: JsonObject = msgspec.field(default_factory=dict)
+    beginning: _Begun | None = None
+    sources: list[JsonObject] = msgspec.field(default_factory=list)
+
+
 class BundleWriter:
     """Collects events in order and writes one file; a failure leaves no file."""
 
@@ -400,6 +419,8 @@ class BundleReader:
                 )
         claims = (
             ("events", count),
+            ("first_revision", min(count, 1)),
+            ("last_revision", count),
             ("chain_head", hash_text(head)),
             ("state_hash", state.text()),
         )
@@ -430,6 +451,12 @@ class BundleReader:
                 place=self.name,
                 cure="use a newer redra",
             )
+        try:
+            msgspec.convert(manifest, _Manifest)
+        except msgspec.ValidationError as problem:
+            raise InputError(
+                f"the manifest cannot be read: {problem}", place=f"{self.name}/{MANIFEST}"
+            ) from problem
         return manifest
 
 
