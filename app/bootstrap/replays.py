@@ -17,7 +17,7 @@ from app.bootstrap.stores import Store, find_history, find_revision
 from app.bootstrap.verifying import part_workers
 from app.bootstrap.verifying.part_workers import PartWorkers
 from app.domain.controllers import registry
-from app.domain.errors import InputError
+from app.domain.errors import InputError, LogUnavailable
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
@@ -78,8 +78,42 @@ async def verify(
     `heads` are signed heads to compare with, `trusted` the trusted keys. `second` is asked about
     every selector. `profile` is the release to decide as, None for that of the history. Raises
     InputError when no worker could verify a part.
+
+    What cannot be read at all was altered, unless the stored log is whole: then the report is that
+    of the stored log alone.
     """
-    info = await as_asked(store, settings, await find_history(store, name), profile)
+    stored = await find_history(store, name)
+    attestation = Attestation(heads=heads, trusted=trusted, views=store.views)
+    try:
+        return await _verify(
+            store, settings, stored, moment, progress, profile, attestation, second
+        )
+    except LogUnavailable:
+        raise
+    except Exception as cause:
+        problem = _settings_problem(stored)
+        if isinstance(cause, InputError) and not problem:
+            raise
+        report = await verifying.verify_stored(
+            store.log, stored, bounds=_bounds(settings), attestation=attestation, problem=problem
+        )
+        if report.agrees:
+            raise
+        return report
+
+
+async def _verify(
+    store: Store,
+    settings: Settings,
+    stored: HistoryInfo,
+    moment: str,
+    progress: Progress,
+    profile: str | None,
+    attestation: Attestation,
+    second: SecondOpinion | None,
+) -> VerifyReport:
+    """Verify a history whose settings and events can be read."""
+    info = await as_asked(store, settings, stored, profile)
     count = part_workers.count_of(settings.verify_processes)
     opinion_bounds = OpinionBounds(
         evaluations_max=settings.second_opinion_evaluations_max,
@@ -103,7 +137,7 @@ async def verify(
             deciders=deciders_of(info),
             bounds=_bounds(settings),
             sharing=Sharing(workers=workers, division=workers.division),
-            attestation=Attestation(heads=heads, trusted=trusted, views=store.views),
+            attestation=attestation,
             second=None if second is None else SecondReader(opinion=second, bounds=opinion_bounds),
             progress=progress,
         )
@@ -137,6 +171,16 @@ async def decide(
         progress=progress,
         sought=sought,
     )
+
+
+def _settings_problem(info: HistoryInfo) -> str:
+    """The reason why the settings of a history cannot be used; empty when they can."""
+    try:
+        profiles.from_settings(info.settings)
+        registry.options_from(info.settings)
+    except InputError as problem:
+        return f"the settings cannot be read: {problem}"
+    return ""
 
 
 async def _until(store: Store, info: HistoryInfo, moment: str) -> Revision:

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from enum import IntEnum
 
 from app.domain.errors import (
+    ChainBroken,
     Forbidden,
     InputError,
     NotStorable,
@@ -94,7 +95,7 @@ def of(problem: BaseException) -> ExitCode:
     cause = problem.__cause__
     if isinstance(cause, OSError) and cause.errno in OF_DISKS:
         return ExitCode.NO_ANSWER
-    if isinstance(problem, (InputError, NotStorable, RevisionTooLarge)):
+    if isinstance(problem, (InputError, NotStorable, RevisionTooLarge, ChainBroken)):
         return ExitCode.UNUSABLE
     if isinstance(problem, Rejected) and not isinstance(problem, _NOT_AS_GIVEN):
         return ExitCode.UNUSABLE if problem.code < 500 else ExitCode.NO_ANSWER

@@ -22,9 +22,10 @@ from app.bootstrap.histories import open_histories
 from app.domain.errors import ChainBroken, HistoryBroken, LogError
 from app.domain.log import Draft, Event, Head, Revision, chain
 from app.domain.log.heads import SignedHead
-from app.domain.values import json_tree
+from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from app.service import copying
 from app.service.replays import integrity
 from app.service.replays.verifying import VerifyReport
 from app.settings import Settings
@@ -114,12 +115,12 @@ async def forger(url: str) -> AsyncIterator[Forger]:
         await connection.close()
 
 
-async def verify(url: str, heads: tuple[SignedHead, ...] = ()) -> VerifyReport:
+async def verify(
+    url: str, heads: tuple[SignedHead, ...] = (), name: str = "victim"
+) -> VerifyReport:
     settings = Settings(database_url=url, verify_processes=1)
     async with stores.open_store(settings) as store:
-        return await replays.verify(
-            store, settings, "victim", "", lambda *_: None, heads=list(heads)
-        )
+        return await replays.verify(store, settings, name, "", lambda *_: None, heads=list(heads))
 
 
 async def head_of(url: str, folder: Path) -> SignedHead:
@@ -295,6 +296,55 @@ def object_anew(
     return forge
 
 
+def row_anew(is_meant: Callable[[Row], bool], **columns: object) -> Tampering:
+    """Set columns of the first such event, and make the hashes from there on anew."""
+
+    async def forge(forger: Forger) -> None:
+        rows = await forger.rows()
+        place = next(at for at, row in enumerate(rows) if is_meant(row))
+        rows[place] = {**rows[place], **columns}
+        after = int(str(rows[place]["revision"])) - 1
+        await forger.replace(rehashed(rows[place:], rows[place - 1]["hash"]), after=after)
+        await forger.set_head((await forger.rows())[-1])
+
+    return forge
+
+
+async def fork_that_is_none(forger: Forger) -> None:
+    """An event at the end that would leave all before it to a parent."""
+    last = (await forger.rows())[-1]
+    revision = int(str(last["revision"]))
+    body = {
+        "parent": "other",
+        "revision": revision,
+        "hash": bytes(last["hash"]).hex() if isinstance(last["hash"], bytes) else "",
+        "seed": "1",
+        "settings": SETTINGS,
+        "created": timestamps.micro_text(CREATED),
+    }
+    stamp = {"time": json.loads(str(last["stamp"]))["time"], "actor": {"user": "x"}, "verb": "fork"}
+    event = {
+        **last,
+        **dict.fromkeys(("namespace", "name", "uid"), ""),
+        "revision": revision + 1,
+        "type": "HistoryForked",
+        "group": "redra",
+        "resource": "histories",
+        "object": json.dumps(body, sort_keys=True, separators=(",", ":")),
+        "stamp": json.dumps(stamp, separators=(",", ":")),
+    }
+    await forger.put(rehashed([event], last["hash"]))
+    await forger.set_head((await forger.rows())[-1])
+
+
+def is_decision(row: Row) -> bool:
+    return row["type"] == "DecisionRecorded"
+
+
+def is_claim(row: Row) -> bool:
+    return row["resource"] == "resourceclaims"
+
+
 CAUGHT: tuple[tuple[str, Tampering, str], ...] = (
     ("tail deleted", delete_tail, "where there is no event: the log was cut short"),
     ("everything deleted", delete_everything, "the log was cut short"),
@@ -351,6 +401,20 @@ CAUGHT: tuple[tuple[str, Tampering, str], ...] = (
     ("fork of nothing", settings("is_fork = true"), integrity.FORK_PROBLEM),
     ("decision that is a list", object_anew(lambda row: row["type"] == "DecisionRecorded",
      lambda tree: [1]), "it cannot be folded"),
+    ("decision becomes a gap", row_anew(is_decision, type="GapObserved"),
+     "with the key of another type of event"),
+    ("event of another name", row_anew(is_claim, name="other"), "its name is 'other'"),
+    ("object created twice", row_anew(lambda row: is_claim(row) and row["type"] == "ObjectUpdated",
+     type="ObjectCreated"), "which exists"),
+    ("fork that is none", fork_that_is_none, integrity.NO_FORK_PROBLEM),
+    ("settings unreadable", settings("settings = '[]'"), "the settings cannot be read"),
+    ("settings twice", settings("settings = ('{\"profile\":\"1.36\",' || "
+     "substr(settings::text, 2))::json"), chain.BEGINNING_PROBLEM),
+    ("beginning unreadable", settings("beginning = '[]'"), chain.BEGINNING_PROBLEM),
+    ("its own parent", settings("parent = history"), chain.BEGINNING_PROBLEM),
+    ("first event of a newer program", column("format", "2", 1), chain.BEGINNING_PROBLEM),
+    ("head gone", lambda forger: forger.run("DELETE FROM log_heads WHERE history = $1"),
+     "its row was deleted"),
     ("time goes back", earlier_time_everywhere, "its time is before that of an event before it"),
 )  # fmt: skip
 
@@ -379,6 +443,23 @@ async def test_tampering_is_named(url: str, tampering: Tampering, words: str) ->
     async with forger(url) as hand:
         await tampering(hand)
     assert words in await problems_of(url)
+
+
+async def test_copy_has_the_events_of_its_source_up_to_where_it_says(url: str) -> None:
+    """No hash covers the source of a copy; both logs tell of it."""
+    async with stores.open_store(Settings(database_url=url)) as store:
+        source = await stores.find_history(store, "victim")
+        await copying.copy_history(store.log, source, "copy", until=Revision(5))
+    assert (await verify(url, name="copy")).agrees
+    for source, revision in (("victim", 4), ("victim", 6), ("victim", -1), ("other", 5)):
+        await say(
+            url,
+            "ALTER TABLE histories DISABLE TRIGGER ALL; "
+            f"UPDATE histories SET parent_revision = {revision}, parent = "
+            f"(SELECT history FROM histories WHERE name = '{source}') WHERE name = 'copy'",
+        )
+        report = await verify(url, name="copy")
+        assert "whose events are not the same up to there" in report.chain.problem
 
 
 UNREADABLE = ("null", "[]", "5", '"1.37"', '{"profile":null}', '{"profile":7}', '{"gates":5}')

@@ -1,5 +1,6 @@
 """The rows of the log's tables as values of the domain."""
 
+import json
 from decimal import Decimal
 
 import asyncpg
@@ -58,9 +59,10 @@ def instant(micros: Decimal) -> Instant | None:
 def history_info(row: asyncpg.Record) -> HistoryInfo:
     """The stored facts about a history.
 
-    When the settings or the beginning cannot be read, or the parent is no older history, the
-    settings name no profile. The history then cannot be served, while the other histories are
-    listed and served. A parent that is no older one is left out: following it might never end.
+    When the settings or the beginning cannot be read or name something twice, or the parent is no
+    older history, the settings name no profile. The history then cannot be served, while the other
+    histories are listed and served. A parent that is no older one is left out: following it might
+    never end. Without a parent, as in a copy whose source was deleted, no revision of one counts.
     """
     parent, is_fork = row["parent"], row["is_fork"]
     settings, beginning = _settings(row["settings"]), _beginning(row["beginning"])
@@ -75,7 +77,7 @@ def history_info(row: asyncpg.Record) -> HistoryInfo:
         settings=settings,
         created=timestamps.from_datetime(row["created"]),
         parent=None if parent is None else HistoryId(parent),
-        parent_revision=Revision(row["parent_revision"]),
+        parent_revision=Revision(row["parent_revision"] if parent is not None else 0),
         beginning=beginning,
         is_fork=is_fork,
     )
@@ -83,16 +85,31 @@ def history_info(row: asyncpg.Record) -> HistoryInfo:
 
 def _settings(text: str) -> JsonObject | None:
     tree = msgspec.json.decode(text)
-    return tree if isinstance(tree, dict) else None
+    return tree if isinstance(tree, dict) and _names_once(text) else None
 
 
 def _beginning(text: str | None) -> ChainStart | None:
     if text is None:
         return None
     try:
-        return msgspec.json.decode(text, type=ChainStart)
+        beginning = msgspec.json.decode(text, type=ChainStart)
     except msgspec.ValidationError:
         return None
+    return beginning if _names_once(text) else None
+
+
+def _names_once(text: str) -> bool:
+    """Whether no mapping in a JSON text has two equal names, of which a reader would see one."""
+
+    def check(pairs: list[tuple[str, object]]) -> None:
+        if len({name for name, _ in pairs}) < len(pairs):
+            raise ValueError
+
+    try:
+        json.loads(text, object_pairs_hook=check)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def tombstone(row: asyncpg.Record) -> Tombstone:

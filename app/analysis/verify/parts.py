@@ -263,6 +263,7 @@ class PartVerifier:
         if observers:
             self._decisions.decide_again(observers)
         self._allocations.follow(event)
+        self._decisions.follow(event)
         self._views.fold(event)
         if event.revision == self._part.begun:
             for left in left_over(self._views.objects, event.revision):

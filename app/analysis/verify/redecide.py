@@ -25,11 +25,16 @@ from app.domain.log.chain import canonical_json
 from app.domain.objects.rules import Rules
 from app.domain.objects.write import lifecycle
 from app.domain.objects.write.commands import Command, RecordDecision
+from app.domain.values import api_resources
 from app.domain.values.fields import decision_body
 from app.domain.values.json_tree import JsonObject
 
 PACED = "made at the pace of a recording, which this log does not hold"
 """The reason why a paced decision of a fork is not comparable."""
+
+
+_DECIDING_USERS = frozenset(registry.actor_of(name).user for name in registry.DECIDING)
+_CLAIMS_USER = registry.actor_of("claims").user
 
 
 class DecisionChecker:
@@ -68,6 +73,7 @@ class DecisionChecker:
         self._drafts: deque[Draft] = deque()
         self._decision: Event | None = None
         self._other: Event | None = None
+        self._recent: Event | None = None
 
     def decide_again(self, observers: Iterable[Event]) -> None:
         """Makes the plans of decisions that observed the current revision, and compares them."""
@@ -83,6 +89,11 @@ class DecisionChecker:
                     plan = self._check_decision(controller, decision)
                     if plan is not None:
                         self._plans[decision.revision] = plan
+
+    def follow(self, event: Event) -> None:
+        """Notes an event before the part that is judged: its append may go on there."""
+        if event.type is EventType.DECISION_RECORDED:
+            self._recent = event
 
     def begin(self, revision: Revision) -> None:
         """Starts judging at this revision: earlier findings are discarded.
@@ -100,6 +111,7 @@ class DecisionChecker:
         """Compares an event with the effect expected at this place, if any."""
         if event.type is EventType.DECISION_RECORDED:
             self._end_effects()
+            self._recent = event
             plan = self._plans.pop(event.revision, None)
             self._other = event if plan is None else None
             if plan is not None:
@@ -111,6 +123,8 @@ class DecisionChecker:
             if self._other is not None and event.is_about_object and belongs(event, self._other):
                 author = event.stamp.actor.user
                 self._effects.not_comparable("its decision was not made again", author)
+            elif self._recent is None or not belongs(event, self._recent):
+                self._check_undecided(event)
             return
         try:
             expected = self._next_draft(event)
@@ -120,6 +134,7 @@ class DecisionChecker:
         if expected is None:
             # The following events belong to a plan without a decision, in the same append.
             self._end_effects()
+            self._check_undecided(event)
         else:
             self._compare_effect(event, expected)
 
@@ -203,6 +218,13 @@ class DecisionChecker:
         path, left, right = difference if difference is not None else ("", None, None)
         self._effect_differs(event, path, left, right, recorded, again)
 
+    def _check_undecided(self, event: Event) -> None:
+        """Counts a write without a decision, by a controller that stores one with each."""
+        if needs_decision(event):
+            recorded = {"type": event.type.value, "key": str(event.key), "object": event.object}
+            made = {"type": event.type.value, "key": str(event.key)}
+            self._effect_differs(event, "", made, "no decision for it", recorded, None)
+
     def _effect_differs(
         self, event: Event, path: str, left: object, right: object, recorded: object, again: object
     ) -> None:
@@ -255,6 +277,17 @@ def belongs(event: Event, decision: Event) -> bool:
         theirs.observed,
         theirs.time,
     )
+
+
+def needs_decision(event: Event) -> bool:
+    """Whether the event is an object's write by a controller that records a decision with it."""
+    if not event.stamp.observed or not event.is_about_object:
+        return False
+    user = event.stamp.actor.user
+    if user == _CLAIMS_USER:
+        is_new = event.type is EventType.OBJECT_CREATED
+        return not is_new and event.key[:2] == api_resources.RESOURCE_CLAIMS
+    return user in _DECIDING_USERS
 
 
 def _record_of(plan: Plan) -> bytes | None:

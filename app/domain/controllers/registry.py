@@ -128,6 +128,12 @@ PACED = frozenset(
 """The controllers that process their keys at the pace of a replay (`ControllerOptions.pace`); the
 others process them as soon as they are ready."""
 
+DECIDING = frozenset(
+    {"node-lifecycle", "pod-gc", "rule-status", "eviction", "scheduling", "slice-patches"}
+)
+"""The controllers that record a decision with each of their writes. The controller of claims does
+so when it changes or deletes claims; the others record none."""
+
 CLUSTER_OBJECTS = frozenset({"service-accounts", "root-ca", "cluster-roles", "api-services"})
 """The controllers that run only in histories with the setting `controllers.clusterObjects`."""
 

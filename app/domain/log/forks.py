@@ -67,14 +67,25 @@ def first_draft(info: HistoryInfo, parent: HistoryInfo, end: Head, actor: Actor)
     )
 
 
-def problem_of(info: HistoryInfo, tree: JsonObject) -> str:
-    """The problem with the first event of a fork; empty when it agrees with the store."""
+def problem_of(info: HistoryInfo, tree: JsonObject, revision: Revision, hash: bytes) -> str:
+    """The problem with the first event of a fork; empty when it agrees with the store.
+
+    `revision` and `hash` are those of the event before it, the last one of the parent.
+    """
     try:
         fork = msgspec.convert(tree, Forked)
     except msgspec.ValidationError as problem:
         return f"its first event cannot be read: {problem}"
-    if (fork.seed, fork.settings) != (str(info.seed), info.settings):
-        return "its settings or its seed are not those of its first event: they were changed"
+    here = (str(info.seed), info.settings, timestamps.micro_text(info.created))
+    if (fork.seed, fork.settings, fork.created) != here:
+        return (
+            "its settings, seed or creation time are not those of its first event: they were "
+            "changed"
+        )
+    if (fork.revision, fork.hash) != (revision, hash.hex()):
+        return f"it begins a fork after revision {fork.revision}, and stands after {revision}"
+    if info.is_fork and info.parent_revision != revision:
+        return f"it begins the fork, which begins after revision {info.parent_revision}"
     return ""
 
 

@@ -10,6 +10,7 @@ from anyio import lowlevel
 
 from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.allocation_index import AllocationIndex
+from app.analysis.verify.consistency import ConsistencyWatch
 from app.analysis.verify.invariants import InvariantWatch
 from app.analysis.verify.parts import Cut, Division, VerifiedPart
 from app.analysis.verify.redecide import belongs
@@ -172,6 +173,7 @@ async def read_ahead(
     """
     if audit is not None:
         await audit.begin(until)
+    consistency = ConsistencyWatch(stored.info)
     async for rows in stored_pages(log, history, until, bounds):
         for row in rows:
             stored.take(row)
@@ -184,12 +186,16 @@ async def read_ahead(
             ahead.invariants.follow_page(page)
             for event, parts in page.splits:
                 ahead.take(event, parts)
+                for problem in consistency.take(event):
+                    stored.note(problem)
             if audit is not None:
                 await audit.take(events)
             if keep is not None:
                 keep(events)
         progress("checking the chain", stored.revision, until)
         await lowlevel.checkpoint()
+    for problem in consistency.end():
+        stored.note(problem)
     await integrity.check_end(stored, log)
     for problem in audit.problems if audit is not None else ():
         stored.note(problem)

@@ -14,8 +14,17 @@ from enum import StrEnum
 
 import msgspec
 
-from app.domain.errors import ChainBroken, WrongDatabase
-from app.domain.log import EventType, Head, HistoryInfo, Revision, chain, forks, upcasting
+from app.domain.errors import ChainBroken, NotFound, WrongDatabase
+from app.domain.log import (
+    EventType,
+    Head,
+    HistoryId,
+    HistoryInfo,
+    Revision,
+    chain,
+    forks,
+    upcasting,
+)
 from app.domain.log.event import FORMAT_VERSION, GENESIS
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredEvent, StoredRow
@@ -74,6 +83,13 @@ class Integrity:
 
 FORK_PROBLEM = "the history is marked as a fork, but not of which history: its row was changed"
 
+NO_FORK_PROBLEM = "it begins a fork, and the history is none: the event or the history was changed"
+
+COPY_PROBLEM = (
+    "the history is marked as a copy of history {name} up to revision {revision}, whose events are "
+    "not the same up to there: its row was changed"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attestation:
@@ -107,6 +123,7 @@ class IntegrityCheck:
     _time: Instant = Instant(0)
     _begun: bool = False
     _forked: StoredEvent | None = None
+    _before_fork: bytes = GENESIS
     _signed: dict[Revision, bytes] = field(default_factory=dict)
     _problems: list[str] = field(default_factory=list)
     _count: int = 0
@@ -125,7 +142,7 @@ class IntegrityCheck:
             self.readable_until = self.revision
         self._check_times(row)
         if stored.type == EventType.HISTORY_FORKED:
-            self._forked = stored
+            self._forked, self._before_fork = stored, self.hash
         if stored.revision in self._wanted:
             self._signed[stored.revision] = stored.hash
         self.hash, self.revision, self._begun = stored.hash, stored.revision, True
@@ -153,7 +170,10 @@ class IntegrityCheck:
             self._note(chain.HEAD_TIME_PROBLEM)
         if self.info.is_fork and (self.info.beginning is None or self.info.parent is None):
             self._note(FORK_PROBLEM)
-        if self.info.beginning is not None and self.revision == head.revision:
+        if self.info.beginning is None:
+            if self._forked is not None:
+                self._note(_at(self._forked, NO_FORK_PROBLEM))
+        elif self.revision == head.revision:
             self._check_fork()
         for signed in self.signed:
             self._compare(signed, head)
@@ -191,7 +211,8 @@ class IntegrityCheck:
             tree = msgspec.json.decode(forked.object)
         except msgspec.DecodeError:
             return
-        if problem := forks.problem_of(self.info, tree):
+        before = Revision(forked.revision - 1)
+        if problem := forks.problem_of(self.info, tree, before, self._before_fork):
             self._note(_at(forked, problem))
 
     def _compare(self, signed: SignedHead, head: Head) -> None:
@@ -272,7 +293,11 @@ class IntegrityCheck:
 async def check_end(check: IntegrityCheck, log: EventLog) -> None:
     """Compare the rows that were read with the head row; later appends are no problem."""
     history = check.info.id
-    head = await log.head(history)
+    try:
+        head = await log.head(history)
+    except NotFound:
+        check.note("the history has no head: its row was deleted")
+        return
     last = await log.read_stored(
         history, after=Revision(head.revision - 1), until=head.revision, limit=1
     )
@@ -281,6 +306,32 @@ async def check_end(check: IntegrityCheck, log: EventLog) -> None:
     if beyond and (await log.head(history)).revision > head.revision:
         beyond = []
     check.end(head, last=last[0] if head.revision and last else None, outside=[*before, *beyond])
+    await _check_copy(check, log)
+
+
+async def _check_copy(check: IntegrityCheck, log: EventLog) -> None:
+    """Compare a copy with its source where the copy ends; no hash covers where that is.
+
+    Up to there both have the same events. The next events of both differ, because each was written
+    anew: otherwise the copy would go further.
+    """
+    info = check.info
+    source = next((each for each in await log.histories() if each.id == info.parent), None)
+    if info.is_fork or source is None:
+        return
+    until = info.parent_revision
+    ours, theirs = [await _hashes_from(log, each, until) for each in (info.id, source.id)]
+    is_same = until == 0 or (until in ours and ours[until] == theirs.get(until))
+    following = Revision(until + 1)
+    if until < 0 or not is_same or (following in ours and ours[following] == theirs.get(following)):
+        check.note(COPY_PROBLEM.format(name=source.name, revision=until))
+
+
+async def _hashes_from(log: EventLog, history: HistoryId, revision: Revision) -> dict[int, bytes]:
+    """The stored hashes at a revision and at the next one."""
+    after = Revision(max(revision, 1) - 1)
+    rows = await log.read_stored(history, after=after, limit=2)
+    return {row.event.revision: row.event.hash for row in rows}
 
 
 def _at(stored: StoredEvent, problem: str) -> str:

@@ -32,9 +32,10 @@ from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
 from app.service import recorded_doubts
+from app.service.replays import integrity
 from app.service.replays.first_pass import FirstPass, read_ahead
-from app.service.replays.integrity import Attestation, Integrity, IntegrityCheck
-from app.service.replays.replaying import Progress, ReplayBounds, pages, silent
+from app.service.replays.integrity import Attestation, Integrity, IntegrityCheck, SettingsProof
+from app.service.replays.replaying import Progress, ReplayBounds, pages, silent, stored_pages
 from app.service.replays.second_opinion import (
     OpinionBounds,
     OpinionReport,
@@ -57,6 +58,9 @@ NOT_JUDGED = (
 )
 """Writes of a recorded cluster's controllers that verification does not make again: a recording
 holds no decisions. A decide replay makes them again."""
+
+_LAST = Revision(2**62)
+"""A revision after all others."""
 
 TURN_MAX = 100
 """Events that are checked before the loop runs other tasks: at most about as many milliseconds."""
@@ -254,6 +258,43 @@ async def verify(
     for unfoldable in dict.fromkeys(part.unfoldable for part in judged if part.unfoldable):
         stored.note(unfoldable)
     return _report(ahead, history, stored.result(), judged)
+
+
+async def verify_stored(
+    log: EventLog,
+    history: HistoryInfo,
+    *,
+    bounds: ReplayBounds,
+    attestation: Attestation = Attestation(),
+    problem: str = "",
+) -> VerifyReport:
+    """Verify only the stored log, because the history cannot be used for another reason.
+
+    `problem` is about its settings. Settings that are in the chain may be those of a newer program;
+    others count as altered.
+    """
+    stored = await _stored(log, history, attestation)
+    events = 0
+    async for rows in stored_pages(log, history, _LAST, bounds):
+        for row in rows:
+            stored.take(row)
+        events += len(rows)
+        await lowlevel.checkpoint()
+    await integrity.check_end(stored, log)
+    if problem and stored.settings is not SettingsProof.ANCHORED:
+        stored.note(problem)
+    return VerifyReport(
+        history=history.name,
+        revision=stored.revision,
+        events=events,
+        chain=stored.result(),
+        violations_counts={},
+        violations=(),
+        decisions=verifying_parts.joined([]),
+        effects=verifying_parts.joined([]),
+        allocations=verifying_parts.joined([]),
+        is_recorded=history.is_recorded,
+    )
 
 
 async def _divided(

@@ -167,6 +167,7 @@ async def test_a_changed_event_breaks_the_chain_and_is_named(told: Cluster) -> N
         report = await verify(log, info, Profile())
     finally:
         stored[0].body = body
+        stored[0].forget_tree()
     assert not report.agrees
     assert report.chain.problem.startswith("the hash chain breaks at revision 12:")
 
