@@ -17,7 +17,7 @@ from app.analysis.diff.courses import Course
 from app.analysis.diff.divergences import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
 from app.analysis.diff.inputs import DELETED, InputDifference
 from app.analysis.diff.matching import Pair
-from app.analysis.diff.refusals import Refusal
+from app.analysis.diff.refusals import RefusedCreation
 from app.analysis.replay.classes import UNPROVED, Judgement
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
@@ -131,14 +131,14 @@ class Known:
     changes: Mapping[ObjectKey, InputDifference]
     switches: tuple[str, ...]
     within: int
-    refused: Mapping[ObjectKey, Refusal] = field(default_factory=dict)
+    refused: Mapping[ObjectKey, RefusedCreation] = field(default_factory=dict)
 
     def root(self, change: InputDifference) -> Root:
         """A change as a root; what is refused on a side is missing for what refuses it."""
         refusal = self.refused.get(change.key)
         return root_of(change if refusal is None else self.changes[refusal.by])
 
-    def refusal(self, pair: Pair) -> Refusal | None:
+    def refusal(self, pair: Pair) -> RefusedCreation | None:
         """The refusal of a pod that one side lacks, or of a claim that is made for it."""
         courses = [each for each in (pair.a, pair.b) if each is not None]
         if len(courses) == 1:

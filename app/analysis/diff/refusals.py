@@ -26,7 +26,7 @@ _GUARDS = (api_resources.RESOURCE_QUOTAS, api_resources.LIMIT_RANGES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class RefusedCreation:
     """The refusal of an object: the changed object `by` which `side` refuses it, and its words.
 
     `owner` is the uid of its controller, if it has one.
@@ -40,10 +40,10 @@ class Refusal:
 
 def refused(
     sides: Mapping[str, Side], changes: Sequence[InputDifference]
-) -> dict[ObjectKey, Refusal]:
+) -> dict[ObjectKey, RefusedCreation]:
     """The objects that only one side has, because the other refuses them."""
     guards = {each.key: each for each in changes if each.key[:2] in _GUARDS}
-    refusals: dict[ObjectKey, Refusal] = {}
+    refusals: dict[ObjectKey, RefusedCreation] = {}
     if not guards:
         return refusals
     namespaces = {key.namespace for key in guards}
@@ -51,7 +51,7 @@ def refused(
         missing = list(_missing(sides[other], sides[name], namespaces))
         for event, refusal in _judged(sides[name], missing, guards):
             owner = meta.controller(event.object)
-            refusals[event.key] = Refusal(
+            refusals[event.key] = RefusedCreation(
                 by=refusal[0],
                 side=name,
                 text=refusal[1],

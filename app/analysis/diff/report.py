@@ -12,7 +12,7 @@ from app.analysis.diff.classes import Class, said_of
 from app.analysis.diff.courses import Course
 from app.analysis.diff.endings import AfterEnd
 from app.analysis.diff.inputs import InputDifference
-from app.analysis.diff.refusals import Refusal
+from app.analysis.diff.refusals import RefusedCreation
 from app.analysis.diff.sides import Side
 from app.analysis.diff.words import Rewritten
 from app.domain.log import ObjectKey, doubts
@@ -45,7 +45,7 @@ class DiffReport:
     unexplained: int
     listed_max: int
     not_done: Mapping[str, int] = field(default_factory=dict)
-    refused: Mapping[ObjectKey, Refusal] = field(default_factory=dict)
+    refused: Mapping[ObjectKey, RefusedCreation] = field(default_factory=dict)
     doubts: tuple[Doubt, ...] = ()
     after_end: AfterEnd | None = None
 
