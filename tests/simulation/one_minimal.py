@@ -4,6 +4,7 @@ It shares no code with the search: it reads the bundle's lines, leaves out each 
 write in turn, has redra's engine decide what is left, and looks at the raw objects whether the fact
 still shows. As a program: `python -m tests.simulation.one_minimal BUNDLE FACT [ARGUMENT]`, with the
 facts `evicted POD`, `unschedulable POD`, `violation RULE`, `differs PROFILE,PROFILE`,
+`differs quirk=Q` or `differs gate=G` (and `evicted` behind it),
 `difference CLASS` (of a decide replay) and `command WORD…` (with {} for the bundle).
 
 A bundle that is kept as recorded (`difference` always is) is looked at object by object: one goes
@@ -214,12 +215,17 @@ def violation(rule: str) -> Fact:
     return ways
 
 
-def differs(releases: str) -> Fact:
-    """That pods end with another node or other devices under two releases."""
-    a, b = (Switches(profile=each) for each in releases.split(","))
+def differs(words: str) -> Fact:
+    """That pods end with another node or other devices under two control planes.
+
+    With the word `evicted` behind them, that a pod is evicted under one alone.
+    """
+    switch, _, kind = words.partition(" ")
+    sides = switched(switch)
+    seen = evictions_of if kind == "evicted" else end_of
 
     def ways(ran: Ran) -> frozenset[str]:
-        ends = [end_of(ran.under(switches).events) for switches in (a, b)]
+        ends = [seen(ran.under(switches).events) for switches in sides]
         return frozenset(
             name
             for name in ends[0].keys() | ends[1].keys()
@@ -227,6 +233,25 @@ def differs(releases: str) -> Fact:
         )
 
     return ways
+
+
+def switched(switch: str) -> list[Switches]:
+    """Two releases (`1.36,1.37`), or a quirk or gate on and off (`quirk=c24`, `gate=NAME`)."""
+    name, _, value = switch.rpartition("=")
+    if name == "quirk":
+        return [Switches(quirks={value: on}) for on in (True, False)]
+    if name == "gate":
+        return [Switches(gates={value: on}) for on in (True, False)]
+    return [Switches(profile=each) for each in value.split(",")]
+
+
+def evictions_of(events: Sequence[Event]) -> dict[str, str]:
+    """The pods that were evicted."""
+    return {
+        event.key.name: "evicted"
+        for event in events
+        if next(conditions([event], event.key.name, "DisruptionTarget", "True"), None) is not None
+    }
 
 
 def end_of(events: Sequence[Event]) -> dict[str, str]:

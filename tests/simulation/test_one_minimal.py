@@ -39,6 +39,14 @@ LONG = (
     ("b-mig-partitions", "unschedulable", "unschedulable", ""),
     ("c-multihost-tpu", "unschedulable", "unschedulable", ""),
     ("i-soak-short", "unschedulable", "unschedulable", ""),
+    ("e-taints-rules-ignored", "differs quirk=c24 evicted", "differs", "quirk=c24 evicted"),
+    (
+        "b-mig-partitions",
+        "differs gate=DRAPartitionableDevices",
+        "differs",
+        "gate=DRAPartitionableDevices",
+    ),
+    ("i-soak-short", "difference race", "difference", "race"),
     ("e-taints", "difference 'quirk c24=off'", "difference", "quirk c24=off"),
     ("b-mig-partitions", "difference race", "difference", "race"),
 )
