@@ -176,6 +176,8 @@ def _problems(event: Event) -> Iterator[str]:
     if event.is_about_object:
         yield from _object_problems(event)
         return
+    if not event.body.startswith(b"{"):
+        yield "its payload is no JSON object"
     place = _PLACES.get(event.type)
     if place is not None and event.key[:2] != place:
         yield f"it is a {event.type} with the key of something else, {event.key}"

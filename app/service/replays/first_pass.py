@@ -43,8 +43,8 @@ class FirstPass:
     `observers` are the decisions by the revision that they observed, `deciders` the controllers
     that made them. `cuts` are the places at which the history may be divided. `recorded` are the
     doubts of the history. `begin` is the first own event of a fork: earlier events were decided
-    with other settings, and are judged with the parent. `paced_until` is the end of the recorded
-    inputs that continue in the fork.
+    with other settings, and are judged with the parent. `is_imported` tells that the log begins
+    with an import. `paced_until` is the end of the recorded inputs that continue in the fork.
     """
 
     division: Division
@@ -55,6 +55,7 @@ class FirstPass:
     deciders: set[str] = field(default_factory=set)
     revision: Revision = Revision(0)
     begin: Revision = Revision(0)
+    is_imported: bool = False
     paced_until: Revision = Revision(0)
     events: int = 0
     cost: int = 0
@@ -71,6 +72,8 @@ class FirstPass:
         self.revision = event.revision
         self.events += 1
         self.cost += self.division.fold + self.division.check
+        if event.revision == 1:
+            self.is_imported = event.type is EventType.HISTORY_IMPORTED
         if event.type is EventType.HISTORY_FORKED:
             self.begin, self.paced_until = event.revision, Revision(0)
             self.cuts.clear()

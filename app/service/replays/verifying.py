@@ -54,6 +54,8 @@ NOT_JUDGED = (
     "claims made from templates",
     "the form and order of reservations, and how many one write makes",
     "the form of the identifiers of shares",
+    "what drivers report of the devices that a claim has",
+    "entries in statuses of pods for claims that the pods do not have",
     "conditions and Events",
 )
 """Writes of a recorded cluster's controllers that verification does not make again: a recording
@@ -391,7 +393,8 @@ def _report(
         effects=verifying_parts.joined([part.effects for part in parts]),
         allocations=verifying_parts.joined([part.allocations for part in parts]),
         doubts=ahead.recorded,
-        is_recorded=history.is_recorded,
+        # Old imports lack the setting, and whoever rewrites a log can take it out.
+        is_recorded=history.is_recorded or (ahead.is_imported and not ahead.begin),
         judged_after=ahead.begin,
         opinion=ahead.opinion,
     )

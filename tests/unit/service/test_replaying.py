@@ -473,6 +473,8 @@ async def test_what_a_real_scheduler_chose_is_chosen_again(
 ) -> None:
     report = await imported(name, gates)
     assert report.agrees
+    # These are imported without the setting that says so, as old programs did.
+    assert report.to_json()["notJudged"]
     assert report.allocations.total == allocations
     assert report.allocations.agrees
     assert not report.allocations.reasons

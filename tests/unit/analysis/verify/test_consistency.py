@@ -111,6 +111,7 @@ ROWS: tuple[tuple[str, Change, str], ...] = (
      "no GapObserved is stored in a history like this"),
     (DECISION, key(name="other"), "its decision is about another object"),
     (DECISION, of(uid=OTHER_UID), "a DecisionRecorded has no uid"),
+    (DECISION, of(body=b"[]"), "its payload is no JSON object"),
     (DECISION, of(body=b"{}"), "its decision cannot be read"),
     (DECISION, body(lambda tree: tree.update(cause=0)), "not that of its append"),
     (DECISION, stamp(verb="create"), "the verb of a decision is 'create'"),
