@@ -33,6 +33,7 @@ DECIDED_TOO = (
     "bindings_through_a_server_whose_clock_is_behind",
     "every_second_line_from_a_server_ahead",
     "times_to_seconds",
+    "generated_name_without_that_of_its_pod",
 )
 """How the names of the alterations of other families end that are decided again as well."""
 
@@ -100,6 +101,7 @@ FEW: list[Row] = [
     ("a-quickstart", "hole_0_50", "decide"),
     ("c-multihost-tpu", "loses_verb_patch", "decide"),
     ("a-quickstart", "released_while_the_pod_runs_on_a_simulated_node", "verify"),
+    ("a-quickstart", "generated_name_without_that_of_its_pod", "decide"),
     ("a-quickstart", "update_upon_an_old_version_accepted", "verify"),
     ("a-quickstart", "one_version_for_two_writes", "verify"),
     ("a-quickstart", "binding_accepted_twice", "verify"),

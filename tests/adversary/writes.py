@@ -7,6 +7,7 @@ from tests.adversary.catalogue import (
     AGREES,
     FAILS,
     MIG,
+    NOT_BLAMED,
     PART,
     QUICKSTART,
     SOAK,
@@ -307,6 +308,13 @@ def claim_without_owner(log: Log) -> None:
     line = log.lines[log.first("create", "resourceclaims", by=CLAIMS, code=201)]
     for body in (line["requestObject"], *log.of(uid_of(line))):
         body["metadata"].pop("ownerReferences", None)
+
+
+@alteration("wrong", QUICKSTART, verify=NOT_BLAMED, decide=FAILS)
+def generated_name_without_that_of_its_pod(log: Log) -> str:
+    """A generated name begins with the generateName, of pod and entry (2.2); this one does not."""
+    name = log.lines[log.allocation("pod4")]["objectRef"]["name"]
+    return log.text().replace(name, f"other-{name[-5:]}")
 
 
 @alteration("wrong", (QUICKSTART, MIG, TAINTS), verify=FAILS, decide=FAILS)

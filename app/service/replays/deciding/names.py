@@ -2,10 +2,10 @@
 
 The suffix of a generated name, a uid and the id of a share are random. An object that a controller
 makes here gets the name and the uid of its recorded counterpart, which is the first one with the
-same owners and the same generateName that was not made yet. Inputs from outside that name the
-object then need no translation, and comparisons are literal. An allocation gets the share ids of
-the recorded one of the same claim and devices, because a driver names shares in the status that it
-writes.
+same owners and the same generateName that was not made yet, if its name is one that a server gives.
+Inputs from outside that name the object then need no translation, and comparisons are literal. An
+allocation gets the share ids of the recorded one of the same claim and devices, because a driver
+names shares in the status that it writes.
 """
 
 from collections import defaultdict
@@ -19,6 +19,7 @@ from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import NO_UID, DeviceName, DriverName, PoolName, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.names import GENERATED_BASE_MAX
 from app.ports import UidSource
 
 _Place: TypeAlias = tuple[str, str, str, str, tuple[str, ...]]
@@ -48,7 +49,7 @@ class RecordedNames:
             known = self._shares[event.uid]
             if shares not in known:
                 known.append(shares)
-        if event.type is EventType.OBJECT_CREATED and event.uid:
+        if event.type is EventType.OBJECT_CREATED and event.uid and _is_given(event):
             place = _place(event.key, event.object)
             self._known[place].append((event.key.name, event.uid))
 
@@ -125,6 +126,15 @@ def _shares_of(key: ObjectKey, tree: JsonView) -> list[_Share]:
         return []
     shares = [(result.request, *result.id, result.share_id) for result in dra.results(tree)]
     return shares if any(share[-1] for share in shares) else []
+
+
+def _is_given(event: Event) -> bool:
+    """Whether a server gives the object of a creation its name: its generateName and a suffix.
+
+    Parity: controllers.md 2.2.
+    """
+    base = _base(event.object)[:GENERATED_BASE_MAX]
+    return not base or event.key.name.startswith(base)
 
 
 def _base(tree: JsonView) -> str:

@@ -105,6 +105,13 @@ def test_generated_claim_gets_its_recorded_name_and_uid_once():
     assert names.uid() == DerivedUids(1).uid()
 
 
+def test_recorded_name_that_no_server_gives_is_not_used_here():
+    names = RecordedNames(DerivedUids(1))
+    names.learn(made("b-gpu-x1", "first"))
+    command = CreateObject(key=CLAIMS, version="v1", tree=claim())
+    assert list(names.adapt([command])) == [command]
+
+
 def test_refused_creation_keeps_its_recorded_name_for_the_next_try():
     names = RecordedNames(DerivedUids(1))
     names.learn(made("a-gpu-x1", "first"))
