@@ -11,7 +11,6 @@ from app.analysis.verify.invariants.cluster import Cluster
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.doubts import LOST_OF_MIN
 from app.domain.values import json_tree
-from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 _KUBELET = "system:node:"
@@ -110,12 +109,16 @@ class PlayedKubelets:
 
 
 def _phase(pod: JsonObject) -> str:
-    return json_tree.text(meta.status(pod), "phase")
+    return json_tree.text(pod, "status", "phase")
 
 
 def _without_status(pod: JsonObject) -> JsonObject:
     """The pod without its status, and without what writes of it change besides."""
-    metadata = {name: value for name, value in meta.metadata(pod).items() if name not in _STAMPED}
+    metadata = {
+        name: value
+        for name, value in json_tree.mapping(pod, "metadata").items()
+        if name not in _STAMPED
+    }
     return {
         **{name: value for name, value in pod.items() if name != "status"},
         "metadata": metadata,
