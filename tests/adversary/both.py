@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from tests.adversary import devices, evictions, writes
+from tests.adversary import causes, devices, evictions, writes
 from tests.adversary.catalogue import (
     ALTERATIONS,
     FAILS,
@@ -33,7 +33,7 @@ _BY_WHAT_IS_PUBLISHED = (*_BY_THE_SLICES, "device_never_published", "counters_ov
 """Those, and wrongs that a slice of which all lines are lost would make right."""
 
 _NEEDED = ("resourceslices", "deviceclasses")
-_WRONGS = (devices, evictions, writes)
+_WRONGS = (causes, devices, evictions, writes)
 """The modules whose alterations are taken: they have to be registered first."""
 
 
@@ -193,6 +193,35 @@ for _wrong, _recording, _kind, _verify in (
     ("selector_does_not_match", TAINTS, "devicetaintrules", FAILS),
 ):
     _leave_out(_wrong, _recording, _kind, _verify)
+
+
+_ELSEWHERE = ("pod2", "pod5", "pod6", "pod7")
+
+
+def _lose_elsewhere(wrong: str) -> None:
+    change_wrong = ALTERATIONS[wrong].change
+
+    def change(log: Log) -> None:
+        change_wrong(log)
+        drawn = random.Random(17)
+        log.drop(lambda line: evictions.mentions(line, *_ELSEWHERE) and drawn.random() < 0.5)
+
+    change.__name__ = f"{wrong}_and_lines_lost_elsewhere"
+    change.__doc__ = (
+        f"{' '.join((change_wrong.__doc__ or '').split())} Besides, half of the lines about"
+        f" {', '.join(_ELSEWHERE)} and their claims are lost, on which this does not depend (2.2,"
+        " 2.3, 4.6, 7)."
+    )
+    alteration("both", QUICKSTART, verify=NOT_BLAMED, decide=FAILS)(change)
+
+
+for _wrong in (
+    "claim_without_its_annotation",
+    "scheduled_event_of_another_node",
+    "claim_made_before_its_pod",
+    "collected_before_its_owner_ended",
+):
+    _lose_elsewhere(_wrong)
 
 
 def simulate_nodes(log: Log) -> None:

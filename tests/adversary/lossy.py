@@ -272,3 +272,21 @@ for _change, _name, _why in (
     ),
 ):
     _register(_name, _why, _change, recordings=(TAINTS,))
+
+
+@alteration("lossy", TAINTS, verify=NOT_BLAMED, decide=NOT_BLAMED)
+def loses_taints_unseen_and_lines_of_other_pods(log: Log) -> None:
+    """Each second line about two pods is lost, and those in which slices got or lost taints.
+
+    No line that is left shows these. So lost lines about some pods excuse the places of all others:
+    whatever else is lost may be why the scheduler chose so.
+    """
+    for kind, names in (("pods", ("plain-0", "plain-1")), ("resourceclaims", ("plain-",))):
+        lines = [
+            line
+            for line in log.lines
+            if _is_of_kind(kind, line) and str(line["objectRef"].get("name")).startswith(names)
+        ]
+        gone = {line["auditID"] for line in lines[1::2]}
+        log.lines = [line for line in log.lines if line["auditID"] not in gone]
+    log.drop(lambda line: _is_of_kind("resourceslices", line) and line["verb"] == "update")

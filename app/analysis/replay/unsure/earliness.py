@@ -13,7 +13,7 @@ from itertools import chain
 
 from app.analysis.replay.acts import Act
 from app.analysis.replay.lateness import PacedRun
-from app.analysis.replay.traces import Trace
+from app.analysis.replay.traces import Step, Trace
 from app.analysis.verify.invariants.violations import CLOCK_TOLERANCE
 from app.domain.log import Event, ObjectKey
 from app.domain.log.records import Loss
@@ -27,6 +27,7 @@ class Early:
 
     key: ObjectKey
     uid: str
+    step: Step
     came: Instant
     cause: Event
     caused: Instant
@@ -67,7 +68,14 @@ def early_acts(
             cause = known.get(caused)
             if caused <= act.known or cause is None or _may_be_swapped(act, cause, caused):
                 continue
-            yield Early(key=act.event.key, uid=uid, came=act.known, cause=cause, caused=caused)
+            yield Early(
+                key=act.event.key,
+                uid=uid,
+                step=there,
+                came=act.known,
+                cause=cause,
+                caused=caused,
+            )
 
 
 def _may_be_swapped(act: Act, cause: Event, caused: Instant) -> bool:

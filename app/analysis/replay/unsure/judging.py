@@ -8,6 +8,7 @@ from app.analysis.replay.authors import NAMESPACES
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.races import Races
 from app.analysis.replay.traces import Step, Trace
+from app.analysis.replay.unsure import dependence
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.times import Clocks
 from app.analysis.replay.writers import short_name
@@ -40,8 +41,9 @@ class Doubting:
         related = self.races.related(sides.uid, again)
         keys = self._keys(related, again)
         first, last = self.races.since(sides, again), self.races.settled_by(sides, again)
+        read = dependence.of_difference(sides, self.recorded, again, related)
         return (
-            self.lacks.about(related, keys, first, last)
+            self.lacks.about(related, keys, first, last, read)
             or self._lack_at_end(sides, related, keys, first)
             or self._lack_within(sides, again)
             or self._lack_after(sides, again, first)
@@ -65,7 +67,10 @@ class Doubting:
         clocks = Clocks(recorded=self.recorded, again=again, end=self.end)
         until = self.end if sides.aspect is Aspect.FINAL else last
         omissions = self.lacks.omissions
-        if why := omissions.before(until, is_of_content=clocks.is_of_content(sides)):
+        is_of_content = clocks.is_of_content(sides) or dependence.is_of_told_node(
+            sides, self.recorded, again
+        )
+        if why := omissions.before(until, is_of_content=is_of_content):
             return why
         return omissions.of_one_line() if self._lacks_one_write(sides, again) else ""
 

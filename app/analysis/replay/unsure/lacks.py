@@ -7,9 +7,11 @@ object was unknown; for a difference about such an object the answer names the l
 nothing from before it, or from after the object was known again.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from app.analysis.replay.unsure.dependence import Read
 from app.analysis.replay.unsure.omissions import Omissions
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
@@ -31,6 +33,7 @@ _NEEDED = (
 )
 """Kinds that every recorder follows and on which decisions depend."""
 
+_PLACED = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
 _FOREVER = Instant(2**62)
 
 
@@ -59,6 +62,8 @@ class Lacks:
         self._unseen: dict[ObjectKey, _Stretch] = {}
         self._stretches: list[_Stretch] = []
         self._implied: dict[str, Instant] = {}
+        self._templates: dict[ObjectKey, list[tuple[Instant, str]]] = defaultdict(list)
+        self._renewed: dict[ObjectKey, list[Instant]] = defaultdict(list)
         lacks_ends = any(each.code == Loss.NO_DELETES and not each.kind for each in recorded)
         self.omissions = Omissions(lacks_ends=lacks_ends)
 
@@ -119,16 +124,73 @@ class Lacks:
         return self._kinds
 
     def about(
-        self, uids: Collection[str], keys: Collection[ObjectKey], first: Instant, last: Instant
+        self,
+        uids: Collection[str],
+        keys: Collection[ObjectKey],
+        first: Instant,
+        last: Instant,
+        read: Read | None = None,
     ) -> str:
-        """The reason why a difference about these objects between two instants is not judged."""
+        """The reason why a difference about these objects between two instants is not judged.
+
+        `read` is what it may depend on besides them, None for anything.
+        """
         if self._kinds:
             return f"the recording has no {self._kinds}"
         if lack := self.of(uids, keys, first, last):
             return lack
-        if any(each.meets(first, last) for each in self._stretches):
+        if any(
+            each.meets(first, last)
+            and (read is None or self._is_read(each, read, keys, first, last))
+            for each in self._stretches
+        ):
             return "an object that it may depend on is not recorded whole"
         return ""
+
+    def _is_read(
+        self,
+        each: _Stretch,
+        read: Read,
+        keys: Collection[ObjectKey],
+        first: Instant,
+        last: Instant,
+    ) -> bool:
+        """Whether what was unseen between two instants is among what a difference depends on.
+
+        Of all pods or claims that is the difference's own, where they were not written since.
+        """
+        kind, spaces = each.key[:2], {key.namespace for key in keys}
+        if kind in _PLACED and read.has_states and not each.key.name:
+            own = [key for key in keys if key[:2] == kind]
+            return not own or not all(
+                any(each.since <= at <= first for at in self._renewed.get(key, ())) for key in own
+            )
+        if kind != api_resources.RESOURCE_CLAIM_TEMPLATES or kind not in read.kinds:
+            return kind in read.kinds
+        return each.key.namespace in ("", *spaces) and not self._are_templates_known(
+            each, spaces, first, last
+        )
+
+    def _are_templates_known(
+        self, each: _Stretch, spaces: Collection[str], first: Instant, last: Instant
+    ) -> bool:
+        """Whether the templates that a stretch concerns are known, for all that was unseen.
+
+        Each was written between the beginning of the stretch and the first instant, or is the same
+        one later: its spec never changes. Parity: objects.md 6.
+        """
+        lines = [
+            lines
+            for key, lines in self._templates.items()
+            if key == each.key or (not each.key.name and key.namespace in spaces)
+        ]
+        return bool(lines) and all(
+            any(each.since <= at <= first for at, _ in line)
+            or bool(
+                {uid for at, uid in line if at <= first} & {uid for at, uid in line if at >= last}
+            )
+            for line in lines
+        )
 
     def of(
         self, uids: Collection[str], keys: Collection[ObjectKey], first: Instant, last: Instant
@@ -206,6 +268,17 @@ class Lacks:
             self._note_unseen(event.key, event.uid, known, _text(codes))
         elif not doubts.is_derived(event):
             self._note_whole(event.key, known)
+            self._note_renewed(event.key, known)
+            if event.key[:2] == api_resources.RESOURCE_CLAIM_TEMPLATES:
+                self._templates[event.key].append((known, event.uid))
+
+    def _note_renewed(self, key: ObjectKey, known: Instant) -> None:
+        """Notes the first write of a pod or claim since all of its kind were unseen."""
+        unseen = self._unseen.get(ObjectKey(*key[:2], "", "")) if key[:2] in _PLACED else None
+        if unseen is not None:
+            renewed = self._renewed[key]
+            if not renewed or renewed[-1] < unseen.since:
+                renewed.append(known)
 
 
 def _text(codes: Sequence[str]) -> str:

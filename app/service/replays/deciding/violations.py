@@ -8,6 +8,7 @@ from app.analysis.recordings import uncertainty
 from app.analysis.replay.lateness import Delay, PacedRun, late_acts, late_attempts
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
+from app.analysis.replay.unsure import dependence
 from app.analysis.replay.unsure.earliness import Early
 from app.analysis.replay.unsure.impossible import ACTS, Impossible
 from app.analysis.verify.invariants import RULES
@@ -58,8 +59,12 @@ def sure_of(recording: Recording, early: Iterable[Early]) -> Iterator[Early]:
     """The acts before their reason that no missing record may have had a reason for."""
     if recording.lacks.kinds:
         return
+    keys = recording.trace.keys
     for each in early:
-        if not recording.lacks.about({each.uid}, {each.key}, each.came, each.caused):
+        read, uids = dependence.of_act(each.step, recording.trace)
+        about = {each.key, *(keys[uid] for uid in uids & keys.keys())}
+        is_sure = dependence.is_because_of(each.step, each.cause, recording.trace)
+        if is_sure or not recording.lacks.about(uids, about, each.came, each.caused, read):
             yield each
 
 

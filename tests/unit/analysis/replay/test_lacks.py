@@ -1,5 +1,8 @@
 """What a recording lacks, and for which differences it speaks."""
 
+import pytest
+
+from app.analysis.replay.unsure.dependence import Read
 from app.analysis.replay.unsure.lacks import Lacks
 from app.domain.log import CLOCKS, Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.doubts import NEVER_SEEN, Affects, Doubt
@@ -178,3 +181,41 @@ def test_claim_may_have_changed_in_a_lost_line_until_a_write_shows_it():
         lacks = lacks_after(*events)
         told = [lacks.may_have_changed_unseen(holder, at(seconds)) for seconds in (9, 20, 31)]
         assert told == expected
+
+
+TEMPLATE = ObjectKey("resource.k8s.io", "resourceclaimtemplates", "default", "t")
+EVERYTHING = ObjectKey("", "", "", "")
+BY_CLAIM_CONTROLLER = Read(frozenset({TEMPLATE[:2]}))
+OF_CONTENT = Read(frozenset({TEMPLATE[:2]}), has_states=False)
+
+
+def read_between(lacks, first, last, read, *, keys=(CLAIM,)):
+    return bool(lacks.about((), keys, at(first), at(last), read))
+
+
+def test_unseen_object_speaks_only_for_what_depends_on_it():
+    gap = (10, event(SLICE, EventType.GAP_OBSERVED))
+    lacks = lacks_after((1, event(POD)), gap)
+    assert between(lacks, 11, 12)
+    assert not read_between(lacks, 11, 12, BY_CLAIM_CONTROLLER)
+    assert read_between(lacks, 11, 12, Read(frozenset({SLICE[:2]})))
+
+
+def test_stretch_without_any_line_speaks_until_its_own_objects_are_written_again():
+    gap = (10, event(EVERYTHING, EventType.GAP_OBSERVED))
+    lacks = lacks_after((1, event(CLAIM)), (1, event(POD)), gap, (20, event(CLAIM)))
+    only_claim, both = Read(frozenset()), (CLAIM, POD)
+    assert read_between(lacks, 15, 16, only_claim, keys=both)
+    assert read_between(lacks, 21, 22, only_claim, keys=both)
+    lacks.note(event(POD), at(23))
+    assert not read_between(lacks, 24, 25, only_claim, keys=both)
+    assert read_between(lacks, 24, 25, only_claim), "of the claim's pods nothing is known"
+
+
+@pytest.mark.parametrize(
+    ("later", "is_unsure"), [((), True), ((event(TEMPLATE),), False), ((event(POD),), True)]
+)
+def test_template_is_known_where_it_is_the_same_one_later(later, is_unsure):
+    gap = (10, event(EVERYTHING, EventType.GAP_OBSERVED))
+    lacks = lacks_after((1, event(TEMPLATE)), gap, *((30, each) for each in later))
+    assert read_between(lacks, 12, 13, OF_CONTENT) is is_unsure

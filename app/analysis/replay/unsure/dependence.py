@@ -1,0 +1,126 @@
+"""The kinds of objects that may have caused a difference, besides its own pods and claims.
+
+Where the state of some object is not recorded, the scheduler may have chosen something else: it
+reads all pods, claims, nodes and devices. Other controllers read less, so what is missing elsewhere
+cannot have changed what they wrote. That holds only where the scheduler did the same on both sides.
+"""
+
+from collections.abc import Iterable, Mapping, Set
+from typing import NamedTuple, TypeAlias
+
+from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION
+from app.analysis.replay.differences import Aspect, Sides
+from app.analysis.replay.facts import SCHEDULED, Created, EventSeen
+from app.analysis.replay.traces import Step, Trace
+from app.analysis.replay.writers import short_name
+from app.domain.log import Event, EventType, doubts
+from app.domain.values import api_resources
+
+Kinds: TypeAlias = frozenset[tuple[str, str]]
+"""Kinds as groups and resources."""
+
+
+class Read(NamedTuple):
+    """What a write depends on besides its own pods and claims: all objects of these kinds.
+
+    Without `has_states`, of its pods and claims only what never changes.
+    """
+
+    kinds: Kinds
+    has_states: bool = True
+
+
+_NONE: Kinds = frozenset()
+_TEMPLATES: Kinds = frozenset((api_resources.RESOURCE_CLAIM_TEMPLATES,))
+_TAINTS: Kinds = frozenset(
+    (
+        api_resources.RESOURCE_SLICES,
+        api_resources.RESOURCE_SLICE_PATCHES,
+        api_resources.DEVICE_TAINT_RULES,
+    )
+)
+
+_READ: Mapping[str, Kinds] = {short_name(CLAIMS): _TEMPLATES, short_name(EVICTION): _TAINTS}
+"""The kinds that a controller reads besides pods and their claims.
+
+Parity: controllers.md 2.2, 2.3 and 5.1.
+"""
+
+
+def of_difference(sides: Sides, recorded: Trace, again: Trace, uids: Set[str]) -> Read | None:
+    """What a difference may depend on; None for anything. `uids` are its pods and claims."""
+    if is_of_made_claim(sides):
+        return Read(_TEMPLATES, has_states=False)
+    if is_of_told_node(sides, recorded, again):
+        return Read(_NONE, has_states=False)
+    steps = (*sides.only_recorded, *sides.only_again)
+    if sides.aspect is Aspect.FINAL or not steps:
+        return None
+    read = [_READ.get(step.writer) for step in steps]
+    if None in read or not all(_is_placed_alike(uid, recorded, again) for uid in uids):
+        return None
+    return Read(_NONE.union(*(kinds for kinds in read if kinds is not None)))
+
+
+def of_act(step: Step, recorded: Trace) -> tuple[Read | None, set[str]]:
+    """What an act about an object may depend on, and the uids of its pods and claims."""
+    owner = recorded.owner_of.get(step.uid)
+    uids = {step.uid, *recorded.users.get(step.uid, ()), *((owner,) if owner else ())}
+    if step.key[:2] != api_resources.RESOURCE_CLAIMS:
+        return None, {step.uid}
+    # A claim whose owner is a pod is collected when that pod is gone. Parity: controllers.md 7.
+    is_collected = step.writer == short_name(COLLECTOR) and owner is not None
+    kinds = _NONE if is_collected else _READ.get(step.writer)
+    return (None if kinds is None else Read(kinds)), uids
+
+
+def is_because_of(step: Step, cause: Event, recorded: Trace) -> bool:
+    """Whether a claim was made, for which there can be no other reason than this one: its pod.
+
+    Parity: controllers.md 2.2.
+    """
+    is_first = cause.type is EventType.OBJECT_CREATED and not doubts.of_event(cause)
+    is_owner = bool(cause.uid) and recorded.owner_of.get(step.uid) == cause.uid
+    return is_first and is_owner and bool(_made((step,)))
+
+
+def is_of_made_claim(sides: Sides) -> bool:
+    """Whether both sides made a claim, with different contents.
+
+    The content comes from its pod and the template alone. Parity: controllers.md 2.2.
+    """
+    theirs, ours = _made(sides.only_recorded), _made(sides.only_again)
+    return bool(theirs) and bool(ours) and theirs.isdisjoint(ours)
+
+
+def is_of_told_node(sides: Sides, recorded: Trace, again: Trace) -> bool:
+    """Whether only one of two Events names the node to which its pod was bound on both sides."""
+    if sides.aspect is not Aspect.SAID or not (sides.only_recorded and sides.only_again):
+        return False
+    is_of_place = all(
+        isinstance(fact, EventSeen) and fact.reason == SCHEDULED for fact in sides.facts()
+    )
+    bound = recorded.node_of.get(sides.uid)
+    return is_of_place and bound is not None and _is_placed_alike(sides.uid, recorded, again)
+
+
+def _made(steps: Iterable[Step]) -> set[Created]:
+    """The creations of claims by the controller that generates them."""
+    return {
+        fact
+        for step in steps
+        if step.writer == short_name(CLAIMS) and step.key[:2] == api_resources.RESOURCE_CLAIMS
+        for fact in step.facts
+        if isinstance(fact, Created)
+    }
+
+
+def _is_placed_alike(uid: str, recorded: Trace, again: Trace) -> bool:
+    """Whether a pod or claim got the same place on both sides, and ended on both or on neither."""
+    there, here = recorded.node_of.get(uid), again.node_of.get(uid)
+    nodes = [None if step is None else step.text for step in (there, here)]
+    devices = [
+        [step.allocation for step in trace.allocations.get(uid, ())] for trace in (recorded, again)
+    ]
+    is_ended_alike = (uid in recorded.removed) is (uid in again.removed)
+    return nodes[0] == nodes[1] and devices[0] == devices[1] and is_ended_alike
