@@ -35,6 +35,9 @@ _CLONE_NEWUSER = 0x10000000
 _PR_SET_PDEATHSIG = 1
 _POLL_SECONDS = 1.0
 
+_HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+"""The signals that the guardian handles, and its child does not."""
+
 
 class GuardianOptions:
     """The command and how to run it, from the JSON argument."""
@@ -99,17 +102,23 @@ def _write(path: str, text: str) -> None:
 def spawn(options: GuardianOptions, libc: ctypes.CDLL) -> int:
     """Start the command as a child that gets a signal when this process dies; returns its pid."""
     guardian = os.getpid()
-    child = os.fork()
-    if child == 0:
-        _exec(options, libc, guardian)
+    # In the child the guardian's handlers would take a signal to stop, and it would be lost.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
+    try:
+        child = os.fork()
+        if child == 0:
+            _exec(options, libc, guardian)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return child
 
 
 def _exec(options: GuardianOptions, libc: ctypes.CDLL, guardian: int) -> NoReturn:
     try:
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        for number in _HANDLED:
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
         if hasattr(libc, "prctl"):
             libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
         if os.getppid() != guardian:
