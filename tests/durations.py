@@ -4,7 +4,9 @@ The figure is the CPU time, user and system, of the tests' process and of every 
 started: forks, databases, browsers, detached processes and ended ones. Unlike wall-clock time, CPU
 time does not depend on the load of the machine. The tests run one after another in one process, so
 all work belongs to the running test; the work of a database after a test counts with the next test.
-`make test` does the same work in several processes.
+
+`python -m tests.durations -n 3 --dist loadfile --no-loadscope-reorder` measures what `make test`
+does. Each process of the tests then counts its own descendants, but not detached processes.
 
 The kernel counts other processes in hundredths of a second, so only sums are meaningful.
 """
@@ -100,9 +102,16 @@ class Meter:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the meter in a run that this command started."""
-    if _ROOT in os.environ:
-        config.pluginmanager.register(Meter(int(os.environ[_ROOT]), Path(os.environ[_KEEP])))
+    """Registers the meter in a run that this command started, in each process that runs tests."""
+    if _ROOT not in os.environ:
+        return
+    keep = Path(os.environ[_KEEP])
+    worker: dict[str, str] | None = getattr(config, "workerinput", None)
+    if worker is not None:
+        keep = keep.with_name(f"{keep.name}.{worker['workerid']}")
+        config.pluginmanager.register(Meter(os.getpid(), keep))
+    elif not config.getoption("numprocesses", None):
+        config.pluginmanager.register(Meter(int(os.environ[_ROOT]), keep))
 
 
 def measure(arguments: list[str], keep: Path) -> int:
@@ -113,7 +122,9 @@ def measure(arguments: list[str], keep: Path) -> int:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # Shells begin what runs in the background without it, and tests of Ctrl-C would hang on.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    command = [sys.executable, "-m", "pytest", "-p", "tests.durations", "-p", "no:xdist", "-q"]
+    command = [sys.executable, "-m", "pytest", "-p", "tests.durations", "-q"]
+    for old in keep.parent.glob(f"{keep.name}.gw*"):
+        old.unlink()
     # As `make test` does: or each process would compile everything that it imports.
     compiled = {"PYTHONDONTWRITEBYTECODE": ""}
     variables = os.environ | compiled | {_ROOT: str(os.getpid()), _KEEP: str(keep)}
@@ -126,10 +137,11 @@ def measure(arguments: list[str], keep: Path) -> int:
 
 
 def read(keep: Path) -> Iterator[Row]:
-    """Reads the figures of a run."""
-    for line in keep.read_text().splitlines():
-        kind, seconds, name = line.split("\t")
-        yield kind, name, float(seconds)
+    """Reads the figures of a run: of its one process, or of each of several ones."""
+    for file in (keep, *sorted(keep.parent.glob(f"{keep.name}.gw*"))):
+        for line in file.read_text().splitlines() if file.exists() else ():
+            kind, seconds, name = line.split("\t")
+            yield kind, name, float(seconds)
 
 
 def tables(rows: list[Row], top: int) -> Iterator[str]:

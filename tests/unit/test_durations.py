@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from tests.durations import tables, tree_seconds
+from tests.durations import read, tables, tree_seconds
 
 BUSY = "import time\nwhile time.process_time() < {}: pass"
 
@@ -35,4 +35,16 @@ def test_folders_and_modules_add_up_to_the_whole():
         (2.0, "tests/b/test_z.py  (1 tests)"),
         (1.0, "tests/a::server (module)"),
         (2.0, "tests/b/test_z.py::test_three"),
+    ]
+
+
+def test_figures_of_several_processes_are_read_together(tmp_path):
+    keep = tmp_path / "durations.tsv"
+    for number in range(2):
+        keep.with_name(f"{keep.name}.gw{number}").write_text(
+            f"test\t1.5\ttests/test_{number}.py::a\n"
+        )
+    assert sorted(read(keep)) == [
+        ("test", "tests/test_0.py::a", 1.5),
+        ("test", "tests/test_1.py::a", 1.5),
     ]
