@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from app.domain.log import Event, EventType, Revision
-from app.domain.log.pages import Page, Place
+from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
+from app.domain.values.identifiers import GroupResource
 from app.domain.values.timestamps import SECOND
 from projections import outlines
 from projections.row_changes import PagedView, RowChanges
@@ -42,7 +43,7 @@ class ActivityProjection(PagedView):
         """Count the events."""
         for place, splits in page.kinds.items():
             self._count(place, [event for event, _ in splits])
-        facts: dict[Place, list[Event]] = {}
+        facts: dict[GroupResource, list[Event]] = {}
         for event in page.facts:
             facts.setdefault(event.key[:2], []).append(event)
         for place, events in facts.items():
@@ -53,7 +54,7 @@ class ActivityProjection(PagedView):
             self._outcomes[key] = self._outcomes.get(key, 0) + 1
             self._touched_outcomes.add(key)
 
-    def _count(self, place: Place, events: Sequence[Event]) -> None:
+    def _count(self, place: GroupResource, events: Sequence[Event]) -> None:
         """Count events of one kind."""
         begin = end = 0
         counted: dict[tuple[EventType, str, str], list[int]] = {}
@@ -74,7 +75,10 @@ class ActivityProjection(PagedView):
         self._add(begin, place, counted)
 
     def _add(
-        self, minute: int, place: Place, counted: Mapping[tuple[EventType, str, str], list[int]]
+        self,
+        minute: int,
+        place: GroupResource,
+        counted: Mapping[tuple[EventType, str, str], list[int]],
     ) -> None:
         """Add the counts of one minute."""
         for (kind, verb, user), (count, size) in counted.items():

@@ -17,7 +17,7 @@ from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta, records
 from app.domain.values.fields.records import FieldRecord
-from app.domain.values.identifiers import NO_UID, Uid
+from app.domain.values.identifiers import NO_UID, NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
@@ -327,7 +327,6 @@ def _owner(references: Raw) -> str:
     return ""
 
 
-_ClaimPlace = tuple[str, str]
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.json.Decoder()
 _shown = raw_parts.splitter(_Shown)
@@ -336,5 +335,5 @@ _consumers = records.of_list_bytes(dra.Consumer)
 _owners = records.of_list_bytes(meta.Owner)
 _NOTHING = _Allocation()
 _snapshot = msgspec.msgpack.Decoder(
-    tuple[Revision, list[tuple[_ClaimPlace, _Claim]], list[tuple[_ClaimPlace, _Pod]]]
+    tuple[Revision, list[tuple[NamespacedName, _Claim]], list[tuple[NamespacedName, _Pod]]]
 )

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.log.pages import Page, Place
+from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, RowSetHash, Table
 from app.domain.objects.quota.usage import RunningUsage, Scopes
 from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
-from app.domain.values.identifiers import Uid
+from app.domain.values.identifiers import GroupResource, Uid
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.sorted_keys import SortedKeys
@@ -54,7 +54,7 @@ class ObjectsProjection:
         self._revision = Revision(0)
         self._events: dict[ObjectKey, Event] = {}
         self._created: dict[ObjectKey, int] = {}
-        self._sorted: dict[Place, SortedKeys] = {}
+        self._sorted: dict[GroupResource, SortedKeys] = {}
         self._uids: dict[Uid, ObjectKey] = {}
         self._unowned: set[ObjectKey] = set()
         self._owned: dict[Uid, set[ObjectKey]] = {}
@@ -288,7 +288,7 @@ class ObjectsProjection:
             "object": _shown(event),
         }
 
-    def _keys(self, place: Place) -> SortedKeys:
+    def _keys(self, place: GroupResource) -> SortedKeys:
         keys = self._sorted.get(place)
         if keys is None:
             keys = self._sorted[place] = SortedKeys()

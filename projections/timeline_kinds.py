@@ -11,9 +11,10 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, replays
-from app.domain.log.pages import Page, Place
+from app.domain.log.pages import Page
 from app.domain.values import api_groups, api_resources, condition_types, json_tree
 from app.domain.values.fields import core
+from app.domain.values.identifiers import GroupResource
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 
@@ -116,11 +117,11 @@ class FollowedKind:
     """
 
     word: str
-    states: Callable[[Page, Place], States]
+    states: Callable[[Page, GroupResource], States]
     tell: Callable[[Any, Any], Told | None]
 
 
-def kind_of(place: Place) -> FollowedKind | None:
+def kind_of(place: GroupResource) -> FollowedKind | None:
     """The kind of a group and resource; None when the timeline does not follow it."""
     kind = _KINDS.get(place, _OTHER)
     return kind if kind is not _OTHER or place not in _UNTOLD else None
@@ -203,7 +204,7 @@ def subject_of_event_object(event: Event) -> ObjectKey:
     return ObjectKey(group if slash else "", plural, about.namespace, about.name)
 
 
-def _pod_states(page: Page, place: Place) -> States:
+def _pod_states(page: Page, place: GroupResource) -> States:
     return [
         (
             event,
@@ -235,7 +236,7 @@ def _tell_pod(old: PodState | None, new: PodState) -> Told | None:
     return None
 
 
-def _claim_states(page: Page, place: Place) -> States:
+def _claim_states(page: Page, place: GroupResource) -> States:
     return [
         (
             event,
@@ -260,7 +261,7 @@ def _followed(
 ) -> FollowedKind:
     """A kind whose followed fields are in an outline."""
 
-    def states(page: Page, place: Place) -> States:
+    def states(page: Page, place: GroupResource) -> States:
         return [
             (event, None if outline is None else state_of(outline))
             for event, outline in page.read(place, read)

@@ -24,6 +24,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.fields import core, decision_body, dra
 from app.domain.values.fields.decision_body import DecisionBody
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Meter
@@ -64,7 +65,6 @@ QUEUE_NAMES = {
 """Upstream's names for the queues of controllers; queues without a name are not published."""
 
 _ClaimLabels = tuple[str, str, str]
-_Place = tuple[str, str]
 
 
 class HistoryMeter:
@@ -80,7 +80,7 @@ class HistoryMeter:
         self._has_one_name = profile.minor >= _ONE_NAME_SINCE
         self._claims: dict[ObjectKey, _ClaimLabels] = {}
         self._claim_counts: Counter[_ClaimLabels] = Counter()
-        self._waits: dict[_Place, Instant] = {}
+        self._waits: dict[NamespacedName, Instant] = {}
         self._leads: set[str] = set()
         self._counted: WeakKeyDictionary[AnyQueue, dict[str, int]] = WeakKeyDictionary()
 

@@ -17,11 +17,9 @@ import anyio.lowlevel
 from app.domain.controllers.plan import Reads, is_for_all
 from app.domain.errors import Expired
 from app.domain.log import Event, HistoryId, Revision
+from app.domain.values.identifiers import GroupResource
 from app.ports import EventLog
 from app.signals import Signal
-
-Place = tuple[str, str]
-"""Group and resource."""
 
 _Key = TypeVar("_Key")
 
@@ -37,7 +35,7 @@ class Subscription:
         hub: "Watches",
         *,
         after: Revision,
-        place: Place | None,
+        place: GroupResource | None,
         reads: Reads,
         queue_max: int,
     ) -> None:
@@ -194,7 +192,7 @@ class Watches:
         self._history = history
         self._queue_max = queue_max
         self._recent: deque[Event] = deque(maxlen=recent_max)
-        self._by_place: dict[Place, set[Subscription]] = {}
+        self._by_place: dict[GroupResource, set[Subscription]] = {}
         self._by_reads: dict[Reads, set[Subscription]] = {}
         self.published = Revision(0)
         self.guests = 0
@@ -222,7 +220,7 @@ class Watches:
         self.published = revision
 
     def subscribe(
-        self, *, after: Revision, place: Place | None = None, reads: Reads = None
+        self, *, after: Revision, place: GroupResource | None = None, reads: Reads = None
     ) -> Subscription:
         """Follow the history after the revision `after`: one resource, or what `reads` names."""
         return Subscription(self, after=after, place=place, reads=reads, queue_max=self._queue_max)
@@ -323,14 +321,14 @@ def _discard(
             del followers[key]
 
 
-def _by_place(events: Iterable[Event]) -> dict[Place, list[Event]]:
+def _by_place(events: Iterable[Event]) -> dict[GroupResource, list[Event]]:
     """The events of each group and resource, in order."""
-    by_place: dict[Place, list[Event]] = {}
+    by_place: dict[GroupResource, list[Event]] = {}
     for event in events:
         by_place.setdefault(event.key[:2], []).append(event)
     return by_place
 
 
-def places(events: Iterable[Event]) -> set[Place]:
+def places(events: Iterable[Event]) -> set[GroupResource]:
     """Group and resource of each event, without repetitions."""
     return {(event.key.group, event.key.resource) for event in events}

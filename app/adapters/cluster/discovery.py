@@ -15,15 +15,13 @@ from app.domain.errors import ClusterUnreachable, Forbidden, InputError, NotFoun
 from app.domain.log.recorded_cluster import ServedKind
 from app.domain.objects import registry
 from app.domain.values import api_groups, api_resources
-
-Place = tuple[str, str]
-"""Group and resource."""
+from app.domain.values.identifiers import GroupResource
 
 _Shape = TypeVar("_Shape")
 
 EVERY = "*"
 
-DEFAULT: tuple[Place, ...] = (
+DEFAULT: tuple[GroupResource, ...] = (
     api_resources.NAMESPACES,
     api_resources.NODES,
     api_resources.PODS,
@@ -53,10 +51,10 @@ _VERBS = frozenset(("list", "watch"))
 class KindChoice:
     """The kinds to read, as groups and resources; a resource `*` means all of its group."""
 
-    places: tuple[Place, ...] = DEFAULT
-    without: frozenset[Place] = frozenset()
+    places: tuple[GroupResource, ...] = DEFAULT
+    without: frozenset[GroupResource] = frozenset()
 
-    def is_chosen(self, place: Place) -> bool:
+    def is_chosen(self, place: GroupResource) -> bool:
         """Whether the kind is read."""
         group, _ = place
         is_named = place in self.places or (group, EVERY) in self.places
@@ -93,7 +91,7 @@ async def discover(requests: Requests, choice: KindChoice) -> tuple[list[ServedK
     """
     groups = {group for group, _ in choice.places}
     versions = await _versions(requests, groups)
-    served: dict[Place, dict[str, ServedKind]] = {}
+    served: dict[GroupResource, dict[str, ServedKind]] = {}
     for group, version in versions:
         for kind in await _kinds(requests, group, version):
             if choice.is_chosen((kind.group, kind.resource)):
@@ -133,7 +131,7 @@ class _Resources(msgspec.Struct, rename="camel"):
     resources: list[_Resource] = []
 
 
-async def _versions(requests: Requests, groups: set[str]) -> list[Place]:
+async def _versions(requests: Requests, groups: set[str]) -> list[GroupResource]:
     """The group versions that the server has of these groups, in the server's order."""
     versions = [("", "v1")] if "" in groups else []
     listed = _decoded(await requests.get("/apis"), _Groups, "/apis")
@@ -180,7 +178,7 @@ def _best(by_version: dict[str, ServedKind]) -> ServedKind:
     return first
 
 
-def _place(name: str, option: str) -> Place:
+def _place(name: str, option: str) -> GroupResource:
     resource, _, group = name.strip().lower().partition(".")
     if group:
         return group, resource

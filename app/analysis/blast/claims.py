@@ -10,13 +10,13 @@ from app.analysis.blast import devices
 from app.analysis.blast.devices import PoolSide
 from app.analysis.blast.radius import ClaimFate, Trouble
 from app.analysis.blast.world import Consequences, World
-from app.domain.controllers.eviction.state import Place, TrackedClaim
+from app.domain.controllers.eviction.state import TrackedClaim
 from app.domain.controllers.resources import claim_key
 from app.domain.devices.model import Device
 from app.domain.devices.patches import ClassFilter
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import dra
-from app.domain.values.identifiers import DeviceId, PoolId
+from app.domain.values.identifiers import DeviceId, NamespacedName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
 PoolSides = Mapping[PoolId, tuple[PoolSide, PoolSide]]
@@ -52,7 +52,7 @@ def _troubles(
     before: Consequences,
     after: Consequences,
     sides: _Known,
-    place: Place,
+    place: NamespacedName,
     claim: TrackedClaim,
 ) -> Iterator[Trouble]:
     for reason in after.taints.get(place, ()):

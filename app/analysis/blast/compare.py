@@ -35,7 +35,6 @@ from app.analysis.blast.radius import (
 )
 from app.analysis.blast.waiting import Waiting
 from app.analysis.blast.world import Consequences, Frozen, World
-from app.domain.controllers.eviction.state import Place
 from app.domain.controllers.rule_status import condition
 from app.domain.errors import InputError, NotFound, Rejected
 from app.domain.log import EventType, ObjectKey
@@ -51,6 +50,7 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.fields import core, meta
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.json_tree import JsonObject
 
 KINDS = (
@@ -462,7 +462,7 @@ def _ended(
     return blasting_waiting.waiting(world, bounds.waiting_max)
 
 
-def _evicted(before: Consequences, after: Consequences, waiting: Waiting) -> list[Place]:
+def _evicted(before: Consequences, after: Consequences, waiting: Waiting) -> list[NamespacedName]:
     """The pods that only the change evicts; empty when every waiting pod has a place."""
     if all((pod.namespace, pod.name) in waiting.nodes for pod in waiting.pods):
         return []

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from app.analysis.blast.radius import Fate, PodFate
 from app.analysis.blast.world import Consequences, World
-from app.domain.controllers.eviction.state import Place
 from app.domain.controllers.eviction.taints import Eviction, EvictionReason
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.resources import pod_key
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND
 
@@ -39,7 +39,7 @@ def pod_fates(world: World, before: Consequences, after: Consequences) -> list[P
 
 def _pod_fate(
     world: World,
-    place: Place,
+    place: NamespacedName,
     pod: PodFacts,
     old: Eviction | None,
     new: Eviction | None,
@@ -87,7 +87,7 @@ def _reason_text(reason: EvictionReason) -> str:
     return f"taint {reason.index} of {reason.driver}/{reason.pool}/{reason.device}"
 
 
-def owner_of(world: World, place: Place) -> str:
+def owner_of(world: World, place: NamespacedName) -> str:
     """The outermost controller that still exists, as `Kind/name`; empty for none."""
     tree: JsonView = world.objects.get(pod_key(*place)) or json_tree.EMPTY
     owner_name = ""

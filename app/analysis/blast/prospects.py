@@ -6,7 +6,6 @@ ones as taken. Nothing is written and no pod is evicted for another.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from app.domain.controllers import pods
 from app.domain.controllers.plan import DeviceViews
@@ -29,10 +28,9 @@ from app.domain.objects.kinds import extended_resources
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources
 from app.domain.values.fields import core
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
-
-PodPlace: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +91,7 @@ def placed(
     pods: list[PodSpec],
     now: Instant,
     check_goes_on: Callable[[], None] = _nothing,
-) -> Mapping[PodPlace, PlacedPod]:
+) -> Mapping[NamespacedName, PlacedPod]:
     """The place that each of these pods would get; pods without a node are absent.
 
     A pod whose claim would be allocated for an earlier one gets the same node. `check_goes_on` is
@@ -102,7 +100,7 @@ def placed(
     nodes, devices = survey(views.objects)
     verdicts = Verdicts()
     assumed = Assumptions(nodes, devices)
-    places: dict[PodPlace, PlacedPod] = {}
+    places: dict[NamespacedName, PlacedPod] = {}
     shared: dict[ObjectKey, PlacedPod] = {}
     for pod in pods:
         check_goes_on()

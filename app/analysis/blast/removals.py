@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence, Set
 from app.analysis.blast.pods import owner_of
 from app.analysis.blast.radius import ClaimRelease, Fate, PodFate
 from app.analysis.blast.world import World
-from app.domain.controllers.eviction.state import Place
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources
 from app.domain.values.fields import core, meta
-from app.domain.values.identifiers import Uid
+from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject
 
 
@@ -74,7 +73,7 @@ def releases(world: World) -> Iterator[ClaimRelease]:
             )
 
 
-def fates(world: World, evicted: Set[Place]) -> Iterator[PodFate]:
+def fates(world: World, evicted: Set[NamespacedName]) -> Iterator[PodFate]:
     """The pods that end this way, or are protected and not `evicted`, by namespace and name."""
     touched = world.touched
     kept = dict.fromkeys(touched.kept.keys() - touched.pods.keys() - evicted, Fate.PROTECTED.value)

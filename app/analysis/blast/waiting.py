@@ -15,6 +15,7 @@ from app.analysis.blast.prospects import PlacedPod
 from app.analysis.blast.radius import Prospect, WaitingFate
 from app.analysis.blast.world import World
 from app.domain.controllers.pods import PodFacts
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.timestamps import SECOND
 
 
@@ -36,7 +37,7 @@ class ProspectivePlace:
 class Waiting:
     """The places that waiting pods would get on one state; `left_out` counts those not tried."""
 
-    nodes: Mapping[prospects.PodPlace, ProspectivePlace]
+    nodes: Mapping[NamespacedName, ProspectivePlace]
     pods: tuple[PodFacts, ...]
     left_out: int = 0
 
@@ -73,7 +74,7 @@ def _prospective(world: World, placed: PlacedPod) -> ProspectivePlace:
     )
 
 
-def places(*sides: Waiting) -> set[prospects.PodPlace]:
+def places(*sides: Waiting) -> set[NamespacedName]:
     """The pods that were tried on any of the states."""
     return {(pod.namespace, pod.name) for side in sides for pod in side.pods}
 

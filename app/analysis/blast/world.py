@@ -17,7 +17,6 @@ from app.domain.allocation import AllocatedState
 from app.domain.controllers import pods
 from app.domain.controllers import registry as controllers
 from app.domain.controllers.eviction import EvictionReconciler, TaintState
-from app.domain.controllers.eviction.state import Place
 from app.domain.controllers.eviction.taints import NO_EXECUTE, Eviction, EvictionReason
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import claim_key, pod_key
@@ -42,7 +41,7 @@ from app.domain.objects.write.sealing import decide_and_seal
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.fields import dra, meta
-from app.domain.values.identifiers import DeviceId, PoolId
+from app.domain.values.identifiers import DeviceId, NamespacedName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 from projections.objects import ObjectsProjection
@@ -108,9 +107,9 @@ class Consequences:
     reach: frozenset[DeviceId] | None
     short: frozenset[DeviceId]
     classes: Mapping[str, ClassFilter]
-    pods: Mapping[Place, Eviction]
-    claims: Mapping[Place, Eviction]
-    taints: Mapping[Place, tuple[EvictionReason, ...]]
+    pods: Mapping[NamespacedName, Eviction]
+    claims: Mapping[NamespacedName, Eviction]
+    taints: Mapping[NamespacedName, tuple[EvictionReason, ...]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,9 +123,9 @@ class Touched:
 
     pools: set[PoolId] = field(default_factory=set)
     classes: set[str] = field(default_factory=set)
-    pods: dict[Place, str] = field(default_factory=dict)
-    gone: dict[Place, JsonObject] = field(default_factory=dict)
-    kept: dict[Place, str] = field(default_factory=dict)
+    pods: dict[NamespacedName, str] = field(default_factory=dict)
+    gone: dict[NamespacedName, JsonObject] = field(default_factory=dict)
+    kept: dict[NamespacedName, str] = field(default_factory=dict)
     claims: dict[ObjectKey, JsonView] = field(default_factory=dict)
 
 
@@ -263,7 +262,7 @@ class World:
         self.allocated = self.allocated.copy()
         self.allocated.remove_claim(claim)
 
-    def end(self, places: Iterable[Place]) -> None:
+    def end(self, places: Iterable[NamespacedName]) -> None:
         """Removes these pods from the state, and the devices that only they had reserved."""
         self.allocated = self.allocated.copy()
         uids: set[str] = set()

@@ -7,7 +7,6 @@ devices, nodes, pods and claims of all users; they need the right to list all of
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.projection import Row
@@ -15,11 +14,9 @@ from app.domain.objects import registry
 from app.domain.objects.access import rules
 from app.domain.objects.access.rules import AccessRequest, Grants
 from app.domain.values import api_groups, api_resources
+from app.domain.values.identifiers import GroupResource
 from app.service.recorded_events import IMPORTS
 from projections import timeline_kinds
-
-Place: TypeAlias = tuple[str, str]
-"""API group and resource."""
 
 NODES, PODS, CLAIMS = api_resources.NODES, api_resources.PODS, api_resources.RESOURCE_CLAIMS
 CLASSES, SLICES = api_resources.DEVICE_CLASSES, api_resources.RESOURCE_SLICES
@@ -31,7 +28,7 @@ RULES, PATCHES = (
 WORKED_OUT_FROM = (NODES, PODS, CLASSES, RULES, CLAIMS, PATCHES, SLICES)
 """The kinds that decisions, reasons and blast radii name."""
 
-VIEWS_OVER: Mapping[str, tuple[Place, ...]] = {
+VIEWS_OVER: Mapping[str, tuple[GroupResource, ...]] = {
     "counters": (SLICES, CLAIMS),
     "decisions": WORKED_OUT_FROM,
     "devices": (SLICES, RULES, PATCHES),
@@ -66,7 +63,7 @@ class HistoryReader:
             return True
         return any(self._may(question) for question in _about(key))
 
-    def sees_all(self, place: Place, namespace: str = "") -> bool:
+    def sees_all(self, place: GroupResource, namespace: str = "") -> bool:
         """Whether the user may read all objects of a kind, in a namespace or (empty) everywhere."""
         if self.is_unlimited:
             return True
@@ -82,7 +79,7 @@ class HistoryReader:
         if not self.sees(key):
             raise rules.forbidden(next(_about(key)), self.user)
 
-    def check_all(self, places: Iterable[Place]) -> None:
+    def check_all(self, places: Iterable[GroupResource]) -> None:
         """Raise Forbidden unless the user may read all objects of these kinds everywhere."""
         for group, resource in places:
             if not self.sees_all((group, resource)):

@@ -13,8 +13,9 @@ from typing import NamedTuple, Protocol
 
 from app.domain.errors import Expired
 from app.domain.log import Event, Revision
+from app.domain.values.identifiers import GroupResource
 from app.service.runtime import HistoryRuntime
-from app.service.watches import Place, Subscription
+from app.service.watches import Subscription
 
 TURN_MAX = 200
 """Watches that get their changes in one turn of the event loop; then other tasks run."""
@@ -83,7 +84,9 @@ class Member:
 class Channel:
     """All watches of one resource of one history that keep up."""
 
-    def __init__(self, runtime: HistoryRuntime, place: Place, closed: Callable[[], None]) -> None:
+    def __init__(
+        self, runtime: HistoryRuntime, place: GroupResource, closed: Callable[[], None]
+    ) -> None:
         self._runtime = runtime
         self._closed = closed
         self._members: dict[Member, None] = {}
@@ -174,9 +177,9 @@ class Fanout:
     """The channels of a server."""
 
     def __init__(self) -> None:
-        self._channels: dict[tuple[HistoryRuntime, Place], Channel] = {}
+        self._channels: dict[tuple[HistoryRuntime, GroupResource], Channel] = {}
 
-    def channel(self, runtime: HistoryRuntime, place: Place) -> Channel:
+    def channel(self, runtime: HistoryRuntime, place: GroupResource) -> Channel:
         """The channel of a resource; it exists as long as it has members."""
         key = (runtime, place)
         channel = self._channels.get(key)
@@ -185,7 +188,7 @@ class Fanout:
             self._channels[key] = channel
         return channel
 
-    def _forget(self, key: tuple[HistoryRuntime, Place]) -> None:
+    def _forget(self, key: tuple[HistoryRuntime, GroupResource]) -> None:
         del self._channels[key]
 
 

@@ -9,11 +9,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from app.domain.log import raw_parts
 from app.domain.log.event import Event, EventType
+from app.domain.values.identifiers import GroupResource
 
 _T = TypeVar("_T")
 
-Place: TypeAlias = tuple[str, str]
-"""The group and resource of a kind."""
 
 Split: TypeAlias = tuple[Event, Any]
 """An event, and the raw parts of its object: None for deletions and kinds that are not split."""
@@ -36,7 +35,7 @@ class Page:
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = events
         self._splits: list[Split] | None = None
-        self._kinds: dict[Place, list[Split]] = {}
+        self._kinds: dict[GroupResource, list[Split]] = {}
         self._facts: list[Event] = []
         self._readings: dict[Any, list[tuple[Event, Any]]] = {}
 
@@ -46,7 +45,7 @@ class Page:
         return self._splits if self._splits is not None else self._split()
 
     @property
-    def kinds(self) -> Mapping[Place, Sequence[Split]]:
+    def kinds(self) -> Mapping[GroupResource, Sequence[Split]]:
         """The events about objects, by group and resource; each list is in order."""
         if self._splits is None:
             self._split()
@@ -59,11 +58,13 @@ class Page:
             self._split()
         return self._facts
 
-    def of(self, place: Place) -> Sequence[Split]:
+    def of(self, place: GroupResource) -> Sequence[Split]:
         """The events about objects of one kind, in order."""
         return self.kinds.get(place, ())
 
-    def read(self, place: Place, read: Callable[[Any], _T]) -> Sequence[tuple[Event, _T | None]]:
+    def read(
+        self, place: GroupResource, read: Callable[[Any], _T]
+    ) -> Sequence[tuple[Event, _T | None]]:
         """The events about objects of a kind, each with the result of a reader.
 
         The reader gets the raw parts of kinds that are split, the body of others. The result is

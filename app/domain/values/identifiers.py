@@ -20,6 +20,12 @@ DeviceId: TypeAlias = tuple[DriverName, PoolName, DeviceName]
 PoolId: TypeAlias = tuple[DriverName, PoolName]
 """The driver and name of a pool."""
 
+NamespacedName: TypeAlias = tuple[str, str]
+"""The namespace and name of an object."""
+
+GroupResource: TypeAlias = tuple[str, str]
+"""The API group and resource of a kind, such as `resource.k8s.io` and `resourceclaims`."""
+
 NO_UID = Uid("")
 NO_DRIVER, NO_POOL, NO_DEVICE = DriverName(""), PoolName(""), DeviceName("")
 

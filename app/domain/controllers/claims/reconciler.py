@@ -27,7 +27,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject
 from app.domain.values import api_resources, well_known
 from app.domain.values.fields import decision_body, meta
-from app.domain.values.identifiers import Uid
+from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -46,8 +46,6 @@ ACTS_APART = 10_000
 CACHE_LAG = SECOND
 """How long a removed pod stays in the cache that a replay emulates. Its claims are synced at the
 recorded instants; a sync that was not recorded comes later than this."""
-
-_Place = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,21 +88,21 @@ class ClaimsReconciler:
         self._gates = gates
         self._quirks = quirks
         self._apart = apart
-        self._going: dict[_Place, _Going] = {}
+        self._going: dict[NamespacedName, _Going] = {}
         self._gone: dict[Uid, Instant] | None = None if pace is None else {}
-        self._pods: dict[_Place, PodFacts] = {}
+        self._pods: dict[NamespacedName, PodFacts] = {}
         self._users = ClaimUsers()
-        self._by_template: dict[_Place, set[str]] = {}
-        self._claim_queue: WorkQueue[_Place] = WorkQueue("claims", pace)
-        self._pod_queue: WorkQueue[_Place] = WorkQueue("claims/pods", pace)
-        self._broken: dict[_Place, pod_sync.SyncFailure] = {}
+        self._by_template: dict[NamespacedName, set[str]] = {}
+        self._claim_queue: WorkQueue[NamespacedName] = WorkQueue("claims", pace)
+        self._pod_queue: WorkQueue[NamespacedName] = WorkQueue("claims/pods", pace)
+        self._broken: dict[NamespacedName, pod_sync.SyncFailure] = {}
         self._made: dict[tuple[str, str], int] = {}
         self._made_last: dict[tuple[str, str], str] = {}
         self._reserved_again: dict[str, int] = {}
-        self._holders: dict[_Place, frozenset[Uid]] = {}
+        self._holders: dict[NamespacedName, frozenset[Uid]] = {}
         self._reporter = Reporter("resource_claim")
         self._batcher = Batcher()
-        self._sent: dict[_Place, pod_sync.Step] = {}
+        self._sent: dict[NamespacedName, pod_sync.Step] = {}
 
     @property
     def queues(self) -> tuple[AnyQueue, ...]:
@@ -263,7 +261,9 @@ class ClaimsReconciler:
         for name in self._users.to_look_at(place, reserved):
             self._look_at_pod((place[0], name), objects, event.revision)
 
-    def _look_at_pod(self, place: _Place, objects: ObjectsReader, revision: Revision) -> None:
+    def _look_at_pod(
+        self, place: NamespacedName, objects: ObjectsReader, revision: Revision
+    ) -> None:
         pod = self._pods[place]
         if pod.is_done:
             self._queue_claims(pod, revision)
@@ -276,7 +276,9 @@ class ClaimsReconciler:
         if pod.extended_claim:
             self._claim_queue.add((pod.namespace, pod.extended_claim), revision)
 
-    def _plan_claim(self, views: Views, place: _Place, now: Instant, cause: Revision) -> Plan:
+    def _plan_claim(
+        self, views: Views, place: NamespacedName, now: Instant, cause: Revision
+    ) -> Plan:
         """The plan of the next act about a claim; without time between writes, of all acts."""
         acts = () if self._apart is None else (ClaimAct.FIRST,)
         going = self._going.get(place)
@@ -296,7 +298,7 @@ class ClaimsReconciler:
     def _plan_release(
         self,
         views: Views,
-        place: _Place,
+        place: NamespacedName,
         now: Instant,
         cause: Revision,
         acts: tuple[ClaimAct, ...],
@@ -347,7 +349,7 @@ class ClaimsReconciler:
             del self._gone[uid]
         return self._gone
 
-    def _plan_pod(self, views: Views, place: _Place, now: Instant, cause: Revision) -> Plan:
+    def _plan_pod(self, views: Views, place: NamespacedName, now: Instant, cause: Revision) -> Plan:
         key = f"pod:{place[0]}/{place[1]}"
         pod = self._pods.get(place)
         step: pod_sync.Step = self._broken.get(place)
@@ -372,7 +374,11 @@ class ClaimsReconciler:
         return Plan(controller=NAME, key=key, commands=(command,), cause=cause, observed=observed)
 
     def _report(
-        self, objects: ObjectsReader, place: _Place, failure: pod_sync.SyncFailure, now: Instant
+        self,
+        objects: ObjectsReader,
+        place: NamespacedName,
+        failure: pod_sync.SyncFailure,
+        now: Instant,
     ) -> Command | None:
         tree = objects.get(pod_key(*place))
         if tree is None:
@@ -393,7 +399,7 @@ class ClaimsReconciler:
                 place = (pod.namespace, entry.template)
                 self._by_template.setdefault(place, set()).add(pod.name)
 
-    def _forget_pod(self, place: _Place, pod: PodFacts) -> None:
+    def _forget_pod(self, place: NamespacedName, pod: PodFacts) -> None:
         self._pods.pop(place, None)
         self._users.remove(pod)
         for entry in pod.entries:
@@ -406,7 +412,7 @@ class ClaimsReconciler:
             self._made[(owner, entry)] = self._made.get((owner, entry), 0) + 1
             self._made_last[(owner, entry)] = event.key.name
 
-    def _count_reserved(self, place: _Place, holders: frozenset[Uid]) -> None:
+    def _count_reserved(self, place: NamespacedName, holders: frozenset[Uid]) -> None:
         fresh = holders - self._holders.get(place, frozenset())
         self._holders[place] = holders
         for name in self._users.of(place):
@@ -457,13 +463,13 @@ def _asks_the_same(old: PodFacts, new: PodFacts) -> bool:
     )
 
 
-def _place_of(plan: Plan) -> tuple[str, _Place]:
+def _place_of(plan: Plan) -> tuple[str, NamespacedName]:
     kind, _, text = plan.key.partition(":")
     namespace, _, name = text.partition("/")
     return kind, (namespace, name)
 
 
-def _discard(index: dict[_Place, set[str]], place: _Place, name: str) -> None:
+def _discard(index: dict[NamespacedName, set[str]], place: NamespacedName, name: str) -> None:
     held = index.get(place)
     if held is None:
         return

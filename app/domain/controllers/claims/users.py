@@ -8,9 +8,7 @@ from collections.abc import Collection
 
 from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
-from app.domain.values.identifiers import Uid
-
-_Place = tuple[str, str]
+from app.domain.values.identifiers import NamespacedName, Uid
 
 
 class ClaimUsers:
@@ -21,9 +19,9 @@ class ClaimUsers:
     """
 
     def __init__(self) -> None:
-        self._all: dict[_Place, set[str]] = {}
-        self._odd: dict[_Place, set[str]] = {}
-        self._placed: dict[_Place, dict[str, str]] = {}
+        self._all: dict[NamespacedName, set[str]] = {}
+        self._odd: dict[NamespacedName, set[str]] = {}
+        self._placed: dict[NamespacedName, dict[str, str]] = {}
 
     def add(self, pod: PodFacts) -> None:
         """Adds a pod in its current state."""
@@ -50,11 +48,11 @@ class ClaimUsers:
                 if not placed:
                     del self._placed[place]
 
-    def of(self, claim: _Place) -> Collection[str]:
+    def of(self, claim: NamespacedName) -> Collection[str]:
         """The names of all pods that name the claim."""
         return self._all.get(claim, ())
 
-    def to_look_at(self, claim: _Place, reserved: frozenset[Uid]) -> list[str]:
+    def to_look_at(self, claim: NamespacedName, reserved: frozenset[Uid]) -> list[str]:
         """The pods that may need work, given the reserved uids; sorted by name."""
         uids = set(self._odd.get(claim, ()))
         placed = self._placed.get(claim)
@@ -63,7 +61,7 @@ class ClaimUsers:
         return sorted(uids)
 
 
-def _places(pod: PodFacts) -> list[_Place]:
+def _places(pod: PodFacts) -> list[NamespacedName]:
     return [(pod.namespace, named.name or "") for named in pods.named_claims(pod)]
 
 

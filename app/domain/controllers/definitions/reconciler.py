@@ -15,6 +15,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.values import api_resources, condition_types, json_tree
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import GroupResource
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -22,8 +23,6 @@ NAME = "definitions"
 
 DELETED_MAX = 200
 """The most objects that one step deletes."""
-
-_Place = tuple[str, str]
 
 
 class DefinitionReconciler(KeyedController[tuple[str], Views]):
@@ -34,7 +33,7 @@ class DefinitionReconciler(KeyedController[tuple[str], Views]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._ending: dict[_Place, str] = {}
+        self._ending: dict[GroupResource, str] = {}
         self._nameless: set[str] = set()
 
     def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
@@ -98,7 +97,7 @@ def _commands(
         yield _patch(name, {"metadata": {"finalizers": kept}})
 
 
-def _place(tree: JsonView) -> _Place:
+def _place(tree: JsonView) -> GroupResource:
     spec = meta.spec(tree)
     return json_tree.text(spec, "group"), json_tree.text(spec, "names", "plural")
 

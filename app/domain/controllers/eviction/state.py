@@ -25,10 +25,9 @@ from app.domain.log import Event, EventType
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta, paths
 from app.domain.values.fields.dra import DeviceResult
-from app.domain.values.identifiers import NO_UID, DeviceId, DeviceName, PoolId, Uid
+from app.domain.values.identifiers import NO_UID, DeviceId, DeviceName, NamespacedName, PoolId, Uid
 from app.domain.values.json_tree import JsonObject
 
-Place = tuple[str, str]
 _Tainted = dict[DeviceName, tuple[tuple[int, NoExecuteTaint], ...]]
 """The NoExecute taints of devices that have some, each with its position in the device's list."""
 
@@ -108,7 +107,7 @@ class TrackedClaim:
 class Changes:
     """The effects of an event: pods to process again, and a new or changed rule."""
 
-    pods: dict[Place, None] = field(default_factory=dict)
+    pods: dict[NamespacedName, None] = field(default_factory=dict)
     rule: EvictionRule | None = None
     gone_rule_uid: Uid = NO_UID
 
@@ -125,12 +124,12 @@ class TaintState:
         self._quirks = quirks
         self._with_rules = with_rules
         self.rules: dict[str, EvictionRule] = {}
-        self.claims: dict[Place, TrackedClaim] = {}
-        self.pods: dict[Place, PodFacts] = {}
+        self.claims: dict[NamespacedName, TrackedClaim] = {}
+        self.pods: dict[NamespacedName, PodFacts] = {}
         self._pools: dict[PoolId, PoolTaints] = {}
         self._slice_pool: dict[str, PoolId] = {}
-        self._users: dict[DeviceId, set[Place]] = {}
-        self._evicting: set[Place] = set()
+        self._users: dict[DeviceId, set[NamespacedName]] = {}
+        self._evicting: set[NamespacedName] = set()
 
     def fold(self, event: Event, *, has_planned: bool = True) -> Changes:
         """Folds an event and returns the pods whose eviction may have changed.
@@ -151,7 +150,7 @@ class TaintState:
             self._fold_rule(event, changes, is_gone=is_gone)
         return changes
 
-    def pod_eviction(self, place: Place) -> Eviction | None:
+    def pod_eviction(self, place: NamespacedName) -> Eviction | None:
         """The eviction of this pod, or None (controllers.md 1.3)."""
         pod = self.pods.get(place)
         if not self._evicting or pod is None:
@@ -306,7 +305,7 @@ class TaintState:
                 if not held:
                     del self._users[device]
 
-    def _note_eviction(self, place: Place, claim: TrackedClaim | None) -> None:
+    def _note_eviction(self, place: NamespacedName, claim: TrackedClaim | None) -> None:
         # Without this, each change of a shared claim would look up the claims of all its pods.
         if claim is not None and claim.eviction is not None:
             self._evicting.add(place)
@@ -374,7 +373,7 @@ class TaintState:
             if any(self._selects(rule, r) for rule in concerned for r in claim.results):
                 self._recompute(place, changes)
 
-    def _recompute(self, place: Place, changes: Changes) -> None:
+    def _recompute(self, place: NamespacedName, changes: Changes) -> None:
         claim = self.claims[place]
         eviction = self.claim_eviction(claim.results)
         if eviction == claim.eviction:

@@ -16,12 +16,11 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import GroupResource
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 NAME = "quotas"
-
-_Place = tuple[str, str]
 
 
 class QuotaReconciler(KeyedController[ObjectKey, Views]):
@@ -32,7 +31,7 @@ class QuotaReconciler(KeyedController[ObjectKey, Views]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._counted: dict[str, dict[ObjectKey, frozenset[_Place]]] = {}
+        self._counted: dict[str, dict[ObjectKey, frozenset[GroupResource]]] = {}
 
     def keys_of(self, event: Event, views: Views) -> Iterator[ObjectKey]:
         """The quotas that count the object of the event."""

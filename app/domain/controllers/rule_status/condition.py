@@ -3,11 +3,12 @@
 import re
 from dataclasses import dataclass
 
-from app.domain.controllers.eviction.state import Place, TaintState
+from app.domain.controllers.eviction.state import TaintState
 from app.domain.controllers.eviction.taints import NO_EXECUTE, EvictionRule
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, condition_types, json_tree
 from app.domain.values.fields import dra, meta
+from app.domain.values.identifiers import NamespacedName, PoolId
 from app.domain.values.json_tree import JsonObject
 
 TYPE = condition_types.EVICTION_IN_PROGRESS
@@ -85,7 +86,7 @@ def preview(objects: ObjectsReader, state: TaintState, rule: EvictionRule) -> st
 
 def published_devices(objects: ObjectsReader, state: TaintState, rule: EvictionRule) -> int:
     """The number of devices that the rule selects in the newest generation of each pool."""
-    pools: dict[Place, tuple[int, int]] = {}
+    pools: dict[PoolId, tuple[int, int]] = {}
     for key in objects.keys(*api_resources.RESOURCE_SLICES):
         tree = objects.get(key) or json_tree.EMPTY
         driver, of_pool = dra.driver(tree), dra.pool(tree)
@@ -103,7 +104,7 @@ def published_devices(objects: ObjectsReader, state: TaintState, rule: EvictionR
 
 def pending_pods(state: TaintState, rule: EvictionRule) -> Pending:
     """The pods, not yet terminating, whose eviction has this rule as a reason, due or not."""
-    places: set[Place] = set()
+    places: set[NamespacedName] = set()
     for claim in state.claims.values():
         if claim.eviction is None:
             continue
@@ -132,7 +133,7 @@ def would_evict(state: TaintState, rule: EvictionRule) -> Pending:
             spec=rule.spec,
         )
     }
-    places: set[Place] = set()
+    places: set[NamespacedName] = set()
     for claim in state.claims.values():
         if not any(state.selects(rule, r.driver, r.pool, r.device) for r in claim.results):
             continue

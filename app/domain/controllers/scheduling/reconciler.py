@@ -42,13 +42,12 @@ from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import core, decision_body, meta
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 MOVED_MAX = 4
 """The most repetitions in a row of an attempt because a version has changed."""
-
-Place = tuple[str, str]
 
 
 class SchedulingReconciler:
@@ -75,8 +74,8 @@ class SchedulingReconciler:
         self._next_start = 0
         self._is_step_over = False
         self._quiet: list[RepeatedAttempt] = []
-        self._refused: dict[Place, str] = {}
-        self._moved: dict[Place, int] = {}
+        self._refused: dict[NamespacedName, str] = {}
+        self._moved: dict[NamespacedName, int] = {}
         self._merged: dict[ObjectKey, JsonView] = {}
 
     @property
@@ -250,7 +249,7 @@ class SchedulingReconciler:
             self._fold_nomination(event, place, tree, objects)
 
     def _fold_nomination(
-        self, event: Event, place: Place, tree: JsonObject, objects: ObjectsReader
+        self, event: Event, place: NamespacedName, tree: JsonObject, objects: ObjectsReader
     ) -> None:
         """Follows the nominated node of the pod; other pods may use a node that it gives up."""
         pod = self.queue.get(place)
@@ -262,7 +261,7 @@ class SchedulingReconciler:
             self._wake(hints.given_up(given_up), event, objects)
 
     def _fold_waiting(
-        self, event: Event, place: Place, tree: JsonObject, objects: ObjectsReader
+        self, event: Event, place: NamespacedName, tree: JsonObject, objects: ObjectsReader
     ) -> None:
         known = self.queue.get(place)
         if known is None or known.spec.facts.uid != event.uid:
@@ -464,7 +463,7 @@ class SchedulingReconciler:
         else:
             self.queue.gate(pod)
 
-    def _forget(self, place: Place) -> None:
+    def _forget(self, place: NamespacedName) -> None:
         if self.queue.remove(place) is not None:
             self._waker.forget_pod(place)
             self._refused.pop(place, None)
@@ -472,7 +471,7 @@ class SchedulingReconciler:
         if held is None or held.assumed is None:
             self._end_binding(place)
 
-    def _end_binding(self, place: Place) -> None:
+    def _end_binding(self, place: NamespacedName) -> None:
         if self._bindings.end(place):
             self._assumed.let_go(place)
             self.nodes.release(place)

@@ -8,12 +8,9 @@ from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command
 from app.domain.values.fields import meta
-from app.domain.values.identifiers import Uid
+from app.domain.values.identifiers import GroupResource, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-
-Place: TypeAlias = tuple[str, str]
-"""The group and resource of a kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +33,7 @@ class Situation:
         """True when the workload is being deleted: no pod is created or replaced any more."""
         return "deletionTimestamp" in self.tree["metadata"]
 
-    def owned(self, place: Place) -> list[JsonObject]:
+    def owned(self, place: GroupResource) -> list[JsonObject]:
         """The objects of one resource that this workload controls, by name."""
         trees: list[JsonObject] = []
         for key in self.objects.dependents(self.uid):
@@ -80,9 +77,9 @@ class Workload:
     name: str
     kind: str
     api_version: str
-    place: Place
+    place: GroupResource
     component: str
-    dependents: frozenset[Place]
+    dependents: frozenset[GroupResource]
     sync: Callable[[Situation], WorkloadSteps]
     release: Callable[[JsonObject], Command | None] | None = None
     failed: Callable[[Situation, str], tuple[Step, ...]] | None = None

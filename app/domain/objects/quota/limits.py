@@ -21,10 +21,9 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.values import api_groups, api_resources, json_tree, quantity
 from app.domain.values.fields import dra
+from app.domain.values.identifiers import GroupResource
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
-
-Place = tuple[str, str]
 
 
 @runtime_checkable
@@ -116,7 +115,7 @@ def hard(quota: JsonView) -> dict[str, Quantity]:
     return limits
 
 
-def places_of(name: str) -> frozenset[Place]:
+def places_of(name: str) -> frozenset[GroupResource]:
     """Group and plural of the objects that count for a name; empty if it is not counted."""
     if name.endswith(DEVICES_SUFFIX):
         return frozenset((api_resources.RESOURCE_CLAIMS,))
@@ -137,7 +136,7 @@ def places_of(name: str) -> frozenset[Place]:
     return frozenset((api_resources.PODS,)) if plain in usage.COMPUTE or is_huge else frozenset()
 
 
-def amounts_of(reader: ObjectsReader, place: Place, tree: JsonView) -> dict[str, Quantity]:
+def amounts_of(reader: ObjectsReader, place: GroupResource, tree: JsonView) -> dict[str, Quantity]:
     """The amounts that an object uses, with its devices also under names of extended resources.
 
     `place` is the group and plural of the object.

@@ -20,17 +20,13 @@ from app.domain.controllers.plan import DeviceViews, Plan
 from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.controllers.scheduling.binding_cycle import waiting_binding, writes
 from app.domain.controllers.scheduling.binding_cycle.placements import RESERVED, Assumed
-from app.domain.controllers.scheduling.binding_cycle.waiting_binding import (
-    BindingWaits,
-    Place,
-    Wait,
-)
+from app.domain.controllers.scheduling.binding_cycle.waiting_binding import BindingWaits, Wait
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import PodClaim
 from app.domain.controllers.scheduling.reports import events, messages
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt, SchedulerRules
 from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
-from app.domain.values.identifiers import Uid
+from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -107,7 +103,7 @@ def write_claims(
 
 
 def refuse(
-    waits: BindingWaits, place: Place, summary: JsonView, problem: str, now: Instant
+    waits: BindingWaits, place: NamespacedName, summary: JsonView, problem: str, now: Instant
 ) -> bool:
     """Repeats the writes at once after a refusal, without the claim that was refused.
 
@@ -124,7 +120,7 @@ def refuse(
     return True
 
 
-def held_then(waits: BindingWaits, place: Place, inputs: JsonView) -> Wait | None:
+def held_then(waits: BindingWaits, place: NamespacedName, inputs: JsonView) -> Wait | None:
     """The wait of a pod as it was for a recorded decision about writing claims with `inputs`."""
     held = waits.get(place)
     refused = json_tree.texts(inputs, REFUSED)

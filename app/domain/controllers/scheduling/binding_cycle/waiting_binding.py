@@ -37,7 +37,7 @@ from app.domain.log import Revision
 from app.domain.objects.write.commands import Command
 from app.domain.values import json_tree
 from app.domain.values.fields import decision_body, meta
-from app.domain.values.identifiers import Uid
+from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -45,8 +45,6 @@ NAME = "scheduling"
 
 UNDER_WAY = frozenset((ASSUMED, RESERVED, "WaitingForBinding"))
 """The outcomes after which a pod has a node but no binding yet."""
-
-Place = tuple[str, str]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,7 +55,7 @@ class Wait:
     write: the name of the claim that could not be written, and the reason.
     """
 
-    place: Place
+    place: NamespacedName
     uid: Uid
     node: str
     started: Instant
@@ -71,19 +69,19 @@ class BindingWaits:
     """All waits, ordered by the instant of their next check."""
 
     def __init__(self) -> None:
-        self._waits: dict[Place, Wait] = {}
-        self._heap: list[tuple[Instant, Place]] = []
+        self._waits: dict[NamespacedName, Wait] = {}
+        self._heap: list[tuple[Instant, NamespacedName]] = []
 
     def begin(self, held: Wait) -> None:
         """Adds a wait; its first check is due at `next_look`."""
         self._waits[held.place] = held
         heapq.heappush(self._heap, (held.next_look, held.place))
 
-    def get(self, place: Place) -> Wait | None:
+    def get(self, place: NamespacedName) -> Wait | None:
         """The wait of a pod, or None."""
         return self._waits.get(place)
 
-    def end(self, place: Place) -> bool:
+    def end(self, place: NamespacedName) -> bool:
         """Removes the wait of a pod that is bound, refused or gone; true when there was one."""
         return self._waits.pop(place, None) is not None
 
@@ -114,7 +112,7 @@ class BindingWaits:
         return None
 
 
-def read(body: JsonView, place: Place, now: Instant, revision: Revision) -> Wait:
+def read(body: JsonView, place: NamespacedName, now: Instant, revision: Revision) -> Wait:
     """The wait that begins with a decision (`body`) about the pod.
 
     A delayed binding continues at the instants in its decision; a check of binding conditions

@@ -14,14 +14,13 @@ from app.domain.controllers.scheduling.framework.image_locality import ImageInde
 from app.domain.controllers.scheduling.framework.nominations import Nominations
 from app.domain.controllers.scheduling.framework.pods_on_nodes import (
     BoundPod,
-    PodPlace,
     Priorities,
     bound_pod,
 )
 from app.domain.devices.nodes import Node
 from app.domain.values import json_tree, well_known
 from app.domain.values.fields import core, meta
-from app.domain.values.identifiers import Uid
+from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject
 
 DEFAULT_PODS = 110
@@ -55,7 +54,7 @@ class NodeInfo:
     requested: dict[str, int] = field(default_factory=dict)
     scored_cpu: int = 0
     scored_memory: int = 0
-    pods: dict[PodPlace, BoundPod] = field(default_factory=dict)
+    pods: dict[NamespacedName, BoundPod] = field(default_factory=dict)
     version: int = 0
 
     @property
@@ -91,10 +90,10 @@ class NodeIndex:
         self._nodes: dict[str, NodeInfo] = {}
         self._zones: dict[str, dict[str, None]] = {}
         self._order: list[NodeInfo] | None = None
-        self._bound: dict[PodPlace, BoundPod] = {}
-        self._strays: dict[str, dict[PodPlace, BoundPod]] = {}
-        self.keeping_away: dict[PodPlace, BoundPod] = {}
-        self.wishing: dict[PodPlace, BoundPod] = {}
+        self._bound: dict[NamespacedName, BoundPod] = {}
+        self._strays: dict[str, dict[NamespacedName, BoundPod]] = {}
+        self.keeping_away: dict[NamespacedName, BoundPod] = {}
+        self.wishing: dict[NamespacedName, BoundPod] = {}
         self.images = ImageIndex()
         self.priorities = Priorities()
         self.nominations = Nominations()
@@ -192,7 +191,7 @@ class NodeIndex:
         take(info, bound)
         self._touch(info)
 
-    def release(self, place: PodPlace) -> BoundPod | None:
+    def release(self, place: NamespacedName) -> BoundPod | None:
         """Removes a pod from its node; returns it, or None when it was not counted."""
         bound = self._bound.pop(place, None)
         if bound is None:
@@ -211,7 +210,7 @@ class NodeIndex:
         self._touch(info)
         return bound
 
-    def holds(self, place: PodPlace) -> bool:
+    def holds(self, place: NamespacedName) -> bool:
         """True when the pod is counted on some node."""
         return place in self._bound
 
@@ -297,4 +296,4 @@ def _zone(labels: Mapping[str, str]) -> str:
     return f"{labels.get(well_known.REGION, '')}:\x00:{labels.get(well_known.ZONE, '')}"
 
 
-__all__ = ["CPU", "MEMORY", "PODS", "BoundPod", "NodeIndex", "NodeInfo", "PodPlace", "bound_pod"]
+__all__ = ["CPU", "MEMORY", "PODS", "BoundPod", "NodeIndex", "NodeInfo", "bound_pod"]

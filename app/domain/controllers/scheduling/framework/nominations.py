@@ -8,8 +8,8 @@ node. Parity: kube-scheduler's nominator; controllers.md 4.4 and 4.6 for `nomina
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod, PodPlace
-from app.domain.values.identifiers import Uid
+from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod
+from app.domain.values.identifiers import NamespacedName, Uid
 
 Rivals: TypeAlias = Mapping[str, tuple[BoundPod, ...]]
 """The nominated pods that a pod has to leave room for, by node."""
@@ -21,10 +21,12 @@ class Nominations:
     """The nominated pods by node, in the order in which they were nominated."""
 
     def __init__(self) -> None:
-        self._nodes: dict[PodPlace, str] = {}
-        self._pods: dict[str, dict[PodPlace, BoundPod]] = {}
+        self._nodes: dict[NamespacedName, str] = {}
+        self._pods: dict[str, dict[NamespacedName, BoundPod]] = {}
 
-    def follow(self, place: PodPlace, node: str, make: Callable[[], BoundPod]) -> BoundPod | None:
+    def follow(
+        self, place: NamespacedName, node: str, make: Callable[[], BoundPod]
+    ) -> BoundPod | None:
         """Updates the nomination of a waiting pod; returns the nomination that it has lost.
 
         `make` returns the pod as it would be on the node; it is called only for a nominated pod.
@@ -38,7 +40,7 @@ class Nominations:
             self._pods.setdefault(node, {})[place] = make()
         return lost
 
-    def forget(self, place: PodPlace) -> BoundPod | None:
+    def forget(self, place: NamespacedName) -> BoundPod | None:
         """Removes the nomination of a bound or deleted pod and returns it, or None."""
         node = self._nodes.pop(place, "")
         if not node:
@@ -53,7 +55,9 @@ class Nominations:
         """The pods nominated for the node."""
         return tuple(self._pods.get(node, {}).values())
 
-    def rivals(self, uid: Uid, priority: int, is_placed: Callable[[PodPlace], bool]) -> Rivals:
+    def rivals(
+        self, uid: Uid, priority: int, is_placed: Callable[[NamespacedName], bool]
+    ) -> Rivals:
         """The nominated pods of at least this priority, other than the pod itself.
 
         Pods that already count on a node (`is_placed`) are left out.
@@ -71,5 +75,5 @@ class Nominations:
                 rivals_of[node] = rivals
         return rivals_of
 
-    def __iter__(self) -> Iterator[tuple[PodPlace, str]]:
+    def __iter__(self) -> Iterator[tuple[NamespacedName, str]]:
         return iter(self._nodes.items())

@@ -8,17 +8,14 @@ from app.domain.controllers.scheduling.framework import amounts, pod_spec
 from app.domain.controllers.scheduling.framework.amounts import Amounts
 from app.domain.controllers.scheduling.framework.pod_spec import AffinityTerm, Wish
 from app.domain.values.fields import core, meta
-from app.domain.values.identifiers import Uid
+from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonView
-
-PodPlace = tuple[str, str]
-"""Namespace and name of a pod."""
 
 
 class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that uses resources on a node. `wishes` are its terms that score other pods."""
 
-    place: PodPlace
+    place: NamespacedName
     uid: Uid
     node: str
     requests: Amounts

@@ -32,6 +32,7 @@ from app.domain.log.chain import canonical_json
 from app.domain.objects.kinds.extended_resources import IMPLICIT
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values.fields import dra
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.timestamps import Instant
 
 RECENT_MAX = 10_000
@@ -42,8 +43,6 @@ NODE_PLUGINS = frozenset(
 )
 PORTS = "NodePorts"
 POD_GONE_PLUGINS = frozenset({"NodeResourcesFit", PORTS, NEIGHBOURS, SPREADING})
-
-Place = tuple[str, str]
 
 
 class Hint(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,8 +55,8 @@ class Hint(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     plugins: frozenset[str]
-    claim: Place | None = None
-    pod: Place | None = None
+    claim: NamespacedName | None = None
+    pod: NamespacedName | None = None
     node: NodeInfo | None = None
     up_to: int | None = None
     resources: frozenset[str] = frozenset()
@@ -105,7 +104,7 @@ def fold_node(nodes: NodeIndex, event: Event) -> Hint | None:
     return node_hint(info, for_devices=room or labels, is_new=before is None)
 
 
-def own_hint(place: Place, before: PodSpec, after: PodSpec) -> Hint | None:
+def own_hint(place: NamespacedName, before: PodSpec, after: PodSpec) -> Hint | None:
     """The hint for a waiting pod's own update; None when no plug-in registered for it."""
     plugins: set[str] = set()
     if after.facts.generated != before.facts.generated:
@@ -125,10 +124,10 @@ class Waker:
     ) -> None:
         self._queue = queue
         self._admit = admit
-        self._users: dict[Place, dict[Place, None]] = {}
-        self._claims: dict[Place, tuple[Place, ...]] = {}
+        self._users: dict[NamespacedName, dict[NamespacedName, None]] = {}
+        self._claims: dict[NamespacedName, tuple[NamespacedName, ...]] = {}
         self._recent: deque[tuple[Revision, Hint]] = deque(maxlen=RECENT_MAX)
-        self._statuses: dict[Place, bytes] = {}
+        self._statuses: dict[NamespacedName, bytes] = {}
         self._served: dict[str, str] = {}
 
     def note_pod(self, pod: QueuedPod) -> None:
@@ -143,7 +142,7 @@ class Waker:
             for claim in claims:
                 self._users.setdefault(claim, {})[place] = None
 
-    def forget_pod(self, place: Place) -> None:
+    def forget_pod(self, place: NamespacedName) -> None:
         """Removes a pod that no longer waits from the index."""
         for claim in self._claims.pop(place, ()):
             users = self._users[claim]
@@ -203,7 +202,7 @@ class Waker:
                 elif pod is not None:
                     self.wake_one(pod, hint, objects, now, cause)
             return
-        places: dict[Place, None] = {}
+        places: dict[NamespacedName, None] = {}
         for plugin in sorted(hint.plugins):
             places.update(self._queue.rejected_by.get(plugin, {}))
         for place in places:

@@ -21,6 +21,7 @@ from typing import TypeAlias
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.log import Revision
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.timestamps import SECOND, Instant
 
 BACKOFF_FIRST = 1 * SECOND
@@ -30,8 +31,6 @@ FLUSH_ROUND = 30 * SECOND
 
 QUEUE = "scheduling"
 """The name of the queue in a pace; its keys are uids of pods."""
-
-PodPlace = tuple[str, str]
 
 
 class QueuePart(StrEnum):
@@ -80,18 +79,18 @@ class QueuedPod:
     touched: Revision = Revision(0)
 
     @property
-    def place(self) -> PodPlace:
+    def place(self) -> NamespacedName:
         """The namespace and name of the pod."""
         return (self.spec.facts.namespace, self.spec.facts.name)
 
 
-_Wait: TypeAlias = tuple[Instant, tuple[int, ...], int, PodPlace]
+_Wait: TypeAlias = tuple[Instant, tuple[int, ...], int, NamespacedName]
 """The end of a wait, the rank among waits with the same end, and ticket and place of the pod."""
 
 
 @dataclass(slots=True)
 class _Heaps:
-    active: list[tuple[int, Instant, Revision, int, PodPlace]] = field(default_factory=list)
+    active: list[tuple[int, Instant, Revision, int, NamespacedName]] = field(default_factory=list)
     backoff: list[_Wait] = field(default_factory=list)
     early: list[_Wait] = field(default_factory=list)
     flush: list[_Wait] = field(default_factory=list)
@@ -103,12 +102,12 @@ class SchedulingQueue:
 
     def __init__(self, *, pops_early: bool = True, pace: Pace | None = None) -> None:
         self._pace = pace
-        self._put_off: list[tuple[PodPlace, int]] = []
+        self._put_off: list[tuple[NamespacedName, int]] = []
         self._seen = Revision(0)
-        self._pods: dict[PodPlace, QueuedPod] = {}
+        self._pods: dict[NamespacedName, QueuedPod] = {}
         self._heaps = _Heaps()
         self._pops_early = pops_early
-        self.rejected_by: dict[str, dict[PodPlace, None]] = {}
+        self.rejected_by: dict[str, dict[NamespacedName, None]] = {}
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -122,7 +121,7 @@ class SchedulingQueue:
                 counts[name] += 1
         return counts
 
-    def get(self, place: PodPlace) -> QueuedPod | None:
+    def get(self, place: NamespacedName) -> QueuedPod | None:
         """The pod in any part of the queue, or None."""
         return self._pods.get(place)
 
@@ -131,7 +130,7 @@ class SchedulingQueue:
         self.remove(pod.place)
         self._pods[pod.place] = pod
 
-    def remove(self, place: PodPlace) -> QueuedPod | None:
+    def remove(self, place: NamespacedName) -> QueuedPod | None:
         """Removes a pod and returns it, or None when it is not in the queue."""
         pod = self._pods.pop(place, None)
         if pod is not None:
@@ -152,7 +151,7 @@ class SchedulingQueue:
             return
         self._enter_active(pod)
 
-    def try_now(self, place: PodPlace, now: Instant) -> None:
+    def try_now(self, place: NamespacedName, now: Instant) -> None:
         """Activates a pod that waits or is held, for replays that know of an attempt."""
         pod = self._pods.get(place)
         if pod is not None and pod.where is QueuePart.HELD:
@@ -298,7 +297,7 @@ class SchedulingQueue:
             self.activate(self._pods[entry[-1]], now, self._pods[entry[-1]].cause)
 
 
-def _next(pods: Mapping[PodPlace, QueuedPod], heap: list[_Wait]) -> _Wait | None:
+def _next(pods: Mapping[NamespacedName, QueuedPod], heap: list[_Wait]) -> _Wait | None:
     """The first entry with a valid ticket; invalid entries before it are dropped."""
     while heap:
         _, _, ticket, place = heap[0]

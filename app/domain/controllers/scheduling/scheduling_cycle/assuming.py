@@ -21,9 +21,8 @@ from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, UpdateObject
 from app.domain.values import api_resources
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.json_tree import JsonObject
-
-Place = tuple[str, str]
 
 
 class Assumption(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +48,7 @@ class Assumptions:
         self.written: dict[ObjectKey, JsonObject] = {}
         self._touched: set[ObjectKey] = set()
         self._held: list[Assumption] = []
-        self._in_flight: dict[Place, list[tuple[JsonObject, JsonObject]]] = {}
+        self._in_flight: dict[NamespacedName, list[tuple[JsonObject, JsonObject]]] = {}
         self._put_in = 0
         self._into: AllocatedState | None = None
         self._stays = False
@@ -145,14 +144,14 @@ class Assumptions:
             self._put(assumption, allocated)
         self._put_in = wanted
 
-    def hold(self, place: Place, claims: list[tuple[JsonObject, JsonObject]]) -> None:
+    def hold(self, place: NamespacedName, claims: list[tuple[JsonObject, JsonObject]]) -> None:
         """Adds the claims in flight of a pod: its decision is in the log, its claims are not."""
         if claims:
             self._in_flight[place] = claims
             for _, allocation in claims:
                 self._devices.touch_pools_of(allocation)
 
-    def let_go(self, place: Place) -> None:
+    def let_go(self, place: NamespacedName) -> None:
         """Removes the claims in flight of a pod, which are written or given up."""
         for _, allocation in self._in_flight.pop(place, ()):
             self._devices.touch_pools_of(allocation)

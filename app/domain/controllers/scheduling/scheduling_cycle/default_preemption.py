@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.framework.filters import NodeRejection
 from app.domain.controllers.scheduling.framework.nodes import NodeInfo, drop, take
-from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod, PodPlace
+from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod
 from app.domain.controllers.scheduling.plugins import disruption_budgets
 from app.domain.controllers.scheduling.plugins.disruption_budgets import DisruptionBudget
 from app.domain.controllers.scheduling.reports import messages
@@ -26,6 +26,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted, Cy
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import condition_types, timestamps
 from app.domain.values.fields import core, meta
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError
 
@@ -81,7 +82,7 @@ class Preemption:
     keeps_nomination: bool = False
     chosen: PreemptionCandidate | None = None
     candidates: int = 0
-    displaced: tuple[PodPlace, ...] = ()
+    displaced: tuple[NamespacedName, ...] = ()
 
 
 NEVER = Preemption(text=f"preemption: {messages.NEVER}", keeps_nomination=True)
@@ -138,7 +139,7 @@ def awaits_victims(cycle: Cycle) -> bool:
     )
 
 
-def is_victim(objects: ObjectsReader, place: PodPlace) -> bool:
+def is_victim(objects: ObjectsReader, place: NamespacedName) -> bool:
     """True when a pod terminates because of a pre-emption."""
     tree = objects.get(pod_key(*place))
     if tree is None or "deletionTimestamp" not in tree["metadata"]:
@@ -210,7 +211,7 @@ def _in_vain(nodes: int, reasons: Mapping[str, int]) -> Preemption:
     return Preemption(text=messages.preemption(nodes, counted))
 
 
-def _displaced(cycle: Cycle, node: str) -> Iterator[PodPlace]:
+def _displaced(cycle: Cycle, node: str) -> Iterator[NamespacedName]:
     """The pods of lower priority nominated for the node, which may not fit there any more."""
     for other in cycle.nodes.nominations.on(node):
         if other.priority < cycle.pod.priority and not cycle.nodes.holds(other.place):

@@ -11,10 +11,10 @@ import msgspec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.log import Event, EventType
 from app.domain.values.fields import dra
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.json_tree import JsonView
 
 Pool = tuple[str, str]
-Place = tuple[str, str]
 
 
 class AllocationChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class DeviceIndex:
         self._nodes = nodes
         self._pools: dict[Pool, dict[str, str]] = {}
         self._slices: dict[str, Pool] = {}
-        self._claims: dict[Place, tuple[str, tuple[Pool, ...]]] = {}
+        self._claims: dict[NamespacedName, tuple[str, tuple[Pool, ...]]] = {}
 
     def fold_slice(self, event: Event) -> None:
         """Folds an event on a slice."""
