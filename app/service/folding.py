@@ -178,9 +178,9 @@ class Projector:
 
     async def _keep(self, followed: _Followed) -> None:
         view = followed.view
-        place = (view.name, view.version)
+        view_id = (view.name, view.version)
         revision, last, state = view.revision, followed.hash, view.dump()
-        await snapshots.keep(self._store, self._history, place, revision, last, state)
+        await snapshots.keep(self._store, self._history, view_id, revision, last, state)
         followed.kept = revision
 
     async def _open(self, view: Projection) -> _Followed:

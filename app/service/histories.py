@@ -440,8 +440,8 @@ class Histories:
     def _forget(self, runtime: HistoryRuntime) -> None:
         """Drop an ended runtime, and the past views that were read through it."""
         self._leave(runtime)
-        for place in [place for place in self._past if place[0] == runtime.info.id]:
-            del self._past[place]
+        for key in [key for key in self._past if key[0] == runtime.info.id]:
+            del self._past[key]
 
     def _leave(self, runtime: HistoryRuntime) -> None:
         """Drop a runtime; one that runs under another name, or was opened since, stays."""

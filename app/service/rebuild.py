@@ -145,8 +145,10 @@ class _Rebuilding:
                 hash_again = view.state_hash()
             self.progress(view.name, view.revision, head)
         if written:
-            place = (view.name, view.version)
-            await snapshots.keep(self.views, self.history, place, view.revision, last, view.dump())
+            view_id = (view.name, view.version)
+            await snapshots.keep(
+                self.views, self.history, view_id, view.revision, last, view.dump()
+            )
         stored = before.checkpoint
         return Rebuilt(
             projection=view.name,

@@ -201,15 +201,15 @@ class _Asking:
         validating = list(self._validating(attributes))
         verdicts: list[WebhookReview | Rejected | None] = [None] * len(validating)
 
-        async def ask(place: int, hook: Hook) -> None:
+        async def ask(position: int, hook: Hook) -> None:
             try:
-                verdicts[place] = await self._verdict(hook, attributes, is_mutating=False)
+                verdicts[position] = await self._verdict(hook, attributes, is_mutating=False)
             except Rejected as problem:
-                verdicts[place] = problem
+                verdicts[position] = problem
 
         async with anyio.create_task_group() as tasks:
-            for place, hook in enumerate(validating):
-                tasks.start_soon(partial(ask, place, hook))
+            for position, hook in enumerate(validating):
+                tasks.start_soon(partial(ask, position, hook))
         refusals: list[Rejected] = []
         for verdict in verdicts:
             if isinstance(verdict, Rejected):

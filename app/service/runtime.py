@@ -323,8 +323,8 @@ class HistoryRuntime:
         self, *, after: Revision, group: str | None = None, resource: str | None = None
     ) -> Subscription:
         """Follow the events after a revision: of one resource, or of all without a resource."""
-        place = None if resource is None else (group or "", resource)
-        return self.watches.subscribe(after=after, place=place)
+        group_resource = None if resource is None else (group or "", resource)
+        return self.watches.subscribe(after=after, group_resource=group_resource)
 
     def follow(self, *, after: Revision, reads: Reads) -> Subscription:
         """Follow the events that a controller reads, after a revision."""

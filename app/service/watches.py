@@ -35,20 +35,20 @@ class Subscription:
         hub: "Watches",
         *,
         after: Revision,
-        place: GroupResource | None,
+        group_resource: GroupResource | None,
         reads: Reads,
         queue_max: int,
     ) -> None:
         self._hub = hub
         self.after = after
-        self.place = place
+        self.group_resource = group_resource
         self.reads = reads
         self._queue_max = queue_max
         self._queue: deque[Event] = deque()
         self._grown = Signal()
         self._listener: Callable[[], None] | None = None
         self._lost = hub.ended
-        if place is not None and after < hub.floor:
+        if group_resource is not None and after < hub.floor:
             self._lost = too_old(after, hub.floor)
         self._live_from = hub.published
         hub.register(self)
@@ -131,7 +131,7 @@ class Subscription:
 
     async def catch_up(self) -> list[Event]:
         """The next events from before the subscription was live; empty when there are no more."""
-        if self.place is not None and self.after < self._hub.floor:
+        if self.group_resource is not None and self.after < self._hub.floor:
             raise Expired(too_old(self.after, self._hub.floor))
         while self.after < self._live_from:
             if self._hub.ended:
@@ -147,10 +147,10 @@ class Subscription:
         return []
 
     def _wants(self, event: Event) -> bool:
-        place = (event.key.group, event.key.resource)
-        if self.place is not None:
-            return place == self.place
-        return self.reads is None or place in self.reads or is_for_all(event)
+        group_resource = (event.key.group, event.key.resource)
+        if self.group_resource is not None:
+            return group_resource == self.group_resource
+        return self.reads is None or group_resource in self.reads or is_for_all(event)
 
     def take(self) -> list[Event]:
         """The queued live events, without waiting. Raises Expired after a cut-off."""
@@ -192,7 +192,7 @@ class Watches:
         self._history = history
         self._queue_max = queue_max
         self._recent: deque[Event] = deque(maxlen=recent_max)
-        self._by_place: dict[GroupResource, set[Subscription]] = {}
+        self._by_resource: dict[GroupResource, set[Subscription]] = {}
         self._by_reads: dict[Reads, set[Subscription]] = {}
         self.published = Revision(0)
         self.guests = 0
@@ -202,7 +202,7 @@ class Watches:
     def turn(self, floor: Revision) -> None:
         """Cut off all clients; they may follow from `floor` from now on. Our own loops continue."""
         self.floor = floor
-        for followers in tuple(self._by_place.values()):
+        for followers in tuple(self._by_resource.values()):
             for follower in tuple(followers):
                 follower.cut_off(too_old(follower.after, floor))
 
@@ -211,7 +211,7 @@ class Watches:
         self.ended = (
             "the history is being read again, or the server is stopping; list and watch again"
         )
-        for followers in (*self._by_place.values(), *self._by_reads.values()):
+        for followers in (*self._by_resource.values(), *self._by_reads.values()):
             for follower in tuple(followers):
                 follower.cut_off(self.ended)
 
@@ -220,10 +220,12 @@ class Watches:
         self.published = revision
 
     def subscribe(
-        self, *, after: Revision, place: GroupResource | None = None, reads: Reads = None
+        self, *, after: Revision, group_resource: GroupResource | None = None, reads: Reads = None
     ) -> Subscription:
         """Follow the history after the revision `after`: one resource, or what `reads` names."""
-        return Subscription(self, after=after, place=place, reads=reads, queue_max=self._queue_max)
+        return Subscription(
+            self, after=after, group_resource=group_resource, reads=reads, queue_max=self._queue_max
+        )
 
     def tell_clients(self, events: Sequence[Event]) -> None:
         """Hand newly committed events to the followers of a resource, in order.
@@ -234,8 +236,8 @@ class Watches:
             return
         self._recent.extend(events)
         self.published = events[-1].revision
-        for place, events_there in _by_place(events).items():
-            for follower in tuple(self._by_place.get(place, ())):
+        for group_resource, events_there in _by_resource(events).items():
+            for follower in tuple(self._by_resource.get(group_resource, ())):
                 follower.offer(events_there)
 
     def tell_loops(self, events: Sequence[Event]) -> None:
@@ -245,8 +247,8 @@ class Watches:
         """
         if not events:
             return
-        placed = [(event.key[:2], event) for event in events]
-        there = {place for place, _event in placed}
+        pairs = [(event.key[:2], event) for event in events]
+        there = {group_resource for group_resource, _event in pairs}
         for_all = {event.revision for event in events if is_for_all(event)}
         for reads, followers in tuple(self._by_reads.items()):
             wanted: Sequence[Event] = events
@@ -256,11 +258,11 @@ class Watches:
                 if for_all:
                     wanted = [
                         event
-                        for place, event in placed
-                        if place in reads or event.revision in for_all
+                        for group_resource, event in pairs
+                        if group_resource in reads or event.revision in for_all
                     ]
                 else:
-                    wanted = [event for place, event in placed if place in reads]
+                    wanted = [event for group_resource, event in pairs if group_resource in reads]
             for follower in tuple(followers):
                 follower.offer(wanted)
 
@@ -270,22 +272,22 @@ class Watches:
         if recent and recent[0].revision <= after + 1:
             first = after + 1 - recent[0].revision
             last = min(first + PAGE, until + 1 - recent[0].revision)
-            return [recent[place] for place in range(first, min(last, len(recent)))]
+            return [recent[index] for index in range(first, min(last, len(recent)))]
         return await self._log.read(self._history, after=after, limit=PAGE, until=until)
 
     def register(self, subscription: Subscription) -> None:
         """Add a new subscription; called by the subscription."""
-        if subscription.place is None:
+        if subscription.group_resource is None:
             self._by_reads.setdefault(subscription.reads, set()).add(subscription)
         else:
-            self._by_place.setdefault(subscription.place, set()).add(subscription)
+            self._by_resource.setdefault(subscription.group_resource, set()).add(subscription)
 
     def forget(self, subscription: Subscription) -> None:
         """Remove a subscription that ends; called by the subscription."""
-        if subscription.place is None:
+        if subscription.group_resource is None:
             _discard(self._by_reads, subscription.reads, subscription)
         else:
-            _discard(self._by_place, subscription.place, subscription)
+            _discard(self._by_resource, subscription.group_resource, subscription)
 
     @contextmanager
     def guest(self) -> Iterator[None]:
@@ -298,11 +300,11 @@ class Watches:
 
     def count_clients(self) -> int:
         """The number of followers from outside; controllers and other loops are not counted."""
-        return self.guests + sum(len(followers) for followers in self._by_place.values())
+        return self.guests + sum(len(followers) for followers in self._by_resource.values())
 
     def count(self) -> int:
         """The number of followers of the history."""
-        followers_there = (*self._by_place.values(), *self._by_reads.values())
+        followers_there = (*self._by_resource.values(), *self._by_reads.values())
         return self.guests + sum(len(followers) for followers in followers_there)
 
 
@@ -321,14 +323,9 @@ def _discard(
             del followers[key]
 
 
-def _by_place(events: Iterable[Event]) -> dict[GroupResource, list[Event]]:
+def _by_resource(events: Iterable[Event]) -> dict[GroupResource, list[Event]]:
     """The events of each group and resource, in order."""
-    by_place: dict[GroupResource, list[Event]] = {}
+    by_resource: dict[GroupResource, list[Event]] = {}
     for event in events:
-        by_place.setdefault(event.key[:2], []).append(event)
-    return by_place
-
-
-def places(events: Iterable[Event]) -> set[GroupResource]:
-    """Group and resource of each event, without repetitions."""
-    return {(event.key.group, event.key.resource) for event in events}
+        by_resource.setdefault(event.key[:2], []).append(event)
+    return by_resource

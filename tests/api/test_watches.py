@@ -375,7 +375,7 @@ async def test_watcher_that_falls_behind_is_cut_off_and_told():
         runtime = await server.histories.open("default")
         await server.post(CONFIG_MAPS, config_map("a"))
         await watch.line()
-        (follower,) = runtime.watches._by_place["", "configmaps"]
+        (follower,) = runtime.watches._by_resource["", "configmaps"]
         event = runtime.views.objects.event(("", "configmaps", "default", "a"))
         follower.offer([event] * 4)
         line = await watch.line()

@@ -85,12 +85,12 @@ class Channel:
     """All watches of one resource of one history that keep up."""
 
     def __init__(
-        self, runtime: HistoryRuntime, place: GroupResource, closed: Callable[[], None]
+        self, runtime: HistoryRuntime, group_resource: GroupResource, closed: Callable[[], None]
     ) -> None:
         self._runtime = runtime
         self._closed = closed
         self._members: dict[Member, None] = {}
-        group, resource = place
+        group, resource = group_resource
         self._subscription: Subscription = runtime.subscribe(
             after=runtime.views.revision, group=group, resource=resource
         )
@@ -179,12 +179,12 @@ class Fanout:
     def __init__(self) -> None:
         self._channels: dict[tuple[HistoryRuntime, GroupResource], Channel] = {}
 
-    def channel(self, runtime: HistoryRuntime, place: GroupResource) -> Channel:
+    def channel(self, runtime: HistoryRuntime, group_resource: GroupResource) -> Channel:
         """The channel of a resource; it exists as long as it has members."""
-        key = (runtime, place)
+        key = (runtime, group_resource)
         channel = self._channels.get(key)
         if channel is None:
-            channel = Channel(runtime, place, lambda: self._forget(key))
+            channel = Channel(runtime, group_resource, lambda: self._forget(key))
             self._channels[key] = channel
         return channel
 

@@ -57,6 +57,6 @@ def _owners(deletion: Event) -> Iterator[Reason]:
     """The objects that owned the deleted one; whether it went with them says who deleted it."""
     is_collected = deletion.stamp.actor.user == registry.actor_of("garbage").user
     for owner in meta.owners(deletion.object):
-        place = f"{deletion.key.namespace}/" if deletion.key.namespace else ""
-        text = f"it belonged to {owner.kind.lower()} {place}{owner.name}"
+        prefix = f"{deletion.key.namespace}/" if deletion.key.namespace else ""
+        text = f"it belonged to {owner.kind.lower()} {prefix}{owner.name}"
         yield Reason(text=f"{text}, and went with it" if is_collected else text, is_kept=True)

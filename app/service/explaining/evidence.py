@@ -90,10 +90,10 @@ class ExplainedMoment:
 
         Those about an earlier object of the same name, which was deleted, are left out.
         """
-        place = DECISION._replace(namespace=key.namespace, name=key.name)
+        decision_key = DECISION._replace(namespace=key.namespace, name=key.name)
         last = self.views.revision if until is None else until
         events = await self.log.read_object(
-            self.info.id, place, until=last, limit=self.bounds.cause_changes_max
+            self.info.id, decision_key, until=last, limit=self.bounds.cause_changes_max
         )
         decisions = [
             event

@@ -229,13 +229,13 @@ class Explainer:
                 else:
                     ended = f"at revision {last.revision}"
                 return f"; there was one in namespace {other.namespace} {ended}"
-        places = {other.name: other for other in await self._known(key, until)}
+        keys = {other.name: other for other in await self._known(key, until)}
         # Comparing long names takes milliseconds each: not in the loop that serves requests.
-        work = partial(scope.alike, key.name, places, compared_max=bounds.names_compared_max)
+        work = partial(scope.alike, key.name, keys, compared_max=bounds.names_compared_max)
         alike = [
-            f"{name} in namespace {places[name].namespace}" if places[name].namespace else name
+            f"{name} in namespace {keys[name].namespace}" if keys[name].namespace else name
             for name in await anyio.to_thread.run_sync(work)
-            if await self._last(places[name], until) is not None
+            if await self._last(keys[name], until) is not None
         ]
         return f"; do you mean {' or '.join(alike)}?" if alike else ""
 

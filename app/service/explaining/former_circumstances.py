@@ -107,7 +107,7 @@ def _labels_lost(one: Slice, before: JsonView, after: JsonView) -> Iterator[str]
 async def _withdrawn(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> list[Reason]:
     """Deleted slices of nodes that see no device, or of pools that lack slices."""
     names = circumstances.without_devices(nodes)
-    lacking = {place for one in nodes if one.explained for place, _ in one.explained.pools}
+    lacking = {pool for one in nodes if one.explained for pool, _ in one.explained.pools}
     if not names and not lacking:
         return []
     inventory, objects = evidence.views.inventory, evidence.views.objects
@@ -214,8 +214,8 @@ async def _shrunk(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> lis
         cause = group.reason.cause
         for device in group.devices[:NAMES_MAX] if cause is not None else ():
             if cause is not None and len(lacking) < NAMES_MAX:
-                place = device.rpartition("/")[0] if cause.kind is CauseKind.COUNTERS else device
-                lacking[(place, cause.about)] = device
+                subject = device.rpartition("/")[0] if cause.kind is CauseKind.COUNTERS else device
+                lacking[(subject, cause.about)] = device
     reasons: list[Reason] = []
     for (_, about), device in lacking.items():
         reasons += await _smaller(evidence, device, about)

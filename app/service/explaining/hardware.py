@@ -31,34 +31,34 @@ if TYPE_CHECKING:  # heavy: only rules have a blast
 
 async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     """The biography of a device. Raises NotFound for an unknown one, naming others."""
-    place = questions.device_of(name)
-    life = Biography(place)
+    device_id = questions.device_of(name)
+    life = Biography(device_id)
     async for event in evidence.every():
         life.fold(event)
     if not life.is_known:
         raise NotFound(
-            f"device {name} was never published or allocated{_near(evidence, place)}",
+            f"device {name} was never published or allocated{_near(evidence, device_id)}",
             resource="devices",
         )
     views = evidence.views
-    holders = views.allocated.holders(place)
+    holders = views.allocated.holders(device_id)
     quirks = evidence.rules.allocator_quirks
-    is_published = tainted.device_of(views, place) is not None
+    is_published = tainted.device_of(views, device_id) is not None
     olds = [
         old
-        for old in views.old_pools(place[:2], quirks)
-        if any(each.id == place for each in old.devices())
+        for old in views.old_pools(device_id[:2], quirks)
+        if any(each.id == device_id for each in old.devices())
     ]
     outcome, text = ("Allocated", f"held by claim {', '.join(holders)}")
     if not holders:
-        outcome, text = _unheld(views, place, quirks)
+        outcome, text = _unheld(views, device_id, quirks)
         if admins := [span.text for span in life.holders if span.end is None]:
             text += f"; {listed(admins, len(admins))}"
     reasons = (
         *map(pools.unnoticing, olds),
-        *_drawing(views, place, quirks),
-        *devices.patched(views, place),
-        *devices.for_nodes(views, place),
+        *_drawing(views, device_id, quirks),
+        *devices.patched(views, device_id),
+        *devices.for_nodes(views, device_id),
         *life.reasons(await evidence.now()),
     )
     return _explained(
@@ -71,9 +71,9 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     )
 
 
-def _unheld(views: LiveViews, place: DeviceId, quirks: Quirks) -> tuple[str, str]:
+def _unheld(views: LiveViews, device_id: DeviceId, quirks: Quirks) -> tuple[str, str]:
     """The outcome and the words for a device that no claim holds: whether one could."""
-    mapped = device_map.device_at(views, place, quirks)
+    mapped = device_map.device_at(views, device_id, quirks)
     text = "no claim has it"
     if mapped is None:
         return "Free", text
@@ -110,14 +110,14 @@ def _drawing(views: LiveViews, place: DeviceId, quirks: Quirks) -> Iterator[Reas
 
 async def pool(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     """The state of a pool and its slices. Raises NotFound."""
-    place = identifiers.parse_pool(name)
+    pool_id = identifiers.parse_pool(name)
     inventory = evidence.views.inventory
-    if not inventory.slices_of(place):
-        near = scope.nearest("/".join(place), sorted(map("/".join, inventory.pool_ids())))
+    if not inventory.slices_of(pool_id):
+        near = scope.nearest("/".join(pool_id), sorted(map("/".join, inventory.pool_ids())))
         text = f"no slice of pool {name} is published"
         raise NotFound(f"{text}; {near}" if near else text, resource="pools")
-    state, text = pools.state_of(evidence.views, place)
-    reasons = tuple(pools.of_pool(evidence.views, place, evidence.rules.allocator_quirks))
+    state, text = pools.state_of(evidence.views, pool_id)
+    reasons = tuple(pools.of_pool(evidence.views, pool_id, evidence.rules.allocator_quirks))
     return _explained(evidence, subject=f"pool {name}", outcome=state, text=text, reasons=reasons)
 
 
@@ -126,10 +126,10 @@ async def resource_slice(
 ) -> ObjectExplanation:
     """A slice, its part in the pool, and who published it."""
     events = await evidence.changes(key)
-    place = (dra.driver(tree), dra.pool_name(tree))
-    state, _ = pools.state_of(evidence.views, place)
+    pool_id = (dra.driver(tree), dra.pool_name(tree))
+    state, _ = pools.state_of(evidence.views, pool_id)
     newest = max(
-        resource_slice.generation for resource_slice in evidence.views.inventory.slices_of(place)
+        resource_slice.generation for resource_slice in evidence.views.inventory.slices_of(pool_id)
     )
     generation = dra.pool(tree).generation
     count = len(dra.devices(tree))
@@ -137,7 +137,7 @@ async def resource_slice(
         evidence,
         subject=questions.named(key),
         outcome="Obsolete" if generation < newest else state,
-        text=f"{devices_text(count)} of pool {'/'.join(place)}, generation {generation}",
+        text=f"{devices_text(count)} of pool {'/'.join(pool_id)}, generation {generation}",
         reasons=tuple(
             pools.of_slice(evidence.views, events, tree, evidence.rules.allocator_quirks)
         ),
@@ -269,16 +269,16 @@ def _explained(
     )
 
 
-def _near(evidence: ExplainedMoment, place: DeviceId) -> str:
+def _near(evidence: ExplainedMoment, device_id: DeviceId) -> str:
     """Devices of the pool, or pools of the driver, or drivers, as hints for a mistyped name."""
     inventory = evidence.views.inventory
-    names = [device.id[2] for item in inventory.slices_of(place[:2]) for device in item.devices]
+    names = [device.id[2] for item in inventory.slices_of(device_id[:2]) for device in item.devices]
     if names:
-        return f"; pool {'/'.join(place[:2])} has {listed(names, len(names))}"
+        return f"; pool {'/'.join(device_id[:2])} has {listed(names, len(names))}"
     known = inventory.pool_ids()
-    pools_of = [name for driver, name in known if driver == place[0]]
+    pools_of = [name for driver, name in known if driver == device_id[0]]
     if pools_of:
-        return f"; pools of {place[0]} are {listed(pools_of, len(pools_of))}"
+        return f"; pools of {device_id[0]} are {listed(pools_of, len(pools_of))}"
     drivers = sorted({driver for driver, _ in known})
     return f"; drivers are {listed(drivers, len(drivers))}" if drivers else ""
 

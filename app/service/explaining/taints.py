@@ -24,21 +24,21 @@ async def reasons(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> lis
     """For each taint and object that sets it: the write since which it does, and its devices."""
     taints, names = _excluded(nodes)
     devices = _Devices(evidence.views)
-    places: dict[tuple[str, ObjectKey], list[TaintSource]] = {}
+    origins: dict[tuple[str, ObjectKey], list[TaintSource]] = {}
     rules = evidence.views.inventory.rules().values()
     are_by_slices = not any(rule.taint.text in taints for rule in rules)
     for name in names:
-        place = identifiers.parse_device(name)
-        if are_by_slices and len(places) >= NAMES_MAX and not devices.knows(place[:2]):
+        device_id = identifiers.parse_device(name)
+        if are_by_slices and len(origins) >= NAMES_MAX and not devices.knows(device_id[:2]):
             # Slices of other pools are not shown.
             continue
-        slice_key, device = devices.of(place)
+        slice_key, device = devices.of(device_id)
         for taint in () if device is None else device.taints:
             if taint.text in taints:
-                source = tainted.origin(evidence.views, place, taint, slice_key)
-                places.setdefault((taint.text, source.about), []).append(source)
+                source = tainted.origin(evidence.views, device_id, taint, slice_key)
+                origins.setdefault((taint.text, source.about), []).append(source)
     reasons: list[Reason] = []
-    for (taint_text, key), of_devices in list(places.items())[:NAMES_MAX]:
+    for (taint_text, key), of_devices in list(origins.items())[:NAMES_MAX]:
         since = sources.since(await evidence.changes(key), partial(_taints_all, of_devices))
         if since is not None and evidence.sight.sees(since):
             text = f"{of_devices[0].text} taints {devices_text(len(of_devices))} {taint_text} "
@@ -72,9 +72,9 @@ class _Devices:
         """Whether a device of the pool was looked up before."""
         return pool in self._pools
 
-    def of(self, place: DeviceId) -> tuple[str, Device | None]:
+    def of(self, device_id: DeviceId) -> tuple[str, Device | None]:
         """The key of the slice of a device and the device; None when it is not published."""
-        pool = place[:2]
+        pool = device_id[:2]
         if pool not in self._pools:
             # Of two devices of one name, the first counts.
             self._pools[pool] = {
@@ -82,4 +82,4 @@ class _Devices:
                 for one in reversed(pools.newest(self._views.inventory.slices_of(pool)))
                 for device in one.devices
             }
-        return self._pools[pool].get(place, ("", None))
+        return self._pools[pool].get(device_id, ("", None))

@@ -66,8 +66,8 @@ def _made(pod: JsonView) -> Iterator[tuple[ObjectKey, ObjectKey]]:
     for entry in facts.entries:
         named = pods.entry_claim(facts, entry)
         if entry.template and named.name:
-            place = (*api_resources.RESOURCE_CLAIM_TEMPLATES, facts.namespace, entry.template)
-            yield claim_key(facts.namespace, named.name), ObjectKey(*place)
+            template = (*api_resources.RESOURCE_CLAIM_TEMPLATES, facts.namespace, entry.template)
+            yield claim_key(facts.namespace, named.name), ObjectKey(*template)
 
 
 def _written_later(events: Sequence[Event], claim: JsonView, made: Revision) -> Event | None:

@@ -69,9 +69,9 @@ class _Attempts:
     async def last(self, key: ObjectKey, pod: JsonObject) -> DecisionSummary | None:
         """What the last attempt for a pod counted, if that is known."""
         evidence = self._evidence
-        place = DECISION._replace(namespace=key.namespace, name=key.name)
+        decision_key = DECISION._replace(namespace=key.namespace, name=key.name)
         events = await evidence.log.read_object(
-            evidence.info.id, place, until=evidence.views.revision, limit=_DECISIONS_MAX
+            evidence.info.id, decision_key, until=evidence.views.revision, limit=_DECISIONS_MAX
         )
         for event in events:
             body = decision_body.read(event.object)

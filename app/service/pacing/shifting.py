@@ -56,13 +56,13 @@ class TimeMap:
 
     def shown(self, recorded: Instant) -> Instant:
         """The instant at which a recorded instant is shown."""
-        place = max(0, bisect_left(self._recorded, recorded) - 1)
-        distance, rate = recorded - self._recorded[place], self._rates[place]
+        index = max(0, bisect_left(self._recorded, recorded) - 1)
+        distance, rate = recorded - self._recorded[index], self._rates[index]
         if distance < 0:
-            return Instant(self._shown[place] + distance)
+            return Instant(self._shown[index] + distance)
         if rate == 0 or rate == MAX:
-            return self._shown[place]
-        return Instant(self._shown[place] + int(distance / rate))
+            return self._shown[index]
+        return Instant(self._shown[index] + int(distance / rate))
 
 
 def shifted(node: SchemaNode, tree: JsonObject, times: TimeMap) -> JsonObject:

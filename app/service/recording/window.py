@@ -60,7 +60,7 @@ class WindowEntry:
 
 
 @dataclass(order=True, slots=True)
-class _Place:
+class _Queued:
     order: str
     number: int
     entry: WindowEntry = field(compare=False)
@@ -78,7 +78,7 @@ class Window:
         self._slice = self._micros // SLICES
         self._age = 0
         self._ticked = clock.steady()
-        self._heap: list[_Place] = []
+        self._heap: list[_Queued] = []
         self._arrivals: deque[WindowEntry] = deque()
         self._reached: dict[str, str] = {}
         self._newest = ""
@@ -130,8 +130,8 @@ class Window:
                 self._reached[entry.kind] = order
         self._number += 1
         entry.arrived = self._tick()
-        place = _Place(order or self._newest, self._number, entry, bool(order))
-        heapq.heappush(self._heap, place)
+        queued = _Queued(order or self._newest, self._number, entry, bool(order))
+        heapq.heappush(self._heap, queued)
         self._arrivals.append(entry)
         self._wake()
 
@@ -173,21 +173,21 @@ class Window:
             is_over = bool(self._arrivals) and self._arrivals[0].arrived <= over
             if not is_over and self._heap[0].order > floor:
                 break
-            place = heapq.heappop(self._heap)
-            place.entry.is_out = True
-            self._note_order(place)
-            entries.append(place.entry)
+            queued = heapq.heappop(self._heap)
+            queued.entry.is_out = True
+            self._note_order(queued)
+            entries.append(queued.entry)
         return entries
 
-    def _note_order(self, place: _Place) -> None:
-        if not place.is_ordered:
+    def _note_order(self, queued: _Queued) -> None:
+        if not queued.is_ordered:
             return
-        record = place.entry.record
-        if place.order < self._given and record is not None:
+        record = queued.entry.record
+        if queued.order < self._given and record is not None:
             losses = join_losses(record.losses, (Loss.LATE,))
-            place.entry.record = msgspec.structs.replace(record, losses=losses)
-        if place.order > self._given and record is not None:
-            self._given = place.order
+            queued.entry.record = msgspec.structs.replace(record, losses=losses)
+        if queued.order > self._given and record is not None:
+            self._given = queued.order
 
     def _over(self) -> int:
         """The time up to which arrivals wait no more: all watches were read well after it."""

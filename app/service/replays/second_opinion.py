@@ -380,9 +380,9 @@ def _ranked(
             {key: value for key, value in tree.items() if key.rpartition("/")[2] in expression}
             for tree in (device.attributes, device.capacity_tree)
         ]
-        place = msgspec.json.encode((device.id[0], device.allow_multiple, named))
-        (others if place in seen else first).append(device)
-        seen.add(place)
+        form = msgspec.json.encode((device.id[0], device.allow_multiple, named))
+        (others if form in seen else first).append(device)
+        seen.add(form)
     return first, others
 
 

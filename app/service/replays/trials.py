@@ -97,10 +97,10 @@ class Ran:
         settings = self.runner.settings(self.candidate, switches)
         if settings == self.info.settings:
             return self.side
-        place = repr(settings)
-        if place not in self._others:
-            self._others[place] = self.runner.run(self.candidate, switches).side
-        return self._others[place]
+        text = repr(settings)
+        if text not in self._others:
+            self._others[text] = self.runner.run(self.candidate, switches).side
+        return self._others[text]
 
     @property
     def side(self) -> Side:

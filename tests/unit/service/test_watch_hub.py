@@ -22,8 +22,8 @@ def hub(queue_max=3):
     return watches
 
 
-def written(revision, place=PODS):
-    group, resource = place
+def written(revision, group_resource=PODS):
+    group, resource = group_resource
     return Event(
         revision=Revision(revision),
         type=EventType.OBJECT_CREATED,
@@ -45,7 +45,7 @@ def revisions(events):
 
 def test_follower_may_be_as_far_behind_as_its_queue_is_long():
     watches = hub(queue_max=3)
-    with watches.subscribe(after=Revision(0), place=PODS) as follower:
+    with watches.subscribe(after=Revision(0), group_resource=PODS) as follower:
         for revision in (1, 2, 3):
             publish(watches, [written(revision)])
         assert revisions(follower.take()) == [1, 2, 3]
@@ -73,7 +73,7 @@ def test_each_reader_gets_what_a_look_at_every_event_gives(seed):
     watches = hub(queue_max=1_000)
     reads = [None, *(frozenset(draw.sample(places, draw.randint(1, 4))) for _ in range(6))]
     followers = [watches.subscribe(after=Revision(0), reads=each) for each in reads]
-    clients = [watches.subscribe(after=Revision(0), place=place) for place in places]
+    clients = [watches.subscribe(after=Revision(0), group_resource=each) for each in places]
     events: list[Event] = []
     for _ in range(draw.randint(1, 8)):
         batch = []
@@ -90,14 +90,14 @@ def test_each_reader_gets_what_a_look_at_every_event_gives(seed):
             if each is None or event.key[:2] in each or event.type is EventType.CONTROLLER_RESTARTED
         ]
         assert revisions(follower.take()) == revisions(wanted), each
-    for place, client in zip(places, clients, strict=True):
-        there = [event for event in events if event.key[:2] == place]
-        assert revisions(client.take()) == revisions(there), place
+    for each, client in zip(places, clients, strict=True):
+        there = [event for event in events if event.key[:2] == each]
+        assert revisions(client.take()) == revisions(there), each
 
 
 def test_event_that_was_seen_is_not_handed_on_again():
     watches = hub()
-    with watches.subscribe(after=Revision(2), place=PODS) as follower:
+    with watches.subscribe(after=Revision(2), group_resource=PODS) as follower:
         publish(watches, [written(2), written(3)])
         assert revisions(follower.take()) == [3]
         assert follower.take() == []
@@ -106,7 +106,7 @@ def test_event_that_was_seen_is_not_handed_on_again():
 def test_clients_are_counted_and_controllers_are_not():
     watches = hub()
     readers = watches.subscribe(after=Revision(0), reads=frozenset((PODS,)))
-    with watches.subscribe(after=Revision(0), place=PODS), watches.guest():
+    with watches.subscribe(after=Revision(0), group_resource=PODS), watches.guest():
         assert (watches.count_clients(), watches.count()) == (2, 3)
     assert (watches.count_clients(), watches.count()) == (0, 1)
     readers.close()
@@ -125,7 +125,7 @@ def test_follower_that_left_is_offered_nothing():
 
 def test_end_tells_everybody_to_list_and_watch_again():
     watches = hub()
-    follower = watches.subscribe(after=Revision(0), place=PODS)
+    follower = watches.subscribe(after=Revision(0), group_resource=PODS)
     watches.end()
     for each in (follower, watches.subscribe(after=Revision(0), reads=None)):
         with pytest.raises(Expired) as problem:
@@ -138,7 +138,7 @@ def test_end_tells_everybody_to_list_and_watch_again():
 
 async def test_iteration_goes_on_with_what_is_published():
     watches = hub()
-    with watches.subscribe(after=Revision(0), place=PODS) as follower:
+    with watches.subscribe(after=Revision(0), group_resource=PODS) as follower:
         publish(watches, [written(1)])
         batches = aiter(follower)
         assert revisions(await anext(batches)) == [1]
@@ -150,7 +150,7 @@ async def test_iteration_goes_on_with_what_is_published():
 async def test_waiting_for_growth_ends_when_there_is_something_or_no_time():
     watches = hub()
     with (
-        watches.subscribe(after=Revision(0), place=PODS) as follower,
+        watches.subscribe(after=Revision(0), group_resource=PODS) as follower,
         anyio.fail_after(PATIENCE_SECONDS),
     ):
         assert await follower.grown(0.001) is False

@@ -127,8 +127,8 @@ def lacks_no_pod(event: Event, objects: ObjectsReader) -> bool:
     owner = meta.controller(event.object)
     if owner is None or owner.kind not in _COUNTING:
         return False
-    place = objects.by_uid(owner.uid)
-    tree = None if place is None else objects.get(place)
+    owner_key = objects.by_uid(owner.uid)
+    tree = None if owner_key is None else objects.get(owner_key)
     if tree is None:
         return False
     wanted = core.replicas(tree)
@@ -149,8 +149,8 @@ def collision(
         return _NAME_IN_USE if is_made and meta.uid(ours) != event.uid else ""
     if event.key.namespace not in namespaces:
         return ""
-    place = ObjectKey(*api_resources.NAMESPACES, "", event.key.namespace)
-    namespace = objects.get(place)
+    namespace_key = ObjectKey(*api_resources.NAMESPACES, "", event.key.namespace)
+    namespace = objects.get(namespace_key)
     return _NO_NAMESPACE if namespace is None or meta.is_deleting(namespace) else ""
 
 

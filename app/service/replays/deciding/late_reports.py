@@ -34,8 +34,8 @@ class LateReports:
     def __init__(self, recording: Recording, variant: Variant) -> None:
         self._evicted = recording.evicted
         self._variant = variant
-        self._reports = {place: deque(at) for place, at in recording.reported.items()}
-        self._repeats = {place: deque(at) for place, at in recording.repeated.items()}
+        self._reports = {pod: deque(at) for pod, at in recording.reported.items()}
+        self._repeats = {pod: deque(at) for pod, at in recording.repeated.items()}
         self._written: dict[ObjectKey, tuple[str, int]] = {}
         self._written_of: Counter[str] = Counter()
         self._waiting: dict[_Attempt, tuple[ObjectKey, Instant]] = {}

@@ -50,8 +50,8 @@ class RecordedNames:
             if shares not in known:
                 known.append(shares)
         if event.type is EventType.OBJECT_CREATED and event.uid and _is_given(event):
-            place = _place(event.key, event.object)
-            self._known[place].append((event.key.name, event.uid))
+            form = _place(event.key, event.object)
+            self._known[form].append((event.key.name, event.uid))
 
     def follow(self, event: Event) -> None:
         """Notes the identities that are in use here."""

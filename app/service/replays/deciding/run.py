@@ -468,8 +468,8 @@ class Run:
         if self._pace is not None and event.key.resource == "pods":
             is_gone = event.type is EventType.OBJECT_DELETED
             is_finished = not is_gone and core.is_finished(event.object)
-            place = (event.key.namespace, event.key.name)
-            self._pace.note_finished(place, is_finished=is_finished)
+            pod = (event.key.namespace, event.key.name)
+            self._pace.note_finished(pod, is_finished=is_finished)
         is_news = note_reached(self._reached, event, event.stamp.time)
         is_news |= event.key.resource == "resourceclaims"
         if self._spare and event.key.resource == "pods":
@@ -484,7 +484,7 @@ class Run:
         owner = meta.controller(event.object)
         if owner is None:
             return
-        for uid in [uid for uid, place in self._spare.items() if place == owner.uid]:
+        for uid in [uid for uid, owner_uid in self._spare.items() if owner_uid == owner.uid]:
             self._number += 1
             heappush(self._ready, (event.stamp.time, self._number, uid))
 
