@@ -12,11 +12,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-import typer
 from typer.core import TyperGroup
 
 from app.bootstrap import child_processes, kubeconfigs, serving
-from app.cli.application import SECTIONS, root
+from app.cli.application import SECTIONS, program
 from app.domain.errors import InputError
 from tests.acceptance.server_process import wait_for_own_objects
 from tests.command_line import database_running, redra
@@ -50,7 +49,7 @@ def test_help_lists_every_command_once_in_a_line_that_fits() -> None:
     code, out, _ = redra("--help")
     assert code == 0
     listed = [name for texts in SECTIONS.values() for name in texts]
-    group = typer.main.get_command(root)
+    group = program()
     assert isinstance(group, TyperGroup)
     assert set(listed) == set(group.commands)
     assert len(listed) == len(set(listed))

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer.main
 
-from app.cli.application import root
+from app.cli.application import program
 from app.domain.values import moments, timestamps
 from app.domain.values.timestamps import SECOND
 from tests import draws
@@ -25,7 +24,7 @@ OF_MOMENTS = {"--at", "--since", "--until", "--after", "--from"}
 
 def commands(group: object = None, front: tuple[str, ...] = ()) -> Iterator[tuple]:
     """Each command with the words that name it."""
-    group = group or typer.main.get_command(root)
+    group = group or program()
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, (*front, name))

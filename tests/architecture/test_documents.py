@@ -11,7 +11,7 @@ import typer
 import yaml
 
 from app.api.identity import files
-from app.cli.application import root
+from app.cli.application import program
 from app.settings import Settings, read
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -73,7 +73,7 @@ def test_pages_show_commands() -> None:
 
 @pytest.mark.parametrize(("page", "text"), COMMANDS)
 def test_command_of_a_page_is_understood(page: str, text: str) -> None:
-    group = typer.main.get_command(root)
+    group = program()
     assert isinstance(group, typer.core.TyperGroup)
     name, *rest = words_of(text)[1:]
     if name == "--help":
@@ -166,7 +166,7 @@ def test_compose_file_fits_the_program() -> None:
     tree = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     services = tree["services"]
     known = {f"REDRA_{name.upper()}" for name in Settings.described()}
-    group = typer.main.get_command(root)
+    group = program()
     assert isinstance(group, typer.core.TyperGroup)
     volumes = set()
     for name, service in services.items():
@@ -177,8 +177,8 @@ def test_compose_file_fits_the_program() -> None:
                 assert "healthcheck" in services[other]
         if "build" in service:
             assert set(service.get("environment", {})) <= known, name
-            program, command, *options = service["command"]
-            assert program == "redra"
+            executable, command, *options = service["command"]
+            assert executable == "redra"
             opts = {
                 opt for p in group.commands[command].params for opt in (*p.opts, *p.secondary_opts)
             }
