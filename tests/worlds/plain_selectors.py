@@ -25,7 +25,7 @@ class PlainSelector:
             ):
                 raise SelectorCompileError(f"compilation failed: cannot read {part!r}")
 
-    def judge(self, devices):
+    def judge(self, devices, keys=None):
         return [self.verdict(device) for device in devices]
 
     published_key = None

@@ -5,12 +5,12 @@ on a device is kept as a *fault* until the search looks at the device, because u
 attempt only then.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from app.domain.allocation.requests import Selectors
 from app.domain.devices import taints
-from app.domain.devices.device_selectors import SelectorCompileError, SelectorCompiler
+from app.domain.devices.device_selectors import KeyOf, SelectorCompileError, SelectorCompiler
 from app.domain.devices.model import Toleration
 from app.domain.devices.node_views import NodeView
 from app.domain.devices.nodes import NodeSelectionError
@@ -72,11 +72,15 @@ class SelectedDevices:
 
 
 class _Answers:
-    """The cached answers of a view: devices under selectors, and devices not tolerated."""
+    """The cached answers of a view: devices under selectors, and devices not tolerated.
 
-    __slots__ = ("selections", "tainted")
+    `keys` has what selectors read from the devices, all of which are plain.
+    """
+
+    __slots__ = ("keys", "selections", "tainted")
 
     def __init__(self) -> None:
+        self.keys: Bounded[KeyOf, tuple[Hashable, ...]] = Bounded(MEMORY_MAX)
         self.selections: Bounded[object, SelectedDevices] = Bounded(MEMORY_MAX)
         self.tainted: Bounded[object, int] = Bounded(MEMORY_MAX)
 
@@ -103,11 +107,25 @@ def tainted(view: NodeView, tolerations: Sequence[Toleration]) -> int:
     mask = known.get(key)
     if mask is None:
         mask = 0
+        last, is_tainted = None, False
         for index, device in enumerate(view.devices if view.traits.taints else ()):
-            if device.taints and taints.untolerated(device.taints, tolerations) is not None:
+            # Devices of a kind share their taints and mostly follow each other.
+            if device.taints is not last:
+                last = device.taints
+                is_tainted = taints.untolerated(last, tolerations) is not None
+            if is_tainted:
                 mask |= 1 << index
         known[key] = mask
     return mask
+
+
+def published_keys(view: NodeView, key_of: KeyOf) -> tuple[Hashable, ...]:
+    """What a selector reads from each device of a view with plain devices, cached with the view."""
+    known = view.part(_Answers).keys
+    keys = known.get(key_of)
+    if keys is None:
+        keys = known[key_of] = tuple([key_of(device) for device in view.devices])
+    return keys
 
 
 def _select(
@@ -186,7 +204,12 @@ def _apply(
                 return alive
             refused.update(dict.fromkeys(alive, refusal))
             return left
-    verdicts = selector.judge([view.devices[index] for index in alive])
+    key_of = selector.published_key
+    published = None if key_of is None else view.part(_Answers).keys.get(key_of)
+    verdicts = selector.judge(
+        [view.devices[index] for index in alive],
+        None if published is None else [published[index] for index in alive],
+    )
     for index, verdict in zip(alive, verdicts, strict=True):
         if verdict.error:
             faults[index] = Fault(

@@ -239,17 +239,12 @@ class ProblemBuilder:
             and known.shares_count is not self._quirks.q17
         ):
             return known.dedicated, known.held
-        dedicated = held = 0
         shares_count = not self._quirks.q17
         # A pool without a stamp has never had anything allocated.
-        devices = enumerate(view.devices) if any(stamps) or self._state.is_given else ()
-        for index, device in devices:
-            if self._state.is_dedicated(device.id):
-                dedicated |= 1 << index
-            if self._state.aggregated(device.id) is not None or (
-                shares_count and self._state.is_shared(device.id)
-            ):
-                held |= 1 << index
+        devices = view.devices if any(stamps) or self._state.is_given else ()
+        dedicated, held = self._state.in_use(
+            [device.id for device in devices], shares_count=shares_count
+        )
         devices_of.in_use = _InUse(
             state=self._state,
             stamps=stamps,
@@ -461,7 +456,7 @@ def _with_policies(view: NodeView) -> int:
     """The devices that have a capacity with a request policy."""
     known = view.part(_Devices)
     if known.with_policies is None:
-        devices = view.devices if view.traits.capacity else ()
+        devices = view.devices if view.traits.policies else ()
         known.with_policies = sum(
             1 << index
             for index, device in enumerate(devices)

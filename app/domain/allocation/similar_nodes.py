@@ -11,7 +11,7 @@ For views without a form, two compiled problems are compared: rows, devices in u
 constraints. Neither comparison is used for problems with counters, shares or faults.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.allocation import eligibility
@@ -24,7 +24,7 @@ from app.domain.devices.device_selectors import (
     SelectorCompiler,
     driver_of,
 )
-from app.domain.devices.model import Device
+from app.domain.devices.model import Capacity
 from app.domain.devices.node_views import NodeView
 from app.domain.values.bounded import Bounded
 
@@ -223,24 +223,37 @@ def _form(view: NodeView, reads: Reads) -> ViewForm | None:
                 return None
             sizes.append((pool.id[0], len(resource_slice.devices)))
     devices = view.devices
-    parts: list[Hashable] = [tuple([key_of(device) for device in devices]) for key_of in reads.keys]
+    parts: list[Hashable] = [eligibility.published_keys(view, key_of) for key_of in reads.keys]
     for constraint in reads.constraints:
         parts.append(tuple(facts_in(view, constraint)))
     if traits.taints:
         parts.append(("taints", tuple([device.taints for device in devices])))
     if traits.capacity:
-        named = reads.capacity
-        parts.append(("capacity", tuple([_capacity(device, named=named) for device in devices])))
+        parts.append(("capacity", _capacities(view, named=reads.capacity)))
     return ViewForm((*sizes, *parts))
 
 
-def _capacity(device: Device, *, named: bool) -> Hashable:
-    """The capacities that can refuse a request: all if it names some, else those with a policy."""
-    return tuple(
-        (name, capacity)
-        for name, capacity in device.capacity.items()
-        if named or capacity.policy is not None
-    )
+def _capacities(view: NodeView, *, named: bool) -> tuple[Hashable, ...]:
+    """The capacities of each device that can refuse a request.
+
+    All if the request names some, else those with a policy.
+    """
+    if not named and not view.traits.policies:
+        return ((),) * len(view.devices)
+    before: Mapping[str, Capacity] = {}
+    shown: Hashable = ()
+    capacities: list[Hashable] = []
+    for device in view.devices:
+        # Devices of a kind share their capacities and mostly follow each other.
+        if device.capacity is not before:
+            before = device.capacity
+            shown = tuple(
+                (name, capacity)
+                for name, capacity in before.items()
+                if named or capacity.policy is not None
+            )
+        capacities.append(shown)
+    return tuple(capacities)
 
 
 def _expressions(request: Request) -> tuple[str, ...]:

@@ -155,6 +155,24 @@ class AllocatedState:
         """Whether the device counts for counters: dedicated, shared, or with capacity consumed."""
         return device in self._dedicated or device in self._shares or device in self._aggregated
 
+    def in_use(self, devices: Iterable[DeviceId], *, shares_count: bool) -> tuple[int, int]:
+        """The devices taken as a whole and those with consumed capacity, by their places, as bits.
+
+        With `shares_count` the latter are also those of which a share is allocated.
+        """
+        whole = held = 0
+        dedicated, sums = self._dedicated, self._aggregated
+        shares = self._shares if shares_count else {}
+        places = list(enumerate(devices))
+        for place, device in places:
+            if device in dedicated:
+                whole |= 1 << place
+        if sums or shares:
+            for place, device in places:
+                if device in sums or device in shares:
+                    held |= 1 << place
+        return whole, held
+
     @property
     def has_aggregated(self) -> bool:
         """Whether a share of any device has recorded capacity."""

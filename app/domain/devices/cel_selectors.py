@@ -41,9 +41,16 @@ class CelSelector:
         self.published_key: KeyOf | None = _key_of(self._parts)
         self._plain: Bounded[object, SelectorResult] = Bounded(VERDICTS_MAX)
 
-    def judge(self, devices: Sequence[Device]) -> Sequence[SelectorResult]:
-        """The result for each device, in order."""
+    def judge(
+        self, devices: Sequence[Device], keys: Sequence[Hashable] | None = None
+    ) -> Sequence[SelectorResult]:
+        """The result for each device, in order; `keys`, if known, are by `published_key`."""
         key_of, known = self.published_key, self._plain
+        if keys is not None:
+            return [
+                known.get(key) or self._judge_plain(device, key)
+                for device, key in zip(devices, keys, strict=True)
+            ]
         if key_of is None:
             return [self._converted(device) for device in devices]
         converted = []
@@ -52,11 +59,13 @@ class CelSelector:
                 converted.append(self._converted(device))
                 continue
             key = key_of(device)
-            verdict = known.get(key)
-            if verdict is None:
-                verdict = known[key] = self._converted(device)
-            converted.append(verdict)
+            converted.append(known.get(key) or self._judge_plain(device, key))
         return converted
+
+    def _judge_plain(self, device: Device, key: Hashable) -> SelectorResult:
+        """The result for a plain device, cached by its key."""
+        verdict = self._plain[key] = self._converted(device)
+        return verdict
 
     def judge_like(self, device: Device) -> SelectorResult | None:
         """The result for all plain devices of the driver; None if more than the driver is read."""
@@ -128,7 +137,32 @@ def _key_of(parts: Sequence[Read]) -> KeyOf | None:
                 )
         return tuple(key)
 
-    return many
+    return many if any(name[0] for name in names) else _like_the_last(many)
+
+
+def _like_the_last(key_of: KeyOf) -> KeyOf:
+    """The same keys, of devices of which only the driver, the flag and the capacities are read.
+
+    Devices of a kind share their capacities and mostly follow each other.
+    """
+    # One value, because threads read and replace it.
+    last: tuple[Device, Hashable] | None = None
+
+    def key(device: Device) -> Hashable:
+        nonlocal last
+        before = last
+        if (
+            before is not None
+            and device.capacity_tree is before[0].capacity_tree
+            and device.allow_multiple is before[0].allow_multiple
+            and device.id[0] == before[0].id[0]
+        ):
+            return before[1]
+        made = key_of(device)
+        last = device, made
+        return made
+
+    return key
 
 
 class CelCompiler:

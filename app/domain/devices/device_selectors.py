@@ -49,8 +49,13 @@ class DeviceSelector(Protocol):
         """The function that gives what the selector reads from a plain device, as published."""
         ...
 
-    def judge(self, devices: Sequence[Device]) -> Sequence[SelectorResult]:
-        """The result for each device, in order. It depends only on the device and may be cached."""
+    def judge(
+        self, devices: Sequence[Device], keys: Sequence[Hashable] | None = None
+    ) -> Sequence[SelectorResult]:
+        """The result for each device, in order. It depends only on the device and may be cached.
+
+        `keys`, where they are known, are the devices' keys by `published_key`; all are plain then.
+        """
         ...
 
     def judge_like(self, device: Device) -> SelectorResult | None:

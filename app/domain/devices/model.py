@@ -177,7 +177,7 @@ class Traits:
     """The features that devices of a slice or view have, so that code can skip absent features.
 
     `unique` means that no two devices of a slice have the same name, `plain` that all devices
-    certainly convert to CEL.
+    certainly convert to CEL, `policies` that a capacity has a request policy.
     """
 
     unique: bool
@@ -185,17 +185,23 @@ class Traits:
     consuming: bool
     multiple: bool
     capacity: bool
+    policies: bool
     taints: bool
     binding: bool
 
 
 def traits_of(devices: Sequence[Device]) -> Traits:
     """The traits of a slice with these devices."""
-    consuming = multiple = capacity = tainted = binding = False
+    consuming = multiple = capacity = policies = tainted = binding = False
+    before: Mapping[str, Capacity] = {}
     for device in devices:
         consuming = consuming or bool(device.consumes)
         multiple = multiple or device.allow_multiple
-        capacity = capacity or bool(device.capacity)
+        # Devices of a kind share their capacities.
+        if device.capacity is not before:
+            before = device.capacity
+            capacity = capacity or bool(before)
+            policies = policies or any(each.policy is not None for each in before.values())
         tainted = tainted or bool(device.taints)
         binding = binding or bool(device.binding_conditions)
     return Traits(
@@ -204,6 +210,7 @@ def traits_of(devices: Sequence[Device]) -> Traits:
         consuming=consuming,
         multiple=multiple,
         capacity=capacity,
+        policies=policies,
         taints=tainted,
         binding=binding,
     )
@@ -219,6 +226,7 @@ def merged_traits(parts: Sequence[Traits]) -> Traits:
         consuming=any(each.consuming for each in parts),
         multiple=any(each.multiple for each in parts),
         capacity=any(each.capacity for each in parts),
+        policies=any(each.policies for each in parts),
         taints=any(each.taints for each in parts),
         binding=any(each.binding for each in parts),
     )

@@ -28,6 +28,16 @@ def test_shares_are_summed_per_device_and_released_again() -> None:
     assert not state.is_allocated(ONE)
 
 
+def test_devices_in_use_are_those_taken_as_a_whole_and_those_with_shares() -> None:
+    without_amount = result("d1", shareID="a")
+    claims = [holding(share("a", "1Gi"), name="x"), holding(result("d2"), name="y")]
+    state = AllocatedState.of_claims([*claims, holding(without_amount, name="z")])
+    devices = [(DRIVER, "pool", f"d{number}") for number in range(4)]
+    assert state.in_use(devices, shares_count=False) == (0b0100, 0b0001)
+    assert state.in_use(devices, shares_count=True) == (0b0100, 0b0011)
+    assert AllocatedState.of_claims([]).in_use(devices, shares_count=True) == (0, 0)
+
+
 def test_share_is_dedicated_when_consumable_capacity_is_off() -> None:
     state = AllocatedState.of_claims([holding(share("a", "1"))], consumable_capacity=False)
     assert state.is_dedicated(ONE)

@@ -24,6 +24,7 @@ EXPRESSIONS = (
     'device.attributes["a.com"].?x.orValue(0) == 1 && "m" in device.capacity["a.com"]',
     'device.allowMultipleAllocations && device.attributes["a.com"].?x.orValue(1) == 1',
 )
+KEYED = [text for text in EXPRESSIONS if CelCompiler().compile(text).published_key is not None]
 VALUES = (
     {"int": 1},
     {"int": 0},
@@ -74,6 +75,27 @@ def test_a_verdict_for_a_driver_holds_for_all_its_plain_devices(expression: str)
     common = {found.id[0]: selector.judge_like(found) for found in devices}
     for found, verdict in zip(devices, selector.judge(devices), strict=True):
         assert common[found.id[0]] in (None, verdict)
+
+
+@pytest.mark.parametrize("expression", KEYED)
+def test_devices_whose_keys_are_known_are_judged_as_alone(expression: str) -> None:
+    rng = Random(f"keys-{expression}")
+    # Devices of a kind follow each other, as in a slice, also where their drivers differ.
+    kinds = [found for found in (device(rng) for _ in range(150)) if found.is_plain]
+    devices = [
+        compiling.device_of((driver, "p"), {**found.tree, "name": name}, "d")
+        for found in kinds
+        for driver in ("a.com", "b.com")
+        for name in ("d", "e")
+    ]
+    selector = CelCompiler().compile(expression)
+    assert selector.published_key is not None
+    verdicts = selector.judge(devices, [selector.published_key(found) for found in devices])
+    program = cel.compile_expression(expression)
+    alone = [program.evaluate(found.cel_input, hint=True) for found in devices]
+    assert [(found.match, found.error) for found in verdicts] == [
+        (found.match is True, found.error or "") for found in alone
+    ]
 
 
 def test_plain_devices_are_those_that_surely_convert() -> None:
