@@ -27,10 +27,13 @@ NAMED_MAX = 8
 ATTEMPT_FAILED = "AttemptFailed"
 """An attempt to place a pod that failed, from the log of a scheduler."""
 
+ATTEMPT_SUCCEEDED = "AttemptSucceeded"
+"""An attempt after which the pod was bound, from the same log."""
+
 LOGGED_ATTEMPTS = {
     "unschedulable": ATTEMPT_FAILED,
     "error": ATTEMPT_FAILED,
-    "bound": "AttemptSucceeded",
+    "bound": ATTEMPT_SUCCEEDED,
 }
 """The names of attempts that a scheduler logged, by the verb of the observed request."""
 

@@ -56,6 +56,7 @@ def of(
                 reads_events=causes.reads_events,
             ),
             *pods.unstarted(views, causes, now, namespace),
+            *pods.unrecorded(chronicle, views, until, namespace, reads_events=causes.reads_events),
             *workloads.refused(views, causes.workloads, namespace),
             *claims.stuck(views, namespace),
             *pods.overdue(views, now, namespace),

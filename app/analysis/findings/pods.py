@@ -16,7 +16,7 @@ from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from projections.timeline_kinds import ATTEMPT_FAILED
+from projections.timeline_kinds import ATTEMPT_FAILED, ATTEMPT_SUCCEEDED
 
 POD_CREATED = "PodCreated"
 """The kind of the entry of the timeline about a new pod."""
@@ -24,6 +24,8 @@ POD_CREATED = "PodCreated"
 POD_DELETED = "PodDeleted"
 """The kind of the entry of the timeline about the end of a pod."""
 
+_OF_OBJECTS = frozenset((POD_CREATED, POD_DELETED))
+_PLACED = b'"reason":"Scheduled"'
 _FAILED_SCHEDULING = "FailedScheduling: "
 
 UNTOLD = "no scheduler has said why"
@@ -109,6 +111,41 @@ def waiting(
             text=_waiting_text(len(group.pods), still, cause),
             count=len(group.pods),
             present=still,
+            first=group.first,
+            last=group.last,
+            objects=_newest(group),
+        )
+
+
+def unrecorded(
+    chronicle: Chronicle,
+    views: LiveViews,
+    until: Revision,
+    namespace: str = "",
+    *,
+    reads_events: bool = True,
+) -> Iterator[Finding]:
+    """Pods of which only logs and Events tell that they were not placed, or did not start.
+
+    Nothing tells how they are at the end, unless a later line says that they were placed.
+    """
+    troubles = _last_attempts(chronicle, until)
+    if reads_events:
+        troubles = {**_warned_of(chronicle, views, until), **troubles}
+    groups: dict[str, _Group] = {}
+    for pod, (cause, revision) in troubles.items():
+        if cause and namespace in ("", pod.namespace) and not _is_recorded(chronicle, pod, until):
+            _note(groups, cause, pod, revision)
+    for cause, group in groups.items():
+        count = len(group.pods)
+        whom = "it is" if count == 1 else "they are"
+        yield Finding(
+            kind=FindingKind.WAITING_PODS,
+            severity=Severity.WARNING,
+            text=f"{_pods(count)} waited or did not start when last heard of, and nothing shows "
+            f"how {whom} now: {cause}",
+            count=count,
+            present=count,
             first=group.first,
             last=group.last,
             objects=_newest(group),
@@ -238,6 +275,57 @@ def _reported(chronicle: Chronicle, until: Revision, *, reads_events: bool) -> d
         else:
             causes[entry.subject] = first_cause(verdicts.without_head(entry.text))
     return causes
+
+
+def _last_attempts(chronicle: Chronicle, until: Revision) -> dict[ObjectKey, tuple[str, Revision]]:
+    """The cause of the last logged attempt of each pod; empty for one that succeeded."""
+    tried = [*chronicle.of_kind(ATTEMPT_FAILED, until=until)]
+    tried += chronicle.of_kind(ATTEMPT_SUCCEEDED, until=until)
+    last: dict[ObjectKey, tuple[str, Revision]] = {}
+    for entry in sorted(tried, key=attrgetter("revision")):
+        is_failed = entry.kind == ATTEMPT_FAILED
+        cause = first_cause(verdicts.without_head(entry.text)) if is_failed else ""
+        last[entry.subject] = cause, entry.revision
+    return last
+
+
+def _warned_of(
+    chronicle: Chronicle, views: LiveViews, until: Revision
+) -> dict[ObjectKey, tuple[str, Revision]]:
+    """What Events say of pods that were not placed or did not start, and were not recorded.
+
+    The order of Events is not known, so a pod that was placed is only told of by its kubelet.
+    """
+    refused: dict[ObjectKey, tuple[str, Revision]] = {}
+    held_up: dict[ObjectKey, tuple[str, Revision]] = {}
+    for entry in chronicle.of_kind("Warning", until=until):
+        if entry.subject[:2] != api_resources.PODS:
+            continue
+        if entry.text.startswith(lives.FAILED_PREPARE):
+            held_up[entry.subject] = entry.text, entry.revision
+        elif entry.text.startswith(_FAILED_SCHEDULING):
+            cause = first_cause(verdicts.without_head(entry.text))
+            refused[entry.subject] = cause, entry.revision
+    alone = {pod for pod in (*refused, *held_up) if not _is_recorded(chronicle, pod, until)}
+    placed = _placed(views) if alone else set()
+    waiting = {pod: told for pod, told in refused.items() if pod not in placed}
+    return {pod: told for pod, told in {**waiting, **held_up}.items() if pod in alone}
+
+
+def _placed(views: LiveViews) -> set[ObjectKey]:
+    """The pods that a scheduler's Events call placed."""
+    placed: set[ObjectKey] = set()
+    for event in views.objects.events(*api_resources.EVENTS):
+        # A long history keeps many Events: others are not decoded.
+        if _PLACED in event.body:
+            about = core.event_object(event.object).subject
+            placed.add(ObjectKey(*api_resources.PODS, about.namespace, about.name))
+    return placed
+
+
+def _is_recorded(chronicle: Chronicle, pod: ObjectKey, until: Revision) -> bool:
+    """Whether the pod itself was ever recorded."""
+    return any(each.kind in _OF_OBJECTS for each in chronicle.about(pod, until=until))
 
 
 def _waiting_now(views: LiveViews, namespace: str) -> Iterator[tuple[ObjectKey, JsonObject]]:

@@ -90,9 +90,9 @@ def _unheld(views: LiveViews, device_id: DeviceId, quirks: Quirks) -> tuple[str,
             return "Free", text
 
 
-def _drawing(views: LiveViews, place: DeviceId, quirks: Quirks) -> Iterator[Reason]:
+def _drawing(views: LiveViews, device_id: DeviceId, quirks: Quirks) -> Iterator[Reason]:
     """The devices in use that leave too little of a counter for a device, with their holders."""
-    mapped = device_map.device_at(views, place, quirks)
+    mapped = device_map.device_at(views, device_id, quirks)
     if mapped is None or mapped[1].state != "blocked":
         return
     pool, one = mapped

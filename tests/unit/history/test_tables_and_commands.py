@@ -401,3 +401,24 @@ def test_page_beside_a_table_adds_its_fields_to_the_same_state(tmp_path):
         assert record.object["metadata"]["labels"] == {"a": "b"}
         types = {each["type"]: each["status"] for each in record.object["status"]["conditions"]}
         assert types == {"PodScheduled": "True", "Ready": "True"}
+
+
+def test_rows_of_several_kinds_that_a_watch_mixes_are_told_apart(tmp_path):
+    text = (
+        "$ kubectl get pods,resourceclaims -n shop -w\n"
+        "NAME      READY   STATUS    RESTARTS   AGE\npod/web   0/1     Pending   0          0s\n\n"
+        "NAME                             STATE     AGE\n"
+        "resourceclaim.resource.k8s.io/c   pending   0s\n"
+        "pod/web   0/1     ContainerCreating   0          1s\n"
+        "resourceclaim.resource.k8s.io/c   allocated,reserved   1s\n"
+        "service/web   1.2.3.4\n"
+        "pod/web   1/1     Running             0          3s\n"
+    )
+    (tmp_path / "text.md").write_text(text)
+    with open_history([tmp_path / "text.md"], ReadOptions(rules=RULES)) as history:
+        records = [*history.records()]
+        lost = [each.problem for each in history.refusals]
+    pods = [phase_of(each) for each in records if each.kind == "Pod"]
+    claims = [each.object["status"] for each in records if each.kind == "ResourceClaim"]
+    assert (pods, claims) == (["Pending", "Running"], [{}, {"allocation": {}}])
+    assert lost == ["a row of another kind than its table, whose cells cannot be told apart"]

@@ -33,6 +33,7 @@ _WORDS = frozenset({"MESSAGE", "REASON"})
 
 CUT_NAME = "the name in this row was cut, so its object is not known"
 CUT_CELL = "a cell of this row was cut"
+NO_ROW = "a row of another kind than its table, whose cells cannot be told apart"
 NO_CELLS = "the cells of the rows below these titles cannot be told apart"
 COLUMNS = "custom columns are read where the first is NAME, or NAMESPACE before it"
 NO_SUBJECT = "a table of events, but the object that they are about is not shown above it"
@@ -141,16 +142,25 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
     rows: dict[tuple[str, ...], list[int]] = {}
     end = begin
     while end < len(lines) and lines[end].strip() and not _TITLES.match(lines[end]):
-        row = parts.cells(lines[end], titles)
+        row: Mapping[str, str]
+        row, of_row = parts.cells(lines[end], titles), kind
+        if kind is not None and _kind_of_row(lines[end]) not in (None, kind):
+            # A watch of several kinds prints the titles of each once, and then rows of all.
+            bare = untitled.cells(lines[end])
+            if bare is None:
+                table.damage.append((end - at, NO_ROW))
+                end += 1
+                continue
+            of_row, row = bare
         cut = [name for name, cell in row.items() if name not in _WORDS and _DOTS.search(cell)]
         if cut:
-            row.update(dict.fromkeys(cut, ""))
+            row = {**row, **dict.fromkeys(cut, "")}
             problem = CUT_NAME if {"NAME", "OBJECT", "NAMESPACE"} & {*cut} else CUT_CELL
             table.damage.append((end - at, problem))
             if problem == CUT_NAME:
                 end += 1
                 continue
-        tree = _object(row, kind, namespace)
+        tree = _object(row, of_row, namespace)
         if tree is None:
             break
         # A watch shows an object again with each change.
@@ -169,6 +179,15 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
         command.line = number + end - at
     table.objects, table.lines = list(objects.values()), end - at
     return table
+
+
+def _kind_of_row(line: str) -> Kind | None:
+    """The kind before the name in a row, as in `pod/web`; None where there is none."""
+    for word in line.split(maxsplit=2)[:2]:
+        prefix, slash, _ = word.partition("/")
+        if slash and (named := registry.find_name(prefix)):
+            return named[0]
+    return None
 
 
 def _untitled(lines: Sequence[str], at: int, commands: Commands, number: int) -> Printout:

@@ -36,6 +36,7 @@ async def findings(tmp_path, **files):
             *cluster.invariants(chronicle, end),
             *pods.waiting(chronicle, views, end, causes.unasked),
             *pods.unstarted(views, causes),
+            *pods.unrecorded(chronicle, views, end),
             *pods.overdue(views, events[-1].stamp.time, ""),
             *claims.stuck(views),
         )
@@ -120,3 +121,33 @@ Events:           <none>
 """
     said = await findings(tmp_path, claim_txt=page)
     assert [each for each in said if "without the finalizer" in each]
+
+
+ALONE = "waited or did not start when last heard of, and nothing shows how it is now"
+LINE = 'I0101 00:00:0{}.123456       1 schedule_one.go:1059] "{}" pod="default/p"'
+FAILED = (
+    LINE.format(2, "Unable to schedule pod; no fit; waiting")
+    + ' err="0/1 nodes are available: 1 full."\n'
+)
+BOUND = LINE.format(3, "Successfully bound pod to node") + ' node="n"\n'
+SAID = "5m   Warning   FailedScheduling   pod/p   0/1 nodes are available: 1 full.\n"
+PLACED = "4m   Normal   Scheduled   pod/p   Successfully assigned default/p to n\n"
+PREPARED = "3m   Warning   FailedPrepareDynamicResources   pod/p   link not found\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (FAILED, f"1 pod {ALONE}: full"),
+        (FAILED + BOUND, None),
+        (SAID, f"1 pod {ALONE}: full"),
+        (SAID + PLACED, None),
+        (SAID + PLACED + PREPARED, f"1 pod {ALONE}: FailedPrepareDynamicResources: link not found"),
+    ],
+)
+async def test_pods_of_which_only_logs_and_events_tell(tmp_path, text, said):
+    assert await findings(tmp_path, said_txt=text) == ([] if said is None else [said])
+    with_pod = await findings(
+        tmp_path, said_txt=text, pods_txt=f"{TITLES}p   1/1   Running   0   5m\n"
+    )
+    assert with_pod == []
