@@ -199,7 +199,9 @@ def _consumer(
     if consumer.resource != "pods":
         return Reason(text=f"{consumer.resource} {consumer.name}")
     pod = views.objects.get(key)
-    if pod is None:
+    if pod is None and sources.is_recorded(events) and not users_are_shown(views, key.namespace):
+        state = "which is not among the recorded pods"
+    elif pod is None:
         state = "which is gone"
     elif meta.uid(pod) != uid:
         state = "which was replaced by another pod of the same name"

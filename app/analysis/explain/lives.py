@@ -321,6 +321,8 @@ def awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
         text = (
             f"node {node} is gone, so no kubelet confirms; PodGC removes the pod after 40 to 60 s"
         )
+        if _may_be_unseen(views, tree):
+            text = f"waits for the kubelet of node {node}, which is not among the recorded nodes"
         yield Reason(text=text, about=key, is_kept=True)
         return
     ready = meta.condition(event.object, condition_types.READY)
@@ -333,6 +335,16 @@ def awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
     if lost:
         text += f"; drivers {lost} do not answer there"
     yield Reason(text=text, about=key, is_kept=True)
+
+
+def _may_be_unseen(views: LiveViews, pod: JsonView) -> bool:
+    """Whether the node of a pod may be there: no node was recorded, or only what was printed."""
+    namespace, name = meta.namespace(pod), meta.name(pod)
+    event = views.objects.event(ObjectKey(*api_resources.PODS, namespace, name))
+    nodes = [views.objects.event(key) for key in views.objects.keys(*api_resources.NODES)]
+    shown = [event for event in (event, *nodes[:1]) if event is not None]
+    is_recorded = event is not None and sources.is_recorded([event])
+    return is_recorded and (not nodes or any(sources.is_printed([each]) for each in shown))
 
 
 def kept_by(views: LiveViews, tree: JsonView) -> str:

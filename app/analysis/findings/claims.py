@@ -21,14 +21,19 @@ _SEVERITY = {
 }
 
 
-def stuck(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
-    """One finding for each way in which claims are stuck."""
+def stuck(views: LiveViews, namespace: str = "", *, has_pods: bool = True) -> Iterator[Finding]:
+    """One finding for each way in which claims are stuck.
+
+    `has_pods` tells that pods were recorded; without, none is known to be gone.
+    """
     groups: dict[str, list[tuple[ObjectKey, Revision]]] = {}
     for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace or None):
         tree, event = views.objects.get(key), views.objects.event(key)
         if tree is None or event is None:
             continue
         cause = stuck_claims.cause(views, key, tree)
+        if cause == stuck_claims.CONSUMER_GONE and _may_be_unseen(views, key, has_pods=has_pods):
+            continue
         if cause:
             groups.setdefault(cause, []).append((key, event.revision))
     for cause, claims in groups.items():
@@ -59,6 +64,16 @@ def unused(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
             f"names {'it' if one else 'them'}, and a claim gets its devices only with a pod"
         )
         yield _finding(views, FindingKind.UNUSED_CLAIMS, Severity.NOTICE, text, waiting)
+
+
+def _may_be_unseen(views: LiveViews, claim: ObjectKey, *, has_pods: bool) -> bool:
+    """Whether the pods of a claim may be there: none was recorded, or only what was printed."""
+    event = views.objects.event(claim)
+    if event is None or not sources.is_recorded([event]):
+        return False
+    pods_of = views.objects.keys(*api_resources.PODS, claim.namespace)
+    shown = [each for key in pods_of if (each := views.objects.event(key)) is not None]
+    return not has_pods or any(sources.is_printed([each]) for each in shown)
 
 
 def _is_known_unused(views: LiveViews, claim: ObjectKey) -> bool:

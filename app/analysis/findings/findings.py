@@ -58,7 +58,9 @@ def of(
             *pods.unstarted(views, causes, now, namespace),
             *pods.unrecorded(chronicle, views, until, namespace, reads_events=causes.reads_events),
             *workloads.refused(views, causes.workloads, namespace),
-            *claims.stuck(views, namespace),
+            *claims.stuck(
+                views, namespace, has_pods=bool(chronicle.of_kind(pods.POD_CREATED, until=until))
+            ),
             *pods.overdue(views, now, namespace),
             *pods.evicted(chronicle, views, until, namespace),
             *(cluster.pools(views) if not namespace else ()),

@@ -8,7 +8,7 @@ from app.analysis.explain import untried
 from app.analysis.findings import claims, cluster, pods
 from app.analysis.views import LiveViews
 from app.domain.devices.cel_selectors import CelCompiler
-from tests.unit.analysis.explain.test_verdicts import PROFILE, recorded, why
+from tests.unit.analysis.explain.test_verdicts import CLAIM, POD, PROFILE, recorded, why
 
 TITLES = "NAME   READY   STATUS   RESTARTS   AGE\n"
 EVENTS = """$ kubectl get events -w
@@ -38,7 +38,7 @@ async def findings(tmp_path, **files):
             *pods.unstarted(views, causes),
             *pods.unrecorded(chronicle, views, end),
             *pods.overdue(views, events[-1].stamp.time, ""),
-            *claims.stuck(views),
+            *claims.stuck(views, has_pods=bool(chronicle.of_kind(pods.POD_CREATED, until=end))),
         )
     ]
 
@@ -151,3 +151,21 @@ async def test_pods_of_which_only_logs_and_events_tell(tmp_path, text, said):
         tmp_path, said_txt=text, pods_txt=f"{TITLES}p   1/1   Running   0   5m\n"
     )
     assert with_pod == []
+
+
+async def test_pods_and_nodes_of_which_nothing_was_recorded_are_not_gone(tmp_path):
+    assert "1 claim: reserved for a pod that does not exist" not in await findings(
+        tmp_path, claim_yaml=CLAIM
+    )
+    claim = await why(tmp_path, about="resourceclaim/c", claim_yaml=CLAIM)
+    reserved = next(each for each in claim.reason.children if each.text == "reserved for p")
+    assert reserved.children[0].text.startswith("pod p, which is not among the recorded pods;")
+    row = f"{TITLES.rstrip()}   IP         NODE\np   1/1   Terminating   0   5m   10.0.0.7   n7\n"
+    pod = await why(tmp_path, claim_yaml="", pods_txt=row)
+    said = [each.text for each in pod.reason.children]
+    assert "waits for the kubelet of node n7, which is not among the recorded nodes" in said
+
+
+async def test_pod_that_is_not_among_the_recorded_ones_is_gone(tmp_path):
+    files = {"claim_yaml": CLAIM, "pod_yaml": POD.replace("name: p,", "name: q,")}
+    assert "1 claim: reserved for a pod that does not exist" in await findings(tmp_path, **files)
