@@ -136,7 +136,23 @@ def class_that_was_deleted():
     )  # fmt: skip
 
 
+def node_without_processors_left():
+    big = pod("big", "lab", claim="none")
+    del big["spec"]["resourceClaims"]
+    big["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "15500m"}}
+    return (
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), big,
+                   slice_of("s", DRIVER, "n", [{"name": "x"}], nodeName="n")]},
+        {"wait": 5},
+        {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+        {"wait": 5},
+    )  # fmt: skip
+
+
 ROWS = [
+    (node_without_processors_left, "pod/job",
+     "node n has 16 cpu, of which its pod requests 15500m; this pod requests 1"),
+    (node_without_processors_left, "pod/job", "pod lab/big requests 15500m"),
     (class_that_was_deleted, "deviceclass/c", "1 pod waits for it: lab/job"),
     (namespace_without_its_label, "resourceclaimtemplate/see", "1 pod names it: job"),
     (namespace_without_its_label, "resourceclaimtemplate/see",

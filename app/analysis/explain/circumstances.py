@@ -43,6 +43,9 @@ _FAILED = re.compile(r"\b(class|claim) (\S+): selector #(\d+)\b")
 _of_class = paths.objects("spec", "selectors")
 _expression = paths.text("cel", "expression")
 
+_ORDINARY = ("cpu", "memory", "ephemeral-storage")
+"""The resources that every node has."""
+
 _HELD = frozenset((CauseKind.ALLOCATED, CauseKind.COUNTERS, CauseKind.CAPACITY))
 
 
@@ -64,6 +67,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *nearby_nodes.renewed(views, without_devices(nodes)),
         *nearby_nodes.without_driver(views, without_devices(nodes)),
         *nearby_nodes.full(views, _full(nodes)),
+        *nearby_nodes.short(views, pod, _short(nodes)),
     )
 
 
@@ -391,6 +395,16 @@ def _tainting(nodes: Sequence[NodeReason]) -> set[str]:
 def _full(nodes: Sequence[NodeReason]) -> list[str]:
     """The nodes that take no further pod."""
     return [one.node for one in nodes if nearby_nodes.TOO_MANY in one.text.split(", ")]
+
+
+def _short(nodes: Sequence[NodeReason]) -> dict[str, str]:
+    """The nodes with too little of an ordinary resource, each with the first such resource."""
+    return {
+        reason.node: name
+        for reason in nodes
+        for name in reversed(_ORDINARY)
+        if scheduler_messages.lacks(reason.text, name)
+    }
 
 
 def _holders(views: LiveViews, nodes: Sequence[NodeReason]) -> dict[str, None]:

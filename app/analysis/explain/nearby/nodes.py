@@ -1,6 +1,6 @@
 """Nodes that take no further pod, nodes without devices, and the nodes that devices are for."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from app.analysis.explain import waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
@@ -9,8 +9,11 @@ from app.domain.devices.model import Slice
 from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError
 from app.domain.devices.pools import PoolState, newest
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources, counts
+from app.domain.objects.kinds import pod_resources
+from app.domain.values import api_resources, counts, quantity
 from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.quantity import QuantityError
 
 TOO_MANY = "Too many pods"
 """The scheduler's words for a node that takes no further pod."""
@@ -31,6 +34,46 @@ def full(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
         text = f"node {name} takes {most} pods at a time"
         has = counts.of(used.get(name, 0), "pod")
         yield Reason(text=f"{text} and has {has}", about=key, is_kept=True)
+
+
+def short(views: LiveViews, pod: JsonObject, lacking: Mapping[str, str]) -> Iterator[Reason]:
+    """How much of a resource each node has, who requests it, and how much the pod requests.
+
+    `lacking` are nodes with the resource that each of them has too little of.
+    """
+    shown = dict(list(lacking.items())[:NAMES_MAX])
+    users: dict[str, list[tuple[int, str]]] = {name: [] for name in shown}
+    for key in views.objects.keys(*api_resources.PODS) if shown else ():
+        tree = views.objects.get(key) or {}
+        name = core.node_name(tree)
+        if name in shown and not core.is_finished(tree):
+            amount = pod_resources.effective(meta.spec(tree), "requests").get(shown[name])
+            if amount is not None and amount.nanos:
+                users[name].append((amount.nanos, f"{key.namespace}/{key.name}"))
+    wanted = pod_resources.effective(meta.spec(pod), "requests")
+    for name, resource in shown.items():
+        key = ObjectKey(*api_resources.NODES, "", name)
+        has = core.allocatable(views.objects.get(key) or {}).get(resource)
+        try:
+            form = quantity.from_json(has).format
+        except QuantityError:
+            continue
+        used = sorted(users[name], reverse=True)
+        total = quantity.from_nanos(sum(nanos for nanos, _ in used), form)
+        children = tuple(
+            Reason(text=f"pod {user} requests {quantity.from_nanos(nanos, form)}")
+            for nanos, user in used[:NAMES_MAX]
+        )
+        text = f"node {name} has {has} {resource}, of which its "
+        text += (
+            f"{counts.plural(len(used), 'pod')} request{'s' if len(used) == 1 else ''} {total}; "
+        )
+        yield Reason(
+            text=f"{text}this pod requests {wanted.get(resource, 0)}",
+            about=key,
+            children=children,
+            is_kept=True,
+        )
 
 
 def without_driver(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
