@@ -97,9 +97,9 @@ class Chronicle:
             return self._by_subject.get(subject, ())
         return self._by_kind.get(kind, ()) if kind else None
 
-    def violations(self, *, until: Revision) -> list[Violation]:
-        """The violations of invariants that began up to a revision."""
-        return [each for each in self._watch.violations() if each.begin.revision <= until]
+    def violations(self, *, until: Revision, now: Instant = Instant(0)) -> list[Violation]:
+        """The violations of invariants that began up to a revision, as judged at `now`."""
+        return [each for each in self._watch.violations(now) if each.begin.revision <= until]
 
     def _up_to(self, numbers: Sequence[int], until: Revision) -> list[Entry]:
         end = bisect_left(numbers, self.until(until))

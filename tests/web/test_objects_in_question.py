@@ -2,6 +2,8 @@
 
 import pytest
 
+from app.adapters.clock import VirtualClock
+from app.domain.values.timestamps import SECOND
 from tests.api.serving import serving
 from tests.web.invented import (
     Invented,
@@ -16,7 +18,7 @@ from tests.web.invented import (
     space,
     template,
 )
-from tests.web.test_incident_stories import stored
+from tests.web.test_incident_stories import played, stored
 from tests.web.test_named_causes import DRIVER, why
 
 LABEL = "resource.kubernetes.io/admin-access"
@@ -213,3 +215,20 @@ async def test_pod_that_its_kubelet_leaves_alone_is_a_finding(change, count):
     async with serving(store=await stored(made)) as server:
         items = (await server.get("/redra/v1/histories/default/findings"))["items"]
     assert sum(one["kind"] == "UnstartedPods" for one in items) == count
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(30, 0), (90, 1)])
+async def test_state_of_a_live_history_is_late_when_nothing_has_happened_for_long(seconds, count):
+    steps = (
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"),
+                   slice_of("s", DRIVER, "n", [{"name": "x"}], nodeName="n"),
+                   claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+        {"wait": 5},
+        {"delete": "pod/lab/job", "now": True},
+    )  # fmt: skip
+    made = Invented(told=(), steps=steps, off=("claims",)).incident()
+    now = played(made)[-1].stamp.time + seconds * SECOND
+    async with serving(store=await stored(made), clock=VirtualClock(now)) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    broken = [one for one in items if "The pod that a claim is reserved for exists" in one["text"]]
+    assert len(broken) == count

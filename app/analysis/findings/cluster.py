@@ -14,6 +14,7 @@ from app.domain.log.doubts import Affects, Doubt
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra
 from app.domain.values.identifiers import DeviceId
+from app.domain.values.timestamps import Instant
 
 _OF_GRAVITY = {
     Gravity.BROKEN: (FindingKind.BROKEN_INVARIANT, Severity.ERROR),
@@ -143,10 +144,12 @@ def _of_rule(views: LiveViews, event: Event, severity: Severity, text: str) -> F
     )
 
 
-def invariants(chronicle: Chronicle, until: Revision, namespace: str = "") -> Iterator[Finding]:
-    """Violated rules, one finding for each rule and severity."""
+def invariants(
+    chronicle: Chronicle, until: Revision, now: Instant, namespace: str = ""
+) -> Iterator[Finding]:
+    """Violated rules, one finding for each rule and severity; a state that lasts does until now."""
     groups: dict[tuple[str, Gravity], list[Violation]] = {}
-    for violation in chronicle.violations(until=until):
+    for violation in chronicle.violations(until=until, now=now):
         if namespace and all(key.namespace != namespace for key in violation.objects):
             continue
         groups.setdefault((violation.rule, violation.kind), []).append(violation)

@@ -46,7 +46,7 @@ def of(
         _check_known(namespace, views, chronicle)
     everything = ranked(
         (
-            *cluster.invariants(chronicle, until, namespace),
+            *cluster.invariants(chronicle, until, now, namespace),
             *pods.waiting(
                 chronicle,
                 views,

@@ -258,17 +258,18 @@ class InvariantWatch:
                 unsure = replace(violation, kind=ViolationKind.UNSURE, doubt=INCOMPLETE)
                 self._ended[number] = _Ended(unsure, pools, unless, absent)
 
-    def violations(self) -> list[Violation]:
+    def violations(self, now: Instant = Instant(0)) -> list[Violation]:
         """All violations so far, ended or not, in the order of their beginning.
 
-        A violation that controllers restored in time is left out.
+        A violation that controllers restored in time is left out. A state that lasts does so until
+        `now`, or until the last event if that is later.
         """
         self._end_listing()
         still = [
             ended
             for places in self._open.values()
             for place, each in places.items()
-            if (ended := self._violation(place, each, None)) is not None
+            if (ended := self._violation(place, each, None, now)) is not None
         ]
         return sorted(
             map(self._judged, (*self._ended, *still)),
@@ -447,9 +448,11 @@ class InvariantWatch:
         is_open = is_eviction and self._excludes_rules(violation.begin) is None
         return (is_failure and (is_open or self._may_be_absent(ended))) or self._is_vain(violation)
 
-    def _violation(self, place: Place, each: _Open, end: Moment | None) -> _Ended | None:
+    def _violation(
+        self, place: Place, each: _Open, end: Moment | None, now: Instant = Instant(0)
+    ) -> _Ended | None:
         """The violation; None if a controller restored the state in time."""
-        until = self._time if end is None else end.time
+        until = max(self._time, now) if end is None else end.time
         if each.kind is ViolationKind.LATE and until - each.begin.time < LATE_AFTER:
             return None
         absent = Absence()
