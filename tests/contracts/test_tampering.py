@@ -462,7 +462,10 @@ async def test_copy_has_the_events_of_its_source_up_to_where_it_says(url: str) -
         assert "whose events are not the same up to there" in report.chain.problem
 
 
-UNREADABLE = ("null", "[]", "5", '"1.37"', '{"profile":null}', '{"profile":7}', '{"gates":5}')
+UNREADABLE = (
+    "null", "[]", "5", '"1.37"', '{"profile":null}', '{"profile":7}', '{"gates":5}',
+    '{"profile":"1.37","profile":"1.37"}',
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("column_name", ["settings", "beginning"])
