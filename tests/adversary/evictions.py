@@ -355,7 +355,8 @@ def condition_without_cause(log: Log) -> None:
 
     Corrected, for `verify` first and then for `decide`: the log ends half a second later, before
     the first line about a rule. A rule of before the log, with another taint, may have evicted the
-    pod, and would look the same.
+    pod, and would look the same. That controllers are seen to watch rules proves nothing: a policy
+    that leaves out the administrator, who makes them, shows that, too.
     """
     _, at, _ = _mark_without_cause(log)
     log.cut(at + 10)

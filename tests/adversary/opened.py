@@ -10,8 +10,6 @@ OPEN: dict[tuple[str, str, str], str] = {
     ("b-mig-partitions", "hole_60_95", "verify"): "fails",
     # A pod's deletion by a user is lost a moment before the log ends, and it gets devices here.
     ("b-mig-partitions", "loses_1_percent_1", "decide"): "fails",
-    # Evictions by a rule that the cut log shows only before its status is written.
-    ("e-taints", "ends_before_the_rule_is_reported", "decide"): "fails",
     # Servers whose clocks are far apart: what an attempt may have seen, and which of two requests
     # with one version made the change.
     ("c-multihost-tpu", "three_servers_20_milliseconds_apart", "decide"): "fails",
