@@ -308,8 +308,8 @@ def _warned_of(
             refused[entry.subject] = cause, entry.revision
     alone = {pod for pod in (*refused, *held_up) if not _is_recorded(chronicle, pod, until)}
     placed = _placed(views) if alone else set()
-    waiting = {pod: warning for pod, warning in refused.items() if pod not in placed}
-    return {pod: warning for pod, warning in {**waiting, **held_up}.items() if pod in alone}
+    waiting = {pod: trouble for pod, trouble in refused.items() if pod not in placed}
+    return {pod: trouble for pod, trouble in {**waiting, **held_up}.items() if pod in alone}
 
 
 def _placed(views: LiveViews) -> set[ObjectKey]:
