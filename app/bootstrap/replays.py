@@ -24,6 +24,7 @@ from app.domain.objects import profile as profiles
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.ports import SecondOpinion
+from app.service import moments
 from app.service.replays import replaying, verifying
 from app.service.replays.deciding import replay as deciding
 from app.service.replays.deciding.replay import Pacing
@@ -113,7 +114,10 @@ async def _verify(
     second: SecondOpinion | None,
 ) -> VerifyReport:
     """Verify a history whose settings and events can be read."""
-    info = await as_asked(store, settings, stored, profile)
+    until = await _until(store, stored, moment)
+    info = await as_asked(
+        store, settings, await moments.history_at(store.log, stored, until), profile
+    )
     count = part_workers.count_of(settings.verify_processes)
     opinion_bounds = OpinionBounds(
         evaluations_max=settings.second_opinion_evaluations_max,
@@ -133,7 +137,7 @@ async def _verify(
         return await verifying.verify(
             store.log,
             info,
-            until=await _until(store, info, moment),
+            until=until,
             deciders=deciders_of(info),
             bounds=_bounds(settings),
             sharing=Sharing(workers=workers, division=workers.division),
@@ -158,12 +162,14 @@ async def decide(
     `pace` is recorded or virtual (`deciding.Pacing`). `profile` is the release to decide as, None
     for that of the history. With `sought`, only those differences are looked for.
     """
-    stored = await find_history(store, name)
+    present = await find_history(store, name)
+    until = await _until(store, present, moment)
+    stored = await moments.history_at(store.log, present, until)
     info = await as_asked(store, settings, stored, profile)
     return await deciding.decide(
         store.log,
         info,
-        until=await _until(store, info, moment),
+        until=until,
         plane=ControlPlanes(info),
         bounds=_bounds(settings),
         proofs=proofs_of(settings, info, stored),

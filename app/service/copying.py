@@ -9,7 +9,7 @@ from anyio import lowlevel
 from app.domain.errors import ChainBroken
 from app.domain.log import HistoryInfo, Revision, chain
 from app.ports import EventLog
-from app.service import history_creation
+from app.service import history_creation, moments
 
 PAGE = 5_000
 """Events that are read and appended at once."""
@@ -25,10 +25,11 @@ async def copy_history(
 ) -> HistoryInfo:
     """Make the history `name` from the events of another one, up to `until`.
 
-    Settings, seed, creation time and the signed heads up to `until` are those of the source,
-    because they are part of the chain. The chain is checked on the way. Raises ChainBroken, and
-    InputError when the name is taken; no copy is left then.
+    Settings, seed, creation time and the signed heads up to `until` are those that the source had
+    then, because they are part of the chain. The chain is checked on the way. Raises ChainBroken,
+    and InputError when the name is taken; no copy is left then.
     """
+    source = await moments.history_at(log, source, until)
     page = await log.read(source.id, after=Revision(0), limit=PAGE, until=until)
     hash_ = chain.beginning_of(source, page[0]) if page else chain.genesis_of(source)
     make = partial(

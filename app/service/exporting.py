@@ -22,7 +22,7 @@ from app.domain.values import counts, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import history_creation, importing
+from app.service import history_creation, importing, moments
 
 PAGE = 5_000
 """Events read from the log at once."""
@@ -154,6 +154,7 @@ async def export_history(
     """
     head = await log.head(info.id)
     last = head.revision if until is None else min(until, head.revision)
+    info = await moments.history_at(log, info, last)
     contents = _Contents(info, has_keys=secrets is not None)
     beginning = chain.genesis_of(info) if head.revision else head.hash
     sink.begin(beginning)

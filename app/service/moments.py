@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from anyio import lowlevel
 
 from app.domain.errors import InputError, RevisionTooLarge
-from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
+from app.domain.log import Event, HistoryInfo, ObjectKey, Revision, forks
 from app.domain.values import moments, timestamps
 from app.domain.values.timestamps import Instant, TimestampError
 from app.ports import EventLog
@@ -36,6 +36,23 @@ async def find_revision(log: EventLog, info: HistoryInfo, moment: str) -> Revisi
     if int(moment) > last:
         raise RevisionTooLarge(f"history {info.name!r} has no revision {moment}: it ends at {last}")
     return Revision(int(moment))
+
+
+async def history_at(log: EventLog, info: HistoryInfo, revision: Revision) -> HistoryInfo:
+    """The history as it was at a revision: without a later fork, and with the settings before it.
+
+    A copy may hold the events of several forks.
+    """
+    if info.beginning is None or (info.is_fork and revision > info.parent_revision):
+        return info
+    head = await log.head(info.id)
+    then, last = [
+        await log.read_object(info.id, forks.FORK, until=until, limit=1)
+        for until in (revision, head.revision)
+    ]
+    if [event.revision for event in then] == [event.revision for event in last]:
+        return info
+    return forks.as_of(info, then[0] if then else None)
 
 
 async def check_inside(

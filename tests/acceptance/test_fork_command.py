@@ -73,6 +73,12 @@ def test_fork_is_made_with_its_edits_and_verifies(data: Path) -> None:
     assert types == ["HistoryForked", "ObjectUpdated", "ObjectCreated"]
 
 
+def assert_verified(data: Path, place: str) -> None:
+    _, out, error = redra("verify", place, "-o", "json", data=data)
+    report = json.loads(out)
+    assert (report["agrees"], report["chain"]["problems"]) == (True, []), (place, report, error)
+
+
 def test_recorded_inputs_go_on_in_a_fork(data: Path) -> None:
     before = histories(data)["prod"]
     code, out, error = redra(
@@ -91,8 +97,12 @@ def test_recorded_inputs_go_on_in_a_fork(data: Path) -> None:
     assert report["inputsLeftOut"] == []
     assert report["diff"]["outcome"] == "same"
     assert histories(data)["prod"] == before
-    code, out, error = redra("verify", "same", "-o", "json", data=data)
-    assert (json.loads(out)["agrees"], json.loads(out)["chain"]["problems"]) == (True, []), error
+    assert_verified(data, "same")
+    assert redra("fork", "same", "--history", "older", "--profile", "1.34", data=data)[0] == 0
+    middle = (histories(data)["same"]["revision"] + 5) // 2
+    assert redra("histories", "copy", f"same@{middle}", "half", data=data)[0] == 0
+    for place in (f"same@{middle}", "half", f"older@{middle}"):
+        assert_verified(data, place)
 
 
 def test_forks_keep_their_parent_and_are_deleted_first(data: Path) -> None:

@@ -16,6 +16,7 @@ from app.domain.errors import Conflict
 from app.domain.log.event import (
     Actor,
     Draft,
+    Event,
     EventType,
     Head,
     HistoryInfo,
@@ -87,6 +88,28 @@ def problem_of(info: HistoryInfo, tree: JsonObject, revision: Revision, hash: by
     if info.is_fork and info.parent_revision != revision:
         return f"it begins the fork, which begins after revision {info.parent_revision}"
     return ""
+
+
+def as_of(info: HistoryInfo, forked: Event | None) -> HistoryInfo:
+    """The history as it was before it was forked: with the settings in force then.
+
+    `forked` is the last event up to then that begins a fork; None if the line was not forked yet.
+    The history is its own then, and no fork, because no other history ends where it does.
+    """
+    if info.beginning is None:
+        return info
+    whole = msgspec.structs.replace(info, parent=None, parent_revision=Revision(0), is_fork=False)
+    if forked is None:
+        begun = info.beginning
+        return msgspec.structs.replace(
+            whole, seed=begun.seed, settings=begun.settings, created=begun.created, beginning=None
+        )
+    try:
+        fork = msgspec.convert(forked.object, Forked)
+        seed, created = int(fork.seed), timestamps.parse(fork.created)
+    except (msgspec.ValidationError, ValueError):
+        return info  # an altered log, which verification names
+    return msgspec.structs.replace(whole, seed=seed, settings=fork.settings, created=created)
 
 
 def has_forks(name: str, forks: Sequence[str]) -> Conflict:

@@ -44,7 +44,8 @@ class FirstPass:
     that made them. `cuts` are the places at which the history may be divided. `recorded` are the
     doubts of the history. `begin` is the first own event of a fork: earlier events were decided
     with other settings, and are judged with the parent. `is_imported` tells that the log begins
-    with an import. `paced_until` is the end of the recorded inputs that continue in the fork.
+    with an import. `paced_until` is the end of the recorded inputs that continue in the fork; with
+    `may_lack_end`, they may go on after the last event that is read.
     """
 
     division: Division
@@ -57,6 +58,7 @@ class FirstPass:
     begin: Revision = Revision(0)
     is_imported: bool = False
     paced_until: Revision = Revision(0)
+    may_lack_end: bool = False
     events: int = 0
     cost: int = 0
     cuts: list[Cut] = field(default_factory=list)
@@ -130,6 +132,8 @@ class FirstPass:
     def parts(self, count: int, *, ends: bool) -> list[VerifiedPart]:
         """The history in up to `count` parts; `ends` means that it was read to its end."""
         self.index.lacks_rules = self.invariants.lacks_rules
+        if self.begin and not self.paced_until and self.may_lack_end:
+            self.paced_until = self.revision
         cuts = verifying_parts.divide(self.cuts, self._here(), count, self.division)
         begins = [cut.revision for cut in cuts]
         return [

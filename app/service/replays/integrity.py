@@ -173,7 +173,7 @@ class IntegrityCheck:
         if self.info.beginning is None:
             if self._forked is not None:
                 self._note(_at(self._forked, NO_FORK_PROBLEM))
-        elif self.revision == head.revision:
+        elif self.revision == head.revision or self._is_past_fork:
             self._check_fork()
         for signed in self.signed:
             self._compare(signed, head)
@@ -200,6 +200,11 @@ class IntegrityCheck:
             problems=tuple(self._problems),
             problems_count=self._count,
         )
+
+    @property
+    def _is_past_fork(self) -> bool:
+        """Whether the event that begins the fork must have been read; unknown for a copy."""
+        return self.info.is_fork and self.revision > self.info.parent_revision
 
     def _check_fork(self) -> None:
         """Check that the event that begins a fork holds the fork's settings."""

@@ -26,8 +26,9 @@ from app.analysis.verify.invariants import InvariantWatch, Switches, Violation, 
 from app.analysis.verify.parts import Deciders, Division, PartFound, PartVerifier, VerifiedPart
 from app.analysis.views import features_of
 from app.domain.allocation import Quirks
-from app.domain.log import Event, HistoryInfo, Revision, doubts
+from app.domain.log import CLOCKS, Event, HistoryInfo, Revision, doubts
 from app.domain.log.doubts import Doubt
+from app.domain.log.forks import INPUTS_END
 from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
@@ -232,6 +233,7 @@ async def verify(
         ),
         recorded=recorded,
         selectors=None if second is None else _selectors(deciders, second.bounds),
+        may_lack_end=await _may_lack_end(log, history, until),
     )
     stored = await _stored(log, history, attestation)
     views = attestation.views
@@ -297,6 +299,18 @@ async def verify_stored(
         allocations=verifying_parts.joined([]),
         is_recorded=history.is_recorded,
     )
+
+
+async def _may_lack_end(log: EventLog, history: HistoryInfo, until: Revision) -> bool:
+    """Whether recorded inputs that continue in a fork may end after `until`.
+
+    A fork is made with all of its inputs. A copy, or a bundle, may end among them.
+    """
+    if not history.is_fork:
+        return True
+    end = (await log.head(history.id)).revision
+    clocks = await log.read_object(history.id, CLOCKS, until=end, limit=1)
+    return any(each.revision > until and each.object == INPUTS_END for each in clocks)
 
 
 async def _divided(

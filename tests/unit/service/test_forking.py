@@ -55,9 +55,9 @@ class World:
         assert await self.log.unfinished() == []
         return [info.name for info in await self.log.histories()]
 
-    async def problems(self, info: HistoryInfo) -> tuple[str, ...]:
+    async def problems(self, info: HistoryInfo, limit: int = 1_000) -> tuple[str, ...]:
         check = IntegrityCheck(info)
-        for row in await self.log.read_stored(info.id, after=Revision(0), limit=1_000):
+        for row in await self.log.read_stored(info.id, after=Revision(0), limit=limit):
             check.take(row)
         await integrity.check_end(check, self.log)
         return check.result().problems
@@ -279,8 +279,9 @@ async def test_chain_of_a_fork_covers_its_settings() -> None:
         for one in (info, again):
             for change in ({"settings": {"profile": "1.37"}}, {"seed": one.seed + 1}):
                 changed = msgspec.structs.replace(one, **change)
-                (problem,) = await here.problems(changed)
-                assert "are not those of its first event" in problem
+                for limit in (1_000, one.parent_revision + 1):
+                    (problem,) = await here.problems(changed, limit)
+                    assert "are not those of its first event" in problem
         assert info.beginning is not None
         other = msgspec.structs.replace(info.beginning, settings={"profile": "1.35"})
         (problem,) = await here.problems(msgspec.structs.replace(info, beginning=other))
@@ -313,3 +314,29 @@ async def test_copy_and_bundle_of_a_fork_stand_alone(tmp_path: Path) -> None:
             assert await here.problems(one) == ()
             changed = msgspec.structs.replace(one, settings={})
             assert await here.problems(changed) != ()
+
+
+async def test_copy_and_bundle_from_before_a_fork_have_the_settings_of_then(
+    tmp_path: Path,
+) -> None:
+    """No later fork concerns them: they end with the events of the first history, or of a fork."""
+    async with world() as here:
+        first = await here.fork("first", "4", Apply(tree=manifest("new")), profile="1.35")
+        info = await here.fork("second", "", source="first", profile="1.34")
+        everything = (await here.log.head(info.id)).revision
+        whole = await copying.copy_history(here.log, info, "whole", until=everything)
+        for source in (info, whole):
+            for until, profile in ((3, "1.36"), (6, "1.35"), (everything, "1.34")):
+                name, path = f"{source.name}-{until}", tmp_path / f"{source.name}-{until}.zip"
+                copied = await copying.copy_history(here.log, source, name, until=Revision(until))
+                await exporting.export_history(
+                    here.log, source, BundleWriter(path), program="", file="", until=Revision(until)
+                )
+                read = await exporting.import_bundle(
+                    here.log, BundleReader(path, DEFAULT_LIMITS), name=f"b-{name}", created=LATER
+                )
+                for one in (copied, read.history):
+                    assert one.settings["profile"] == profile
+                    assert (await here.log.head(one.id)).revision == until
+                    assert await here.problems(one) == ()
+        assert first.settings["profile"] == "1.35"
