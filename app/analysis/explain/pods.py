@@ -98,14 +98,15 @@ def waiting(
     now: Instant,
     node: str,
     help: bool,
+    reads_events: bool,
 ) -> Steps[PodFindings]:
     """The answer of each node to a pod that is not bound, or why no node is asked.
 
-    Raises NotFound when no node has the name `node`.
+    Without `reads_events` nothing comes from Event objects. Raises NotFound when no node has the name `node`.
     """
     early = untried.cause(views, tree, rules)
     if early:
-        return _unasked(views, tree, early, help=help)
+        return _unasked(views, tree, early, help=help, reads_events=reads_events)
     early, lacking = waits.cause(views, tree, now, rules.binding_timeout)
     if early and not node:
         return PodFindings(text=early, children=lacking)
@@ -184,10 +185,12 @@ def _beside(
     yield from waits.failures(views, tree, now, rules.binding_timeout)
 
 
-def _unasked(views: MergingViews, tree: JsonObject, early: str, *, help: bool) -> PodFindings:
+def _unasked(
+    views: MergingViews, tree: JsonObject, early: str, *, help: bool, reads_events: bool
+) -> PodFindings:
     """Why no node is asked about a pod; with `help`, also what would let nodes be asked."""
-    known = untried.background(views, tree) or (Reason(text=early),)
-    changes = untried.remedies(views, tree) if help else []
+    known = untried.background(views, tree, reads_events=reads_events) or (Reason(text=early),)
+    changes = untried.remedies(views, tree, reads_events=reads_events) if help else []
     if not changes:
         return PodFindings(text=early, children=known)
     why = "no node is asked about the pod before it"

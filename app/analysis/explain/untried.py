@@ -93,18 +93,24 @@ def shared_causes(
     return shared
 
 
-def background(views: Views, tree: JsonObject) -> tuple[Reason, ...]:
-    """The facts about the cause in other objects: claims being deleted, or not created."""
+def background(views: Views, tree: JsonObject, *, reads_events: bool) -> tuple[Reason, ...]:
+    """The facts about the cause in other objects: claims being deleted, or not created.
+
+    Why a claim was not created is known from Events.
+    """
     return (
         *_ending(views, tree),
         *_elsewhere(views, tree),
-        *_not_made(views, tree),
+        *(_not_made(views, tree) if reads_events else ()),
         *names.classes(views, missing_classes(views, tree)),
     )
 
 
-def remedies(views: Views, tree: JsonObject) -> list[str]:
-    """The changes after which nodes would be asked about the pod, as far as they are known."""
+def remedies(views: Views, tree: JsonObject, *, reads_events: bool) -> list[str]:
+    """The changes after which nodes would be asked about the pod, as far as they are known.
+
+    What a claim that was not created needs is known from Events.
+    """
     if _is_left(tree):
         return [f"create the pod again with schedulerName {pod_spec.DEFAULT_SCHEDULER}"]
     changes = [
@@ -123,7 +129,7 @@ def remedies(views: Views, tree: JsonObject) -> list[str]:
                 f"have {noun} {listed(others, len(others))} of claim {named.name} removed, and "
                 "create the claim again"
             )
-    if refusal := refusal_of_claim(views, tree):
+    if reads_events and (refusal := refusal_of_claim(views, tree)):
         if f"`{well_known.ADMIN_ACCESS}: true` label" in refusal:
             changes.append(
                 f"give namespace {pod.namespace} the label {well_known.ADMIN_ACCESS}=true"

@@ -180,7 +180,11 @@ class Answers:
             rules=scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler),
             bounds=self._limits.explain,
             blast_bounds=self._limits.blast,
-            sight=Sight(sees=reader.sees_event, sees_key=reader.sees),
+            sight=Sight(
+                reads_events=reader.sees_all(api_resources.EVENTS),
+                sees=reader.sees_event,
+                sees_key=reader.sees,
+            ),
             time=await self.time(inquiry, views),
         )
 

@@ -39,6 +39,8 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
 
 async def _label_lost(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
     """The write that took the label for administrative access from the pod's namespace."""
+    if not evidence.sight.reads_events:
+        return []
     if well_known.ADMIN_ACCESS not in untried.refusal_of_claim(evidence.views, tree):
         return []
     key = ObjectKey(*api_resources.NAMESPACES, "", meta.namespace(tree))

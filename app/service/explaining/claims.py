@@ -123,8 +123,9 @@ async def _choice(
         )
         return Choice(children=(Reason(text=text),))
     reasons = pod_reasons.waiting(
-        evidence.rules, views, pod, evidence.bounds, now=Instant(0), node=node, help=False
-    )
+        evidence.rules, views, pod, evidence.bounds,
+        now=Instant(0), node=node, help=False, reads_events=evidence.sight.reads_events,
+    )  # fmt: skip
     try:
         chosen = await drive(reasons)
     except NotFound:

@@ -40,7 +40,9 @@ async def of(evidence: ExplainedMoment, key: ObjectKey) -> list[Reason]:
         last = await evidence.before(since.revision, preemption.EFFECTS_MAX)
         evicting = preemption.decision_about(last, since.object)
         views = evidence.views if evicting is None else before
-        children = [*preemption.evicted_for(evicting, views.objects, since.object)]
+        reads = evidence.sight.reads_events
+        if evicting is not None or reads:
+            children = [*preemption.evicted_for(evicting, views.objects, since.object)]
     text = f"{condition.reason}: {condition.message}"
     return [
         Reason(

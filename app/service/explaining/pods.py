@@ -244,6 +244,7 @@ async def _when_placed(
     reasons = pod_reasons.waiting(
         evidence.rules, views, unbound, evidence.bounds,
         now=bound.stamp.time, node=question.node, help=question.help,
+        reads_events=evidence.sight.reads_events,
     )  # fmt: skip
     answer = await drive(reasons)
     return replace(answer, text=f"when it was placed (revision {before}), {answer.text}")
@@ -262,6 +263,7 @@ async def _findings(
             now=now,
             node=question.node,
             help=question.help,
+            reads_events=evidence.sight.reads_events,
         )
     )
 

@@ -18,6 +18,7 @@ from app.domain.log import Event, Revision
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from app.service.explaining import Explainer
+from app.service.explaining.evidence import Sight
 from tests.cluster import DRIVER, Cluster
 from tests.unit.analysis.blast.worlds import PATIENT
 from tests.unit.service.test_replaying import history_of
@@ -34,7 +35,11 @@ def views_up_to(events: list[Event], revision: int) -> LiveViews:
 
 @asynccontextmanager
 async def asking(
-    cluster: Cluster, *, at: int | None = None, views: LiveViews | None = None
+    cluster: Cluster,
+    *,
+    at: int | None = None,
+    views: LiveViews | None = None,
+    sight: Sight = Sight(),
 ) -> AsyncIterator[Ask]:
     events = cluster.line.events
     log, info = await history_of(events)
@@ -53,6 +58,7 @@ async def asking(
             Profile(),
             views_at=views_at,
             bounds=ExplainBounds(help_tries_max=50),
+            sight=sight,
         )
         return await explainer.why(Question(kind=kind, namespace="default", name=name, **how))
 
@@ -258,6 +264,25 @@ async def test_pod_whose_claim_cannot_be_made_tells_why() -> None:
         'FailedResourceClaimCreation: PodResourceClaim gpu: resource claim template "missing": '
         'resourceclaimtemplate.resource.k8s.io "missing" not found'
     ]
+
+
+@pytest.mark.parametrize("reads_events", [True, False])
+async def test_refusal_of_a_claim_is_only_for_those_who_may_read_events(reads_events: bool) -> None:
+    cluster = Cluster()
+    hard = {"hard": {"count/resourceclaims.resource.k8s.io": "1"}}
+    cluster.create("v1", "ResourceQuota", "secret", spec=hard)
+    cluster.device_class()
+    cluster.template()
+    cluster.wait(5)
+    for name in ("first", "second"):
+        cluster.pod(name, template="gpu")
+        cluster.settle()
+    async with asking(cluster, sight=Sight(reads_events=reads_events)) as ask:
+        answer = await ask("pod", "second", help=True)
+    assert answer.text == 'pod "default/second": ResourceClaim not created yet'
+    said = [text for text in texts(answer.reason) if "secret" in text or "claim controller" in text]
+    assert bool(said) is reads_events
+    assert ("secret" in str(answer.to_json())) is reads_events
 
 
 async def test_pod_whose_claim_ends_tells_for_whom_it_waits() -> None:
