@@ -102,7 +102,8 @@ def waiting(
 ) -> Steps[PodFindings]:
     """The answer of each node to a pod that is not bound, or why no node is asked.
 
-    Without `reads_events` nothing comes from Event objects. Raises NotFound when no node has the name `node`.
+    Without `reads_events` nothing comes from Event objects. Raises NotFound when no node has the
+    name `node`.
     """
     early = untried.cause(views, tree, rules)
     if early:
