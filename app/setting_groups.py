@@ -101,6 +101,12 @@ class PageSettings:
         ge=0,
         description="Time after which a page that is not ready says what is worked out; it goes on",
     )
+    findings_wait_seconds: float = setting(
+        60.0,
+        ge=0,
+        description="Time after which findings of a log that is not read to its end are answered "
+        "with what has been read, and say so",
+    )
     pages_kept_max: int = setting(64, ge=1, description="Pages that are made without a request")
     page_kept_seconds: float = setting(
         30.0, ge=1, description="Time for which such a page is kept for the next request"

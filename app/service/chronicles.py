@@ -81,6 +81,24 @@ class Chronicles:
             runtime.errands.begin("chronicle", partial(self.whole, runtime, last))
         return revision, last
 
+    async def read_within(
+        self, runtime: HistoryRuntime, until: Revision, seconds: float | None
+    ) -> None:
+        """Have the log read up to a revision, and wait for that, at most so many seconds.
+
+        The reading goes on in the background. Raises NotFound as `whole` does.
+        """
+        kept = await self._kept_of(runtime)
+        with anyio.move_on_after(seconds):
+            while kept.chronicle.revision < until:
+                work = partial(self.whole, runtime, until)
+                errand = runtime.errands.begin("chronicle", work)
+                if errand is None:
+                    await work()
+                    return
+                await errand.wait_ended()
+                errand.outcome()
+
     async def whole(self, runtime: HistoryRuntime, until: Revision) -> Chronicle:
         """The chronicle of a history, folded up to a revision; other requests run meanwhile.
 

@@ -1,13 +1,21 @@
 """What happened in long histories is read to its end, or it is said that it cannot be."""
 
 import anyio
+import msgspec
 import pytest
 
-from app.adapters.memory import MemoryLog
+from app.adapters.clock import VirtualClock
+from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
+from app.analysis.findings.report import Findings
 from app.api.redra.answers import Answers
 from app.api.server.limits import ApiLimits
+from app.cli.looking.showing import findings_lines
 from app.domain.errors import NotFound
+from app.domain.log import Head
+from app.domain.values.timestamps import Instant
+from app.service.answering.errands import Errand
 from tests.api.serving import CONFIG_MAPS, config_map, serving
+from tests.cluster import Cluster
 from tests.patience import PATIENCE_SECONDS
 
 FEW = ApiLimits(chronicles_max=1, chronicle_events_max=2)
@@ -68,3 +76,39 @@ async def test_findings_are_of_the_whole_log_however_long_it_is():
         await fill(server, "long")
         answer = await server.get("/redra/v1/histories/long/findings")
         assert (answer["examined"], answer["revision"] > 2) == (answer["revision"], True)
+
+
+async def test_findings_of_a_log_that_is_still_read_say_so_and_nothing_lasts_until_now(monkeypatch):
+    """The claim is released in an event that is not read yet; by now it would be late."""
+    cluster = Cluster()
+    cluster.node()
+    cluster.slice()
+    cluster.device_class()
+    cluster.claim("held")
+    cluster.pod("job", claim="held")
+    cluster.settle()
+    cluster.delete("pods", "job", grace_seconds=0)
+    gone = len(cluster.line.events)
+    cluster.wait(90)
+    cluster.claim("later")
+    store = MemoryStore()
+    log = MemoryLog(store, MemoryWakeUp().grown)
+    info = await log.create_history("default", seed=1, settings={}, created=Instant(0))
+    await log.append(info.id, expected=Head(), events=cluster.line.events)
+    now = cluster.line.events[-1].stamp.time
+    limits = ApiLimits(chronicle_events_max=gone, findings_wait_seconds=0)
+    async with serving(store=store, clock=VirtualClock(now), limits=limits) as server:
+        runtime = await server.histories.open("default")
+        monkeypatch.setattr(runtime.errands, "begin", lambda *_: Errand())
+        first = await server.get("/redra/v1/histories/default/findings")
+        monkeypatch.undo()
+        answer = await server.get("/redra/v1/histories/default/findings")
+        while answer["examined"] < answer["revision"]:
+            answer = await server.get("/redra/v1/histories/default/findings")
+    assert first["examined"] == gone < first["revision"]
+    said = f"read up to revision {gone} of {first['revision']}; ask again"
+    assert said in first["note"]
+    broken = [one["text"] for one in first["items"] if one["kind"] == "BrokenInvariant"]
+    assert (broken, answer["note"]) == ([], "")
+    shown = msgspec.convert(first | {"items": []}, type=Findings)
+    assert [said in line for line in findings_lines(shown, [], "default")] == [True]

@@ -38,6 +38,7 @@ CHANGED = {
     "chronicle_events_max": 21,
     "findings_max": 22,
     "findings_pods_max": 47,
+    "findings_wait_seconds": 51.5,
     "object_versions_max": 23,
     "lanes_max": 24,
     "lanes_shapes_max": 25,

@@ -18,6 +18,8 @@ from app.domain.values.timestamps import Instant
 ITEMS_MAX = 100
 """The number of findings in one answer."""
 
+_UNREAD = "not complete: the log was read up to revision {} of {}; ask again for the rest"
+
 
 def of(
     history: str,
@@ -36,17 +38,20 @@ def of(
     `now` is the time of the views' revision, `quirks` are those of the eviction controller. Before
     the first event nothing is known, which is the only finding. With a namespace, findings are
     about its objects, and about lacks of the recording. Raises NotFound for a namespace that does
-    not occur.
+    not occur, when the whole log was read.
     """
     until = views.revision
     if not until:
         only = (cluster.NOTHING_KNOWN,)
         return Findings(history=history, revision=until, examined=until, items=only)
-    if namespace:
+    examined = Revision(min(chronicle.revision, until))
+    if namespace and examined == until:
         _check_known(namespace, views, chronicle)
+    # What events that were not read yet have ended does not last until now.
+    judged = now if examined == until else Instant(0)
     everything = ranked(
         (
-            *cluster.invariants(chronicle, until, now, namespace),
+            *cluster.invariants(chronicle, until, judged, namespace),
             *pods.waiting(
                 chronicle,
                 views,
@@ -78,9 +83,10 @@ def of(
     return Findings(
         history=history,
         revision=until,
-        examined=Revision(min(chronicle.revision, until)),
+        examined=examined,
         items=tuple(everything[:items_max]),
         omitted=max(0, len(everything) - items_max),
+        note="" if examined == until else _UNREAD.format(examined, until),
     )
 
 

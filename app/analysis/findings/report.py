@@ -103,7 +103,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """All findings as of `revision`, ranked; `omitted` counts those beyond the bound.
 
     The log was read up to `examined`. If that is less than `revision`, later events are included in
-    the state of the objects but not yet in counts over time.
+    the state of the objects but not yet in counts over time, and `note` says so.
     """
 
     history: str
@@ -111,6 +111,12 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     examined: Revision
     items: tuple[Finding, ...]
     omitted: int = 0
+    note: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the whole log up to the revision was read."""
+        return self.examined >= self.revision
 
 
 _SEVERITIES = tuple(Severity)

@@ -123,6 +123,12 @@ class Answers:
         """
         return await self._chronicles.whole(runtime, until)
 
+    async def read_within(
+        self, runtime: HistoryRuntime, until: Revision, seconds: float | None
+    ) -> None:
+        """Have the chronicle read up to a revision, and wait for that at most so many seconds."""
+        await self._chronicles.read_within(runtime, until, seconds)
+
     async def begin_reading(self, runtime: HistoryRuntime) -> tuple[Revision, Revision]:
         """Have the chronicle of a long history read on in the background; checks no rights.
 

@@ -300,3 +300,8 @@ class FindingList(Model):
     examined: int = Field(description="The last revision of the log that has been read")
     items: list[Finding]
     omitted: int = Field(description="Number of findings of lower severity beyond the bound")
+    note: str = Field(
+        default="",
+        description="That the log was not read to its end in the time that a request waits "
+        "(`REDRA_FINDINGS_WAIT_SECONDS`); it is read on, for the next request",
+    )

@@ -352,10 +352,11 @@ class RedraApi:
             ) from problem
 
     async def _findings(self, inquiry: Inquiry) -> Response:
-        """What is wrong; unlike a page, the answer waits until the whole log has been read."""
+        """What is wrong; unlike a page, the answer waits for the whole log, for a bounded time."""
         inquiry.reader().check_all(WORKED_OUT_FROM)
         views = await self.answers.views(inquiry)
-        await self.answers.whole_chronicle(inquiry.runtime, views.revision)
+        seconds = self._limits.findings_wait_seconds
+        await self.answers.read_within(inquiry.runtime, views.revision, seconds)
         return _encoded(await self.answers.findings(inquiry))
 
     async def _object(self, inquiry: Inquiry) -> Response:

@@ -54,6 +54,7 @@ def api_limits(settings: Settings) -> ApiLimits:
         chronicle_events_max=settings.chronicle_events_max,
         findings_max=settings.findings_max,
         findings_pods_max=settings.findings_pods_max,
+        findings_wait_seconds=settings.findings_wait_seconds,
         object_versions_max=settings.object_versions_max,
         lanes=_lane_bounds(settings),
         map=MapBounds(devices_max=settings.map_devices_max),

@@ -4,6 +4,7 @@ The application runs without a socket over the histories of the store. A user wh
 folder may see everything in it.
 """
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -79,6 +80,7 @@ async def _answers(
             report_events_max=sys.maxsize,
             scan_events_max=sys.maxsize,
             lint_events_max=sys.maxsize,
+            findings_wait_seconds=math.inf,
             body_bytes_max=settings.blast_bytes_max,
             capacity=replace(usual.capacity, at_once_max=usual.capacity.moments_max),
         )

@@ -69,7 +69,8 @@ def findings(
     Known defects of Kubernetes come after the other findings of the same severity: an error if the
     defect is certain, a warning for behaviour that is as designed, a notice if there may be another
     cause. `redra scan` has the details. The lines under a finding are arguments for `redra why`.
-    The exit code is 1 if there is a finding.
+    The exit code is 1 if there is a finding, and 3 if there is none and a server has not read the
+    whole log of a long history yet.
     """
     import msgspec
 
@@ -89,6 +90,8 @@ def findings(
     defects = _ranked(sightings)
     if shown.items or defects:
         exit_codes.conclude(ExitCode.NO)
+    elif not shown.is_complete:
+        exit_codes.conclude(ExitCode.IN_PART)
     with reading.rendering():
         if output is Output.JSON:
             console.say_json(msgspec.json.decode(answer) | {"knownDefects": defects})
@@ -259,9 +262,9 @@ def findings_lines(
     """The lines of findings and known defects: severity and sentence, count, revisions, objects."""
     from app.analysis.findings.report import Severity
 
+    lines: list[str] = [answer.note] if answer.note else []
     if not answer.items and not defects:
-        return [f"nothing is wrong up to revision {answer.revision}"]
-    lines: list[str] = []
+        return lines or [f"nothing is wrong up to revision {answer.revision}"]
     for severity in Severity:
         for item in answer.items:
             if item.severity is severity:
