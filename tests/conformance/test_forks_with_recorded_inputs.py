@@ -108,6 +108,26 @@ async def test_fork_without_a_change_ends_with_the_decisions_of_its_source(name:
         assert (report.unapplied, report.unlike) == ((), ()), f"at {at}"
 
 
+async def test_pod_that_was_just_marked_for_its_removal_ends_in_a_fork() -> None:
+    """The deletion had been requested before the fork; the log has its two revisions apart."""
+    recording = await recorded("c-multihost-tpu")
+    events = await recording.events(recording.info)
+    marks = [
+        mark.revision
+        for mark in events
+        if mark.key.name == "second-6cb647f4dd-tdzdf"
+        and mark.is_about_object
+        and mark.object["metadata"].get("deletionGracePeriodSeconds") == 0
+    ]
+    at = marks[0]
+    info, report = await recording.fork(at)
+    later = [event for event in await recording.events(info) if event.revision > at]
+    ends = [event.key.name for event in later if event.type is EventType.OBJECT_DELETED]
+    assert "second-6cb647f4dd-tdzdf" in ends
+    assert report.diff is not None
+    assert report.diff.is_same, report.diff.to_json()["differences"]
+
+
 @pytest.mark.parametrize("name", ["a-quickstart", "c-multihost-tpu", "j-api-versions"])
 async def test_nothing_follows_from_an_edit_that_concerns_nobody(name: str) -> None:
     recording = await recorded(name)

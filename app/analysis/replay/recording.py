@@ -15,7 +15,13 @@ from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.traces import Trace, is_event_object
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.overuse import OveruseAudit
-from app.analysis.replay.writers import MANAGED, Writer, Writers, short_name
+from app.analysis.replay.writers import (
+    MANAGED,
+    Writer,
+    Writers,
+    is_first_of_removal,
+    short_name,
+)
 from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.analysis.verify.taint_audit import ForbiddenPlacement, TaintAudit
 from app.analysis.views import LiveViews
@@ -93,6 +99,7 @@ class Recording:
         self._forbidden: dict[str, Instant | None] = {}
         self.starts: dict[str, Instant] = {}
         self._at_work: set[str] = set()
+        self._ending: set[str] = set()
         self.last = Instant(0)
         self.reported: dict[tuple[str, str], list[ReportTime]] = {}
         self._marked: set[str] = set()
@@ -115,6 +122,8 @@ class Recording:
         self.last = beginning.head.time
         for event in beginning.objects:
             self._objects[event.key] = event.object
+            if is_first_of_removal(event):
+                self._ending.add(event.uid)
             author = self._authors.of(event, None)
             for name in self._writers.controllers_of(author):
                 self._at_work.add(name)
@@ -232,6 +241,9 @@ class Recording:
         if not self._has_begun:
             # No act is known yet: the existing objects are the common initial state.
             sort, author = Writer.OUTSIDE, UNNAMED
+        if event.type is EventType.OBJECT_DELETED and event.uid in self._ending:
+            # The request was made before the beginning, so nobody makes it again.
+            sort = Writer.OUTSIDE
         if not self.is_over:
             self.counts[sort.value] += 1
         if sort is Writer.ECHO:

@@ -113,6 +113,18 @@ def is_announcement(event: Event, before: JsonView | None) -> bool:
     return bool(_without_deletion(before) == _without_deletion(event.object))
 
 
+def is_first_of_removal(event: Event) -> bool:
+    """Whether the server removes a pod at once after this last write, as one request asked.
+
+    The request has two revisions: the deletion mark, which has no author in a log, and the end.
+    """
+    if event.key.resource != "pods" or event.type is not EventType.OBJECT_UPDATED:
+        return False
+    metadata = meta.metadata(event.object)
+    is_due = metadata.get("deletionGracePeriodSeconds") == 0 and not meta.finalizers(event.object)
+    return event.stamp.actor.user == UNNAMED and is_due
+
+
 def short_name(user: str) -> str:
     """The account name without the common prefix."""
     for prefix, short in _SHORT.items():
