@@ -221,6 +221,21 @@ class Invalid(Rejected):
     reason = "Invalid"
 
 
+class UnreadablePatch(Invalid):
+    """A patch after which the object cannot be decoded as its kind.
+
+    The message names no object, as in a cluster. `subject` names it (`nodes/node-1`), and `detail`
+    is the message without the empty name.
+    """
+
+    def __init__(
+        self, message: str, *, subject: str, detail: str, causes: tuple[StatusCause, ...]
+    ) -> None:
+        super().__init__(message, causes=causes)
+        self.subject = subject
+        self.detail = detail
+
+
 class TooManyRequests(Rejected):
     """A disruption budget or a bound on concurrent work refuses the request. Cure: repeat later."""
 

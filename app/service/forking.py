@@ -14,7 +14,7 @@ from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.variants import Switches
 from app.domain.controllers import registry
 from app.domain.controllers.resources import left_over
-from app.domain.errors import InputError
+from app.domain.errors import InputError, Invalid, UnreadablePatch
 from app.domain.log import Actor, Head, HistoryInfo, Revision, chain
 from app.domain.log.forks import first_draft
 from app.domain.objects import profile as profiles
@@ -186,7 +186,12 @@ class Forker:
         """
         profiles.Profile(gates=wanted.switches.gates)  # refuses what cannot be switched
         turned = _with_applied_rules(parent, wanted)
-        made = await self._fork(parent, name, moment, turned, actor)
+        try:
+            made = await self._fork(parent, name, moment, turned, actor)
+        except UnreadablePatch as refusal:
+            # Of several edits the person must know which; upstream's words name no object.
+            message = f"{refusal.subject} cannot be patched: {refusal.detail}"
+            raise Invalid(message, causes=refusal.causes) from refusal
         is_turned = turned.switches != wanted.switches
         return replace(made, notes=_notes(made.info, wanted.edits, is_turned=is_turned))
 

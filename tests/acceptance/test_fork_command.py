@@ -153,6 +153,10 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
         (("prod", "--history", "x", "--quirk", "q99=on"), "q99"),
         (("prod", "--history", "x", "--delete", "node/none"), "does not exist at that moment"),
         (("prod", "--history", "x", "--patch", "node/none"), "there is no patch"),
+        (
+            ("prod", "--history", "x", "--patch", 'deviceclass/gpu={"spec":{"selectors":"none"}}'),
+            "deviceclasses.resource.k8s.io/gpu cannot be patched: patch: Invalid value",
+        ),
         (("prod", "--history", "x", "-f", "/none.yaml"), "No such file"),
         (("prod@5", "--history", "x", "--until", "9"), "the fork has none"),
         (

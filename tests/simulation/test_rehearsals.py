@@ -17,8 +17,8 @@ from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.diff.causes import Proof, RootKind
 from app.analysis.incidents.incident import IncidentVariant
 from app.analysis.rehearse import text
+from app.analysis.rehearse.defects import titles
 from app.analysis.rehearse.report import Rehearsal
-from app.bootstrap.answers.rehearsals import titles
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.gallery import incident_files, playing
 from app.domain.errors import InputError
@@ -375,7 +375,7 @@ async def rehearsed(
         until=(await log.head(info.id)).revision,
         gates=gates or {},
         quirks=quirks or {},
-        exhibits=titles(),
+        exhibits=titles(map(incident_files.read, incident_files.names())),
         **bounds,
     )
     return await worlds.rehearse(log, info, wanted, ForkPlanes(Settings()))

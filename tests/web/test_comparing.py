@@ -94,3 +94,12 @@ async def test_release_is_compared_with_another_one():
         for each in answer["decisions"]["differences"]:
             assert each["subject"].removeprefix("pods/") in main.text
         assert answer["outcome"] in main.one("p", "verdict").text.lower()
+
+
+async def test_json_of_a_rehearsal_has_the_titles_of_incidents():
+    async with serving(store=await both_variants("rules-not-seen")) as server:
+        answer = await server.get(f"{JSON}/broken/rehearsal?to=1.37")
+        (shown,) = answer["defects"]["shown"]
+        incident = incident_files.read(shown["incident"]).incident
+        assert (shown["number"], shown["title"]) == (incident.number, incident.title)
+        assert shown["title"] != "rules-not-seen"

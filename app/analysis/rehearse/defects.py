@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.analysis.incidents.incident import Exhibit
 from app.analysis.scan.sightings import IncidentSighting
 
 
@@ -43,6 +44,11 @@ class Defects:
     def changing(self) -> tuple[Incidence, ...]:
         """The incidents that show in only one of the worlds."""
         return tuple(each for each in self.incidents if each.shows is not Shows.STAYS)
+
+
+def titles(exhibits: Iterable[Exhibit]) -> dict[str, tuple[str, str]]:
+    """Number and title of each incident, by its name."""
+    return {each.name: (each.incident.number, each.incident.title) for each in exhibits}
 
 
 def compared(

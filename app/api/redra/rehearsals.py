@@ -2,7 +2,9 @@
 
 import anyio
 
+from app.analysis.rehearse.defects import titles
 from app.analysis.rehearse.report import Rehearsal
+from app.api.redra.beside import Gallery
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
@@ -18,8 +20,9 @@ _STATES = {"true": True, "on": True, "false": False, "off": False}
 class RehearsalApi:
     """Answers rehearsal questions, a bounded number at a time; the others wait for their turn."""
 
-    def __init__(self, histories: Histories, limits: ApiLimits) -> None:
+    def __init__(self, histories: Histories, limits: ApiLimits, gallery: Gallery | None) -> None:
         self._histories = histories
+        self._gallery = gallery
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
@@ -47,7 +50,7 @@ class RehearsalApi:
             until=until,
             gates=gates,
             quirks={name.lower(): is_on for name, is_on in quirks.items()},
-            exhibits={},
+            exhibits=self._titles(),
             bounds=self._limits.diff,
             events_max=self._limits.diff_events_max,
             runs_max=self._limits.rehearse_runs_max,
@@ -55,6 +58,12 @@ class RehearsalApi:
         )
         async with self._turns:
             return await worlds.rehearse(runtime.log, runtime.info, wanted, planes)
+
+    def _titles(self) -> dict[str, tuple[str, str]]:
+        """Number and title of each incident of the gallery; empty without one."""
+        if self._gallery is None:
+            return {}
+        return titles(map(self._gallery.read, self._gallery.names()))
 
 
 def _switches(request: HttpRequest, name: str) -> dict[str, bool]:

@@ -64,7 +64,7 @@ class RedraApi:
         self._limits = limits
         self.blasts = BlastApi(histories, limits)
         self.diffs = DiffApi(histories, limits)
-        self.rehearsals = RehearsalApi(histories, limits)
+        self.rehearsals = RehearsalApi(histories, limits, beside.gallery)
         self._managing = ManagingApi(histories, limits)
         self._replays = ReplayApi(beside.players, limits)
         self.answers = Answers(histories, limits)

@@ -1,6 +1,7 @@
 """Rehearsals of upgrades, for the command line and for jobs."""
 
 from app.analysis.rehearse import text
+from app.analysis.rehearse.defects import titles
 from app.analysis.rehearse.report import Rehearsal
 from app.bootstrap.answers.differences import diff_bounds
 from app.bootstrap.control_planes import ForkPlanes
@@ -29,7 +30,7 @@ async def rehearse(
         until=await find_inside(store, history, moment, option=f"{name}@{moment}"),
         gates=switches(settings.gates, place="--gate"),
         quirks=switches(settings.quirks.lower(), place="--quirk"),
-        exhibits=titles(),
+        exhibits=titles(map(incident_files.read, incident_files.names())),
         bounds=diff_bounds(settings),
         events_max=settings.diff_events_max,
         runs_max=settings.rehearse_runs_max,
@@ -48,9 +49,3 @@ def shown(report: Rehearsal) -> JsonObject:
         "isQuiet": report.is_quiet,
         "isBlind": report.is_blind,
     }
-
-
-def titles() -> dict[str, tuple[str, str]]:
-    """Number and title of each incident of the gallery."""
-    shown = [incident_files.read(name) for name in incident_files.names()]
-    return {each.name: (each.incident.number, each.incident.title) for each in shown}

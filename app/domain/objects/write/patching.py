@@ -8,7 +8,7 @@ import re
 
 import msgspec
 
-from app.domain.errors import BadRequest, Invalid, TooLarge
+from app.domain.errors import BadRequest, Invalid, TooLarge, UnreadablePatch
 from app.domain.log import ObjectKey, Stamp
 from app.domain.objects import field_errors, rejections
 from app.domain.objects.reader import ObjectsReader
@@ -92,7 +92,10 @@ def _unreadable(
             touched = patched_text.reached(body)
         shown = msgspec.json.encode(patched_text.ordered(patched, node, touched)).decode()
     error = field_errors.invalid("patch", shown, detail)
-    return field_errors.rejection("", "", "", [error])
+    refusal = field_errors.rejection("", "", "", [error])
+    return UnreadablePatch(
+        refusal.message, subject=str(command.key), detail=str(error), causes=refusal.causes
+    )
 
 
 def _restoring(detail: str) -> str:
