@@ -7,8 +7,7 @@ is cut off; the server never waits for it.
 """
 
 import asyncio
-import base64
-from collections.abc import AsyncGenerator, Hashable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 import anyio
@@ -21,12 +20,11 @@ from app.api.kubernetes.parameters import ListOptions
 from app.api.kubernetes.representations import Representations, Target, encode
 from app.api.kubernetes.selection import Selection
 from app.api.kubernetes.timelines import Timeline
+from app.api.kubernetes.watch_lines import Frames, bookmark, line
 from app.api.server.messages import Stream
 from app.domain.errors import Expired, RedraError, TooManyRequests
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.objects.registry import Kind
-from app.domain.values import api_groups, json_tree, well_known
-from app.domain.values.bounded import Bounded
+from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.service import watches
 from app.service.watches import Subscription
@@ -52,23 +50,6 @@ class WatchBounds:
     revision_wait_seconds: float
     frames_max: int
     retained_revisions: int = 0
-
-
-class Frames:
-    """A cache of encoded watch lines that watchers share."""
-
-    def __init__(self, representations: Representations, frames_max: int) -> None:
-        self._representations = representations
-        self._kept: Bounded[tuple[bytes, Hashable], bytes] = Bounded(frames_max)
-
-    def frame(self, word: bytes, event: Event, target: Target) -> bytes:
-        """The line for one change, with the complete object."""
-        place = word, target.place(event)
-        lines = self._kept.get(place)
-        if lines is None:
-            body = self._representations.object_bytes(event, target)
-            lines = self._kept[place] = line(word, body)
-        return lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +214,7 @@ class _Watch:
                     async for chunk in self._initial(snapshot):
                         yield chunk
                 if options.send_initial_events and options.bookmarks:
-                    yield self._bookmark(revision, is_initial_end=True)
+                    yield bookmark(self._target, revision, is_initial_end=True)
             elif self._matching is not None:
                 await self._recall(revision)
             async for chunk in self._live(subscription, end):
@@ -304,7 +285,7 @@ class _Watch:
                 # No await since then: all changes up to the shown revision have been sent.
                 if has_ended or loop.time() >= due:
                     if self._options.bookmarks:
-                        chunk += self._bookmark(self._timeline.revision)
+                        chunk += bookmark(self._target, self._timeline.revision)
                     timer.cancel()
                     due = min(due + self._bounds.bookmark_seconds, end)
                     timer = loop.call_at(due, self._nudge)
@@ -425,10 +406,6 @@ class _Watch:
         self._columns_sent = True
         return line(word, body)
 
-    def _bookmark(self, revision: Revision, *, is_initial_end: bool = False) -> bytes:
-        target = self._target
-        return line(b"BOOKMARK", encode(_bookmark_tree(target, revision, is_initial_end)))
-
     def _remember(self, snapshot: list[Event]) -> None:
         if self._matching is not None:
             self._matching.update((event.key, event) for event in snapshot)
@@ -437,62 +414,3 @@ class _Watch:
         """Load the objects that matched at the revision after which the watch starts."""
         views = await self._timeline.at(revision)
         self._remember(list(self._selection.select(views.objects, self._target.kind)))
-
-
-def line(word: bytes, body: bytes) -> bytes:
-    """One line of a watch."""
-    return b'{"type":"%s","object":%s}\n' % (word, body)
-
-
-def _blueprint(target: Target) -> dict[str, str]:
-    """The annotation that holds an empty list of the watched kind.
-
-    Clients that list by watching build their list from it. Without it typed, dynamic and metadata
-    clients of Go fall back to a plain list.
-    """
-    kind, version = target.kind.list_kind, target.api_version
-    if target.form.shape is Shape.METADATA:
-        kind, version = "PartialObjectMetadataList", f"meta.k8s.io/{target.form.version}"
-    elif target.form.shape is Shape.TABLE:
-        return {}
-    tree = {"kind": kind, "apiVersion": version, "metadata": {"resourceVersion": ""}, "items": []}
-    text = base64.b64encode(encode(tree)).decode()
-    return {"kubernetes.io/initial-events-list-blueprint": text}
-
-
-def _bookmark_tree(target: Target, revision: Revision, is_initial_end: bool) -> JsonObject:
-    metadata: JsonObject = {"resourceVersion": str(revision), "creationTimestamp": None}
-    meta_version = f"meta.k8s.io/{target.form.version}"
-    if is_initial_end:
-        metadata["annotations"] = {well_known.INITIAL_EVENTS_END: "true"} | _blueprint(target)
-    match target.form.shape:
-        case Shape.OBJECT:
-            tree: JsonObject = {
-                "kind": target.kind.kind,
-                "apiVersion": target.api_version,
-                "metadata": metadata,
-            }
-            return tree | ({"spec": {}} if _has_spec(target.kind) else {})
-        case Shape.METADATA:
-            return {
-                "kind": "PartialObjectMetadata",
-                "apiVersion": meta_version,
-                "metadata": metadata,
-            }
-        case Shape.TABLE:
-            partial = {
-                "kind": "PartialObjectMetadata",
-                "apiVersion": meta_version,
-                "metadata": metadata,
-            }
-            return {
-                "kind": "Table",
-                "apiVersion": meta_version,
-                "metadata": {"resourceVersion": str(revision)},
-                "columnDefinitions": None,
-                "rows": [{"cells": [], "object": partial}],
-            }
-
-
-def _has_spec(kind: Kind) -> bool:
-    return kind.group == api_groups.RESOURCE
