@@ -42,7 +42,7 @@ _TRIED_GATES = tuple(
 class ControlPlanes:
     """Makes rules and controllers for runs of one history; a `ControlPlane`.
 
-    The controllers in `names` run. Causes of refusals are kept for logs that have readers.
+    The controllers in `names` run. With `keeps_causes`, decisions hold the causes of refusals too.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class ForkPlanes:
 
 
 def proofs_of(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Proofs:
-    """The hypotheses to try for a replay of `info`, which is `stored` with given switches."""
+    """The hypotheses to try for a replay of `info`: the history `stored` with switches changed."""
     profile = profiles.from_settings(info.settings)
     return Proofs(
         chosen=tuple(_chosen(settings, info, stored)),
@@ -138,7 +138,10 @@ def proofs_of(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Pro
 
 
 def _rules_seen(profile: profiles.Profile) -> Switched | None:
-    """Quirk c24 reversed: releases of 1.36 have the defect, recorded ones may have its repair."""
+    """The switch that reverses quirk c24; None for releases other than 1.36.
+
+    Releases of 1.36 have the defect, but the recorded control plane may have had its repair.
+    """
     if profile.version != "1.36":
         return None
     turned = not profile.ignores_rules

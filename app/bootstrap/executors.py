@@ -26,9 +26,9 @@ CONNECT_SECONDS = 10
 START_SECONDS = 300
 """The longest wait for the first worker, which may be starting on a busy machine."""
 SWITCH_SECONDS = 0.0005
-"""The longest time that a thread computes while another waits and local workers run."""
+"""The longest turn of a thread while another one waits, used while local workers run."""
 LOST_MAX = 3
-"""How often bundles are sent again when all workers that held them have died."""
+"""The most times that bundles are sent again after all workers that held them have died."""
 
 _TOPIC = "redra"
 _WITHOUT_PAGES: dict[str, list[str]] = {
@@ -70,10 +70,10 @@ class Executor(Protocol):
         tasks: Sequence[Task],
         heard: Heard | None = None,
     ) -> Iterator[Done]:
-        """Run tasks and yield each as it ends; `bundles` are by digest.
+        """Run tasks and yield each as it ends; `bundles` maps digests to contents.
 
-        A bundle that was sent before need not be given again. `heard` is called, in a thread of its
-        own, with the messages that tasks send with `tell`.
+        A bundle that was sent before may be missing. `heard` is called, in a separate thread,
+        with the messages that tasks send with `tell`.
         """
         ...
 
@@ -178,7 +178,7 @@ class DaskExecutor:
             self._sent[digest] = self._client.scatter(content, broadcast=True, hash=False)
 
     def _wait(self) -> None:
-        """Wait for a worker, longer than Dask does, which fails after the time of a connection."""
+        """Wait for a worker, longer than Dask's own limit, the timeout of a connection."""
         try:
             self._client.wait_for_workers(1, timeout=START_SECONDS)
         except TimeoutError as problem:
@@ -194,7 +194,7 @@ class DaskExecutor:
 
 
 def _done(future: Any, task: Task) -> Done | None:
-    """The end of a task; None when it was cancelled because no living worker had the bundle."""
+    """The result of a task; None when it was cancelled because no living worker had the bundle."""
     try:
         if future.cancelled():
             return None
@@ -221,13 +221,13 @@ def tell(message: Any) -> None:
 
 
 class _Telling:
-    """How a process that is a worker itself sends messages; None elsewhere."""
+    """The function with which a worker process sends messages; None in other processes."""
 
     by: Callable[[Any], None] | None = None
 
 
 def tell_by(send: Callable[[Any], None]) -> None:
-    """Send the messages of tasks that run in this process this way, from now on."""
+    """Send the messages of tasks that run in this process with `send` from now on."""
     _Telling.by = send
 
 

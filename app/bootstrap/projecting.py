@@ -1,4 +1,4 @@
-"""`redra project`: the process that keeps the view tables, and its keeper in `redra up`.
+"""`redra project`: the process that writes the view tables, and its supervision in `redra up`.
 
 Writing the tables costs about a fifth of the total cost of a write, and no answer to a request
 depends on them. In a separate process this work runs on another core.
@@ -38,7 +38,7 @@ RESTART_SECONDS_MAX = 60.0
 """The longest such pause."""
 
 CALM_SECONDS = 60.0
-"""How long the process must run until earlier failures are forgotten."""
+"""The time without a failure after which earlier failures no longer lengthen the pause."""
 
 _log = logging.getLogger("redra")
 
@@ -50,7 +50,7 @@ async def project(
     until_input_ends: bool,
     ready: Callable[[str], None],
 ) -> None:
-    """Keep the tables of the named histories, or of all, until a signal to stop.
+    """Keep the view tables of the named histories, or of all, up to date until a signal to stop.
 
     Without names, histories made later are included. With `until_input_ends`, the end of standard
     input is the signal to stop: the process then ends with the one that started it, for whatever
@@ -79,7 +79,7 @@ async def project(
 async def start_each(
     store: Store, settings: Settings, names: tuple[str, ...], tasks: TaskGroup
 ) -> None:
-    """Keep the tables of the named histories, or of all, including those made later."""
+    """Update the view tables of the named histories; without names, of all and later ones."""
     started: set[HistoryId] = set()
     while True:
         try:

@@ -51,7 +51,7 @@ _COMPLETED = (
     api_resources.RESOURCE_SLICE_PATCHES,
 )
 _NAMES_MAX = 5_000
-"""Names of each kind that are kept for completion."""
+"""The most names of each kind that are stored for shell completion."""
 
 Progress = Callable[[int, int], None]
 

@@ -204,7 +204,7 @@ async def serve(
             meter=telemetry,
         )
         watch_over(histories, store, settings, watched, meter=telemetry, note=note)
-        # What cannot be begun is refused before a history is made.
+        # Requests that cannot be fulfilled are refused before a history is made.
         await companions.begin(histories)
         with suppress(HistoryBroken):
             await default_history(histories, settings)
@@ -393,7 +393,7 @@ def _publish(
 
 
 def _noticed(url: str, kubeconfig: Path, settings: Settings) -> AbstractContextManager[None]:
-    """Let commands on the data folder find this server, until the context is left."""
+    """Post the notice by which commands on the data folder find this server, within the context."""
     sign = notice.Notice(url=url, kubeconfig=kubeconfig)
     return notice.posted(settings.data, sign, database=settings.database_url)
 

@@ -1,7 +1,8 @@
-"""Answers for commands that need none of the API's code, the same to the letter.
+"""Answers for commands, computed without the API's code and equal to its answers byte for byte.
 
-Importing the application takes longer than most answers. A question that fails is asked again of
-the application, which says where an object is that is not there, or why a history is broken.
+Importing the application takes longer than most answers. A query that fails is passed on to the
+application, whose error is better: it names where a missing object exists, or why a history is
+broken.
 """
 
 from contextlib import suppress
@@ -22,7 +23,7 @@ from app.settings import Settings
 
 
 async def ask(store: Store, settings: Settings, query: ServedQuery) -> bytes:
-    """The answer to a query, by the application if need be. Raises InputError, Rejected."""
+    """The answer to a query, from the application if necessary. Raises InputError, Rejected."""
     if query.part == "why" and query.body is None and not query.is_page:
         async with open_histories(store, settings) as histories:
             with suppress(InputError, Rejected, LogError):

@@ -42,7 +42,7 @@ async def rehearse(
 
 
 def shown(report: Rehearsal) -> JsonObject:
-    """A rehearsal as JSON, its page, and what the exit code of the command rests on."""
+    """A rehearsal as JSON, its page, and the values that determine the command's exit code."""
     return {
         "report": report.to_json(),
         "page": text.page_json(report),

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from app.domain.errors import InputError, NotFound, Rejected
 
 NAMED_MAX = 3
-"""Up to so many histories are all named when a given name resembles none of them."""
+"""The most histories that an error lists when the given name resembles none of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ def no_history(name: str, names: list[str]) -> InputError:
 
 
 def refusal(problem: Rejected, at: str) -> Exception:
-    """The error that a refusal means at a command line: for a late moment, a wrong option."""
+    """The error of a command for a refused request: a moment after the end is a wrong `--at`."""
     if isinstance(problem, NotFound) and problem.resource == "revisions" and at:
         return InputError(problem.message, place="--at")
     return problem

@@ -120,7 +120,7 @@ class AskedServer:
         return text
 
     def _meaning(self, problem: Rejected, at: str, histories: Sequence[str]) -> Exception:
-        """The error that a refusal of a request about histories means."""
+        """The error of a command for a refused request; a missing history is named."""
         if isinstance(problem, NotFound) and problem.resource == "histories":
             names = [str(one["name"]) for one in self.histories()]
             for name in histories:

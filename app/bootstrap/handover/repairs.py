@@ -40,7 +40,7 @@ class Outcome:
         return {name: theirs for name, (mine, theirs) in parts.items() if mine != theirs}
 
     def gone(self, other: "Outcome") -> list[str]:
-        """The violations that the other outcome does not have."""
+        """The violations that occur in this outcome and not in the other."""
         return [each for each in self.violations if each not in other.violations]
 
 
@@ -48,10 +48,11 @@ class Outcome:
 class Repair:
     """Settings under which known defects are repaired, so that the history is decided otherwise.
 
-    `release` is the release the history was decided as. `numbers` are those of the defects in the
-    pages of behaviours: those that matter alone, or all if only several together do. `fixed` names
-    the repairing settings, `marker` gives them as arguments of a test's marker. `parts` holds the
-    changed outcomes of pods, claims and rules, `gone` the violations that no longer occur.
+    `release` is the release the history was decided as. `numbers` are the numbers of the repaired
+    defects in the pages of behaviours: those whose repair alone changes the outcome, or all of
+    them if only several repairs together change it. `fixed` names the repairing settings, `marker`
+    gives them as arguments of a test's marker. `parts` holds the changed outcomes of pods, claims
+    and rules, `gone` the violations that no longer occur.
     """
 
     release: str
@@ -63,10 +64,12 @@ class Repair:
 
 
 def repair_of(ran: Ran, material: Material) -> Repair:
-    """The first later release whose repairs change an outcome, or a switch. Raises InputError.
+    """The repair that changes the outcome of a history. Raises InputError when there is none.
 
-    A release counts only if its repairs alone change the outcome too: new defaults of gates are no
-    repair. When no outcome changes, a switch that changes what pods are told.
+    It is the first later release whose repairs change an outcome. The release counts only if its
+    repairs alone change the outcome too: new defaults of gates are no repair. If no release does,
+    it is a switch that repairs a defect: one that changes an outcome, or else one that changes the
+    messages of pods.
     """
     recorded = _outcome(ran)
     later = _later(profile_name(ran))

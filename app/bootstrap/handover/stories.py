@@ -22,10 +22,10 @@ class StoryRun:
         self._ran = ran
 
     def shows(self, predicate: str, place: str = "") -> str:
-        """The first place that shows the predicate, as text; empty without one.
+        """The first sighting of the predicate, as text; empty when the history does not show it.
 
-        Raises InputError. `place` is where the predicate was written. Predicates are those of
-        `redra minimise`, except commands and decide replays.
+        Raises InputError. `place` says where the predicate is written, for errors. Predicates are
+        those of `redra minimise`, except commands and decide replays.
         """
         parsed = predicates.parse(predicate, place)
         if isinstance(parsed, Unlike | Command):

@@ -1,4 +1,4 @@
-"""What the process of a job and its server tell each other."""
+"""Names that the process of a job and its server have agreed on."""
 
 PREFIX = "redra-job-"
 """The beginning of the name of the folder of a job."""

@@ -1,8 +1,8 @@
-"""The program of a job's process: does the work of one order, and tells its progress.
+"""The program of a job's process: does the work of one order, and reports its progress.
 
-It makes a folder and tells its name; the server fills it. The first line of standard input is the
-order then. When standard input ends, so has the server: the
-folder of the job is removed then, and the process ends at once.
+It makes a folder and writes the folder's name to standard output. The server fills the folder, then
+sends the order as the first line of standard input. The end of standard input means that the server
+has ended: the process then removes the folder and ends at once.
 """
 
 import os
@@ -25,7 +25,7 @@ NICENESS = 10
 
 
 def main() -> None:
-    """Do the work of the order on standard input, in a new folder that is told first."""
+    """Do the work of the order on standard input, in a new folder whose name is written first."""
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     os.chdir(folder)
     _tell({FOLDER: str(folder)})
@@ -38,13 +38,13 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (order["bytes_max"], order["bytes_max"]))
     answer = _answer(order, folder)
     (folder / ANSWER).write_bytes(msgspec.json.encode(answer))
-    # The other thread waits for the server.
+    # An ordinary exit could be held up by the other thread, which still reads standard input.
     sys.stdout.flush()
     os._exit(0)
 
 
 def _answer(order: JsonObject, folder: Path) -> JsonObject:
-    # This takes a second, in which the server may end already.
+    # Imported only now: it takes a second, and the end of the server must be noticed meanwhile.
     from app.bootstrap.jobs import works
 
     try:

@@ -81,7 +81,7 @@ async def _work(
         return await anyio.to_thread.run_sync(_outcome, settings, folder, status)
     finally:
         with anyio.CancelScope(shield=True):
-            # At the end of its input it removes the folder itself, also one not told yet.
+            # At the end of its input it removes the folder itself, even if its name is unread.
             await child_processes.end(process)
             if folder is not None:
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))

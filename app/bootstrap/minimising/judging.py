@@ -48,8 +48,9 @@ CANDIDATE = "candidate"
 class Judged:
     """Whether a candidate shows the predicate, and where.
 
-    For the whole history, `sightings` has all the places from which the search may start, not only
-    the first, and `near` a predicate that is quicker to judge: what shows it shows the other too.
+    For the whole history, `sightings` has all sightings from which the search may start, not only
+    the first. `near` is a predicate that is quicker to judge and stricter: a candidate that shows
+    `near` shows the predicate too.
     """
 
     shows: bool
@@ -109,7 +110,7 @@ class Judge:
     def begin(self, candidate: Candidate) -> Judged:
         """Judge the whole history, and narrow the predicate to what the history shows.
 
-        The objects of a sighting are joined by the objects that they had to do with.
+        Each sighting also gets the related objects: owners, consumers, nodes and pools.
         """
         ran = self._runner.run(candidate)
         sightings: Sequence[Sighting]
@@ -156,10 +157,10 @@ class Judge:
                 return predicate.sightings(ran) if self._is_sound(ran) else ()
 
     def _is_sound(self, ran: Ran) -> bool:
-        """Whether a history that is decided from a later beginning could have begun so.
+        """Whether a history that is decided from a later beginning breaks no invariant.
 
-        Controllers take the objects of its beginning as they are: without a claim's finalizer they
-        would act as in no cluster.
+        Controllers take the objects of its beginning as they are. If, for example, the finalizer of
+        a claim were missing there, they would act as they never do in a cluster.
         """
         if self.material.is_recorded or not any(map(beginnings.is_beginning, ran.inputs)):
             return True
@@ -201,7 +202,7 @@ def _of_differences(
 
 
 def _as(info: HistoryInfo, *, is_recorded: bool) -> HistoryInfo:
-    """The settings of a candidate: it remains a recording only if it is taken as recorded."""
+    """The settings of a candidate, marked as a recording only if it is taken as recorded."""
     settings = {name: value for name, value in info.settings.items() if name != "recorded"}
     if is_recorded:
         settings["recorded"] = True
@@ -209,7 +210,7 @@ def _as(info: HistoryInfo, *, is_recorded: bool) -> HistoryInfo:
 
 
 def _commanded(ran: Ran, words: tuple[str, ...], seconds: float) -> list[Sighting]:
-    """The sighting of a command that ends with 0 within the time."""
+    """A sighting if the command ends with exit code 0 within the time; otherwise none."""
     with TemporaryDirectory(prefix="redra-minimise-") as folder:
         path = Path(folder) / f"{CANDIDATE}.zip"
         _write(ran, path, CANDIDATE)

@@ -31,7 +31,7 @@ from app.domain.log.chain import canonical_json
 from app.settings import Settings
 
 SUFFIX = ".trials"
-"""The suffix that makes the bundle's name the name of the file of results."""
+"""The suffix of the file of results; the rest of its name is the bundle's."""
 
 VERSION = 2
 """The version of the format of the file of results."""
@@ -44,13 +44,14 @@ A shorter one is kept from its beginning, to show how its state came about.
 
 
 PLACING = frozenset({"claims", "rule-status", "eviction", "scheduling"})
-"""The controllers by which a pod is placed, waits or is evicted; others may hide that it waits.
+"""The controllers that place pods, let them wait, or evict them.
 
-Example: a pod waited for a node's taint, which the controller of nodes here removes at once.
+Other controllers may hide that a pod waits. Example: a pod waited because of a node's taint, and
+the node controller here removes that taint at once.
 """
 
 BEGUN_MAX = 3
-"""The number of sightings of a recording before which a history that is decided here may begin."""
+"""The number of sightings in a recording for which beginnings before them are tried."""
 
 
 _TAKEN = {True: "recorded", False: "decided"}
@@ -102,8 +103,8 @@ class Minimised:
 
     `is_minimal` means that no single part of the last level can be left out; if false, the time
     ended before that was known. `is_recorded` means that the history is taken as recorded, because
-    it does not show the predicate when the controllers here decide it; `was_recorded`, that this is
-    so of the whole history.
+    it does not show the predicate when the controllers here decide it; `was_recorded` means
+    the same for the whole history.
     """
 
     predicate: str
@@ -251,7 +252,7 @@ def _shown(source: Source, settings: Settings, keep: Predicate) -> tuple[Materia
 
 
 def _place(source: Source, material: Material, judge: Judge) -> str:
-    """The digest of a search: another history, predicate or program has other results."""
+    """The digest of a search: searches of another history, setting or predicate have others."""
     whole = material.digest(source.whole(material))
     parts = [whole, repr(judge.predicate), source.info.settings, material.is_recorded]
     return hashlib.sha256(canonical_json(parts)).hexdigest()
@@ -283,9 +284,10 @@ class _Search:
     def run(self, first: Judged) -> bool:
         """Search to the end or until time is up; True when no single part can be left out.
 
-        What is quicker to judge is searched first; the rest is searched again with the predicate.
-        What was taken as recorded is searched as it is decided if little around it shows it then,
-        or else once more if the rest does.
+        If there is a predicate that is quicker to judge, the search uses it first, and repeats with
+        the real one. For a recording that is taken as recorded, candidates that the controllers
+        here decide are tried too: first small ones around the sightings, and if none of them shows
+        the predicate, the result of the search.
         """
         whole, predicate = self.best, self.judge.predicate
         if self._material.is_recorded and not isinstance(predicate, Unlike):
@@ -303,15 +305,16 @@ class _Search:
         return is_minimal
 
     def _search_near_decided(self, first: Judged) -> bool | None:
-        """Search little around what a recording shows, as the controllers here decide that.
+        """Search small candidates around the sightings of a recording, decided by controllers here.
 
-        The whole may be decided otherwise than it was recorded, and the little may not: fewer pods
-        compete for the devices. What is left then also shows how it came about. What a pod waits or
-        is evicted for may also need that no other controller acts, or the placements that were made
-        before it. None if nothing tried shows the predicate.
+        The controllers may decide the whole history otherwise than recorded, but a small part of it
+        in the same way, because fewer pods compete for the devices. Such a part also shows how its
+        state came about. If a pod waits or is evicted, candidates without other controllers are
+        tried too, and candidates that begin with the state after earlier placements. None if
+        no candidate shows the predicate, False if time was up before.
         """
         recorded, whole, running = self.judge, self.best, self._running
-        # Decided here, it may show it at another time than it was recorded.
+        # The controllers here may come to the sighting at another time than the recorded ones.
         sightings = [replace(each, at=None) for each in first.sightings]
         for source, off in self._beginnings_to_decide(recorded, first.sightings):
             if self._is_over:
@@ -329,10 +332,11 @@ class _Search:
     def _beginnings_to_decide(
         self, recorded: Judge, sightings: Sequence[Sighting]
     ) -> Iterator[tuple[Source, frozenset[str]]]:
-        """The histories that may show it when they are decided here, and the controllers off.
+        """Histories that may show the predicate if decided here, and the controllers to turn off.
 
-        A rule of the invariants is violated by what was decided elsewhere, and a command is asked
-        about the whole: only for pods is more tried than the recording from its beginning.
+        The first is the whole recording with all controllers. More are tried only for predicates
+        about pods: the violation of an invariant comes from decisions made elsewhere, and a command
+        judges whole histories.
         """
         source = self._source
         yield source, frozenset()
@@ -346,9 +350,9 @@ class _Search:
             yield later, frozenset(later.running).difference(PLACING)
 
     def _search_decided(self) -> bool:
-        """Search the rest of a recording as the controllers here decide it, if that shows it.
+        """Search the result once more, decided by the controllers here, if it shows the predicate.
 
-        Otherwise the rest would be smaller if it were minimised as a history of its own.
+        Without this, minimising the result again as a history of its own would make it smaller.
         """
         recorded, best, running = self.judge, self.best, self._running
         self._decide(self._decided_again(recorded, best), recorded)
@@ -360,12 +364,12 @@ class _Search:
         return self._drive(reduction.steps(())) and reduction.is_minimal
 
     def _decided_again(self, recorded: Judge, candidate: Candidate) -> Source:
-        """The parts of a candidate, as of a recording of its own."""
+        """The parts of a candidate, treated as a separate recording."""
         ran = recorded.run(candidate)
         return anyio.run(sources.read_ran, recorded.settings, ran, self._source.name)
 
     def _decide(self, source: Source, recorded: Judge) -> None:
-        """Continue with the whole of a recording as the controllers here decide it."""
+        """Continue with the whole source, decided by the controllers here."""
         self._judge_by(Judge(source.decided, source.info, recorded.settings, recorded.predicate))
         self.best, self._running = source.whole(source.decided), source.running
 
@@ -437,13 +441,13 @@ class _Search:
         return False
 
     def _may_begin_later(self) -> bool:
-        """Whether the rest begins with a state anyway, or is too long for a story."""
+        """Whether the result begins with a state already, or has too many writes (`STORY_MAX`)."""
         if len(self.best.kept) > STORY_MAX:
             return True
         return any(beginnings.is_beginning(step) for step in self._material.inputs(self.best))
 
     def _begin(self, tries: Iterable[LaterBeginning]) -> bool:
-        """Continue with the first of these beginnings that shows the predicate."""
+        """Continue with the first beginning that shows the predicate; False if none does."""
         rest = iter(tries)
         while not self._is_over and (batch := list(islice(rest, self._judges.width))):
             for beginning, shows in zip(batch, self._judged(batch), strict=True):

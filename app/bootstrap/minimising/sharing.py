@@ -97,6 +97,6 @@ class _Content:
 @lru_cache(maxsize=_MATERIALS_MAX)
 def _judge_of(packed: _Content) -> Judge:
     garbage_collection.expect_large_heap()
-    # Sent by this program: a client of a scheduler can run any code on its workers anyway.
+    # The bytes come from this program, and a client of a scheduler may run any code anyway.
     material, info, settings, predicate = pickle.loads(packed.content)  # noqa: S301
     return Judge(material, info, settings, predicate)

@@ -39,7 +39,10 @@ STEP_SECONDS = 1_800.0
 """The processor time that a fork may use between two messages; one that uses more loops."""
 
 _LOOKS = 4
-"""The number of looks in this time. A command that was stopped meanwhile has not looked."""
+"""The number of looks after which a fork counts as hung.
+
+Looks are counted because a command that is suspended for a while does not look meanwhile.
+"""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
