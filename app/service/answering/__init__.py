@@ -1,5 +1,5 @@
-"""What keeps long answers from holding up short ones: errands, and decoding in turns.
+"""Long answers that do not delay short ones: errands, jobs, and the decoding of views in parts.
 
-Belongs here: how work is divided and waited for. What an answer says belongs to `app/analysis`; who
-may see it, to `app/api`.
+Belongs here: how work is divided and waited for. Does not belong here: the content of an answer
+(`app/analysis`) and who may see it (`app/api`).
 """

@@ -1,4 +1,4 @@
-"""Errands of one history: work for answers that goes on when no request waits for it any more.
+"""Errands of one history: work for answers that continues when no request waits for it any more.
 
 An answer that takes long is begun once. Requests wait for it for a bounded time, and a later
 request gets the result. The errands of a history end with its runtime.
@@ -27,7 +27,7 @@ class Errand(Generic[T]):
 
     @property
     def is_ended(self) -> bool:
-        """Whether the work is done, has failed, or was ended with its history."""
+        """Whether the work is done, has failed, or ended with its history."""
         return self._ended.is_set()
 
     async def wait_ended(self, seconds: float | None = None) -> bool:
@@ -37,13 +37,13 @@ class Errand(Generic[T]):
         return self.is_ended
 
     def outcome(self) -> T:
-        """The result. Raises what the work has raised."""
+        """The result of the work, or the error that it raised."""
         if self.problem is not None:
             raise self.problem
         return self.results[0]
 
     def end(self) -> None:
-        """Note that nothing more is done."""
+        """Note the end of the work; without a result or an error the history was closed."""
         if self.is_ended:
             return
         if not self.results and self.problem is None:
@@ -91,7 +91,7 @@ class Errands:
         return errand
 
     def end(self) -> None:
-        """End all errands, because the history ends; whoever waits for them is told."""
+        """End all errands, because the history ends; requests that wait for one get an error."""
         self.tasks = None
         for errand in self._running.values():
             errand.end()
@@ -104,7 +104,7 @@ class Errands:
         try:
             errand.results.append(await work())
         except Exception as problem:
-            # Whoever waits gets it. It must not end the history, whose tasks these are.
+            # Requests that wait get the error. If it were raised here, it would end the history.
             errand.problem = problem
         finally:
             self._running.pop(key, None)

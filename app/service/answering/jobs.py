@@ -112,7 +112,7 @@ class JobBounds:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Job:
-    """A job of the user `owner`, below a history (`place`) or beside all of them (None).
+    """A job of the user `owner`, which belongs to a history (`place`) or to none (None).
 
     `problem` is the reason why it failed, as message, place and cure.
     """
@@ -142,7 +142,7 @@ class Job:
             await self._ended.wait()
 
     def end(self, state: JobState, problem: Exception | str = "") -> None:
-        """Note that nothing more is done. The first end counts."""
+        """Note the end of the job, with its state; later calls change nothing."""
         if self._ended.is_set():
             return
         self.state, self.ended_at = state, anyio.current_time()
@@ -197,7 +197,7 @@ class Jobs:
         return job
 
     def of(self, place: HistoryId | None) -> list[Job]:
-        """The jobs below a history, or beside all of them, the oldest first."""
+        """The jobs that belong to a history, or to none, oldest first."""
         self._drop_old()
         return [job for job in self._jobs.values() if job.place == place]
 

@@ -38,7 +38,7 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
 
 
 async def _label_lost(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
-    """The write that took the label for administrative access from the pod's namespace."""
+    """The write that removed the label for admin access from the pod's namespace."""
     if not evidence.sight.reads_events:
         return []
     if well_known.ADMIN_ACCESS not in untried.refusal_of_claim(evidence.views, tree):
@@ -56,7 +56,7 @@ def _admits(tree: JsonView) -> bool:
 
 
 def _owners(deletion: Event) -> Iterator[Reason]:
-    """The objects that owned the deleted one; whether it went with them says who deleted it."""
+    """The owners of a deleted object, and whether the garbage collector deleted it with them."""
     is_collected = deletion.stamp.actor.user == registry.actor_of("garbage").user
     for owner in meta.owners(deletion.object):
         prefix = f"{deletion.key.namespace}/" if deletion.key.namespace else ""

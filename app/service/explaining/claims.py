@@ -74,7 +74,7 @@ async def answer(
 
 
 def _unused(evidence: ExplainedMoment, events: Sequence[Event], namespace: str) -> str:
-    """Why no pod's reasons are told: none uses the claim, or the recording does not show it."""
+    """The reason why no pod is named: none uses the claim, or the recording does not show it."""
     is_shown = claim_reasons.users_are_shown(evidence.views, namespace)
     if sources.is_recorded(events) and not is_shown:
         return "the recording does not show which pod uses the claim"
@@ -101,7 +101,7 @@ async def _choice(
 ) -> Choice:
     """The reasons for these devices: the allocation, recomputed at the moment it was made."""
     moment = choices.moment_of(events, tree)
-    # The devices were chosen for those that the claim was reserved for then, who may be gone.
+    # The devices were chosen for the consumers of that time, which may have been deleted since.
     chosen_for = (
         claim_reasons.consumers_of(event.object) for event in events if event.revision == moment
     )

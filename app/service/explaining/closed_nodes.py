@@ -1,6 +1,6 @@
-"""Nodes that are closed to a waiting pod: the taint or the cordon, and who set it.
+"""Nodes that are closed to a waiting pod: the taint or the cordon, and the user who set it.
 
-The scheduler says that a taint is not tolerated, and not which one.
+The message of the scheduler does not name the taint that is not tolerated.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _CORDON = "cordoned"
 async def reasons(
     evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
-    """The taints and cordons that close nodes to the pod, with the write that the first is from."""
+    """The taints and cordons that close nodes to the pod, with the write that set each."""
     spec = pod_spec.read(pod)
     groups: dict[tuple[str, str], list[tuple[ObjectKey, str]]] = {}
     for name in (one.node for one in nodes if one.text in _CLOSED):
@@ -56,7 +56,7 @@ async def reasons(
 
 
 def _closings(spec: pod_spec.PodSpec, node: JsonView) -> Iterator[tuple[tuple[str, str], str]]:
-    """What closes a node, as a kind that nodes share and as text for this node."""
+    """The taints or the cordon that close a node: the kind, equal for many nodes, and a text."""
     is_cordon_tolerated = filters.is_tolerated(spec, filters.UNSCHEDULABLE_TAINT)
     if core.unschedulable(node) and not is_cordon_tolerated:
         yield (_CORDON, ""), _CORDON

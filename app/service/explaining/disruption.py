@@ -1,4 +1,4 @@
-"""Disruptions of a pod: evictions for taints and for other pods, as of the moment before them."""
+"""The disruption of a pod: its eviction for a taint or for another pod, with the state before."""
 
 from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import preemption, sources

@@ -70,8 +70,9 @@ class ExplainedMoment:
     async def changes(self, key: ObjectKey) -> list[Event]:
         """The states of an object, newest first, without requests that were only observed.
 
-        Of a pod or claim that exists, those of a deleted one with the same name are left out: they
-        say nothing about it. A node or slice made anew goes on with the same devices.
+        For a pod or claim that exists, the states of a deleted one with the same name are left out:
+        they say nothing about it. Those of a node or slice stay, because a new one with the same
+        name has the same devices.
         """
         events = [event for event in await self.observed(key) if event.is_about_object]
         if key[:2] in _OF_ONE_LIFE and self.views.objects.get(key) is not None:
@@ -88,7 +89,7 @@ class ExplainedMoment:
     async def decisions(self, key: ObjectKey, *, until: Revision | None = None) -> list[Event]:
         """The decisions about an object, newest first.
 
-        Those about an earlier object of the same name, which was deleted, are left out.
+        Decisions about a deleted object with the same name are left out.
         """
         decision_key = DECISION._replace(namespace=key.namespace, name=key.name)
         last = self.views.revision if until is None else until
@@ -142,7 +143,7 @@ class ExplainedMoment:
             await anyio.lowlevel.checkpoint()
 
     async def sourced(self, reason: Reason) -> Reason:
-        """The reasons with the events since which they hold, as far as the log goes back."""
+        """A reason and its children, with the revisions since which they hold, if known."""
         children = [await self.sourced(child) for child in reason.children]
         revision = reason.revision
         if reason.holds is not None and reason.about is not None:
@@ -175,7 +176,7 @@ class ExplainedMoment:
 
 
 _OF_ONE_LIFE = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
-"""The kinds whose objects have nothing in common with an earlier one of the same name."""
+"""The kinds whose objects have only the name in common with a deleted one of that name."""
 
 
 def _last_deletion(events: Iterable[Event]) -> int:

@@ -1,7 +1,7 @@
-"""Former circumstances of a waiting pod: labels of nodes, amounts of devices, names of classes.
+"""Former states on which a waiting pod depends: node labels, device amounts, class names.
 
-A refusal names what is lacking now. If the lack arose within the history, the event that caused it
-belongs to another object than the pod.
+A refusal names what the pod lacks now. If something was lost within the history, the event that
+removed it is about another object than the pod.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ COUNTER = "counter "
 """Prefixes of causes about an amount that a slice publishes."""
 
 _NODE_WORKLOADS = frozenset(("DaemonSet", "Node"))
-"""The kinds of the controllers of pods of which each node has its own, static pods included."""
+"""The controllers of pods that run once on each node: DaemonSets, and nodes for static pods."""
 
 _capacity = paths.mapping("capacity")
 _counters = paths.mapping("counters")
@@ -42,7 +42,7 @@ _value = paths.get("value")
 async def reasons(
     evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
-    """The changes of other objects that took away what the nodes say the pod lacks."""
+    """The changes of other objects that removed what the pod lacks according to the nodes."""
     return [
         *await _relabelled(evidence, circumstances.for_no_node(evidence.views, nodes)),
         *await _withdrawn(evidence, nodes),
@@ -66,7 +66,7 @@ def loss(events: Sequence[Event], had: Callable[[JsonView], bool]) -> tuple[Even
 
 
 async def _relabelled(evidence: ExplainedMoment, slices: Sequence[Slice]) -> list[Reason]:
-    """The nodes that slices were for, and the changes after which they no longer match."""
+    """The nodes that matched the selectors of slices, and the changes since which they do not."""
     reasons: list[Reason] = []
     for one in slices[:NAMES_MAX]:
         for key in await changed(evidence, api_resources.NODES, one.node.name):
@@ -131,7 +131,7 @@ async def _withdrawn(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> 
             if is_missed and not is_replaced and evidence.sight.sees(deletion):
                 withdrawn.append((one, events))
     withdrawn.sort(key=lambda each: -each[1][0].revision)
-    # Only now: what stands below a slice takes reads of the log, and a look at each pod.
+    # Only for the slices that are shown: the details need reads of the log and of every pod.
     return [await _withdrawal(evidence, one, events) for one, events in withdrawn[:NAMES_MAX]]
 
 
@@ -169,7 +169,7 @@ async def ended_before(evidence: ExplainedMoment, revision: Revision, node: str)
 
 
 async def _registered_anew(evidence: ExplainedMoment, node: str, since: Revision) -> list[Reason]:
-    """That a node which exists was deleted after a revision, and who made it anew."""
+    """The recreation of a node that was deleted after a revision; empty if it was not deleted."""
     if not node:
         return []
     events = await evidence.changes(ObjectKey(*api_resources.NODES, "", node))
@@ -185,9 +185,9 @@ async def _registered_anew(evidence: ExplainedMoment, node: str, since: Revision
 
 
 def _failing_pods(evidence: ExplainedMoment, node: str) -> list[Reason]:
-    """The pods without devices on a node whose containers fail: its driver may be one of them.
+    """The pods without claims on a node whose containers fail: one may be the driver of devices.
 
-    A driver runs once on each node, so pods of other workloads than DaemonSets are left out.
+    A driver runs once on each node, so only DaemonSet pods, static pods and single pods count.
     """
     reasons: list[Reason] = []
     objects = evidence.views.objects
@@ -320,7 +320,7 @@ async def changed(
 ) -> list[ObjectKey]:
     """The changed objects of a kind, last changes first, then the deleted ones.
 
-    At most as many as one question may follow; with one `name`, unless it is empty.
+    Returns at most `places_max` of them; only those with the given `name`, unless it is empty.
     """
     bounds = evidence.bounds
     gone: list[ObjectKey] = []
@@ -340,7 +340,7 @@ async def _gone(
 ) -> list[ObjectKey]:
     """The deleted objects of a kind; first those whose names contain one of the nodes.
 
-    At most as many as one question may follow.
+    Returns at most `places_max` of them.
     """
     known = [key for key in await _known(evidence, kind) if not evidence.views.objects.event(key)]
     known.sort(key=lambda key: not any(name in key.name for name in nodes))

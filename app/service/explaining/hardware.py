@@ -72,7 +72,7 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
 
 
 def _unheld(views: LiveViews, device_id: DeviceId, quirks: Quirks) -> tuple[str, str]:
-    """The outcome and the words for a device that no claim holds: whether one could."""
+    """The outcome and the text for a device without a claim: whether a claim could get it."""
     mapped = device_map.device_at(views, device_id, quirks)
     text = "no claim has it"
     if mapped is None:
@@ -91,7 +91,7 @@ def _unheld(views: LiveViews, device_id: DeviceId, quirks: Quirks) -> tuple[str,
 
 
 def _drawing(views: LiveViews, device_id: DeviceId, quirks: Quirks) -> Iterator[Reason]:
-    """The devices in use that leave too little of a counter for a device, with their holders."""
+    """The counters of which too little is left for a device, with the devices that use them."""
     mapped = device_map.device_at(views, device_id, quirks)
     if mapped is None or mapped[1].state != "blocked":
         return

@@ -137,7 +137,7 @@ async def _placed(
 
 
 async def _held_up(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
-    """What the kubelet said about a pod that it has not started.
+    """The reasons why a pod has not started on its node, from Events of the kubelet and its status.
 
     When devices could not be prepared, a driver may have left the node: the pods of the node that
     were deleted before are named.
@@ -162,7 +162,7 @@ async def _held_up(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
 async def _somewhere(
     evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject
 ) -> ObjectExplanation:
-    """The explanation of a pod that may have, or has had, a node, which was not recorded."""
+    """The explanation of a pod whose node was not recorded, although it has or had one."""
     events = await evidence.changes(key)
     subject = f"pod {key.namespace}/{key.name}"
     waits = (Reason(text=text, is_kept=True) for text in lives.waiting_containers(tree))
@@ -210,7 +210,7 @@ async def _scores(
 
 
 async def _causes(evidence: ExplainedMoment, tried: Sequence[PodAttempt]) -> dict[int, Event]:
-    """The events that woke the attempts that are shown."""
+    """The events that caused the attempts that are shown, by revision."""
     events: dict[int, Event] = {}
     for revision in attempts.causes_of(attempts.shown(tried)):
         if revision not in events and (event := await evidence.event(revision)) is not None:
@@ -223,7 +223,8 @@ async def _when_placed(
 ) -> PodFindings:
     """The verdict of a node about a bound pod, at the moment when the pod was placed.
 
-    By now the node may be full from later pods, and the pod's claims are bound to its own node.
+    The present state says nothing about that: later pods may use the node, and the pod's claims
+    are bound to its own node now.
     """
     bound = choices.first_with(await evidence.changes(key), "spec", "nodeName")
     if bound is None:
@@ -276,7 +277,7 @@ def _beside_refusal(placed: PodFindings) -> str:
 
 
 def _state(tree: JsonObject) -> str:
-    """What a pod does whose node is not known."""
+    """The state of a pod whose node is not known, as text."""
     if core.is_finished(tree):
         return "has finished"
     if meta.is_deleting(tree):

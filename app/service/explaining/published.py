@@ -19,7 +19,7 @@ from app.service.explaining.evidence import ExplainedMoment
 async def renewed(evidence: ExplainedMoment, results: Sequence[DeviceResult]) -> list[Reason]:
     """The taints of held devices that drivers have written again with a later time.
 
-    Parity: controllers.md 6.3, a taint without a time gets the present one with every write.
+    Parity: controllers.md 6.3, a taint without a time gets the present time with every write.
     """
     reasons: list[Reason] = []
     for result in results:
@@ -80,7 +80,7 @@ async def withdrawn(
 
 
 def _withdrawal(events: Sequence[Event], device: DeviceId) -> Event | None:
-    """The event since which a slice lacks the device; None while the slice has it."""
+    """The first event without the device, after the last one with it; None while it is there."""
     first: Event | None = None
     for event in events:
         if event.type is not EventType.OBJECT_DELETED and _has(event.object, device):

@@ -1,9 +1,9 @@
 """Refusals of the recorded scheduler for pods that nodes would take when they are tried again.
 
-Two reasons are in no object of that moment. Devices may have been in flight: promised to pods whose
-claims were written a little later. And the recorded scheduler may have seen DeviceTaintRules where
-its release does not, or the other way round (C24). Both are tried; what comes out as recorded is a
-possible cause, and without one the cause is not known.
+Two causes show in no object of that moment. Devices may have been in flight: promised to pods whose
+claims were written a little later. Or the recorded scheduler may have seen DeviceTaintRules, unlike
+its release, or may not have seen them although its release does (C24). Both are tried: if the nodes
+then refuse as recorded, that is a possible cause. Otherwise the cause is not known.
 
 A refusal for the volumes of a pod is not searched for: pods are placed here without regard to them.
 """
@@ -34,7 +34,7 @@ from app.service.explaining.evidence import ExplainedMoment, drive
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Variant:
-    """A way in which the recorded scheduler may have seen the cluster."""
+    """The rules and profile that the recorded scheduler may have had, with a text about them."""
 
     rules: SchedulerRules
     profile: profiles.Profile
@@ -50,7 +50,7 @@ class _Variant:
 
 
 async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMessage) -> Reason:
-    """The first circumstances under which the nodes refuse as recorded, or that none is known."""
+    """The first cause with which the nodes refuse as recorded, or that none is known."""
     if of_volumes := scheduler_messages.about_volumes(verdict.message):
         return Reason(text=_of_volumes(of_volumes), is_kept=True)
     refused = verdict.event.revision
@@ -112,7 +112,7 @@ def _possible(variant: _Variant, in_flight: list[Event], refused: int) -> Reason
 
 
 def _variants(evidence: ExplainedMoment, views: LiveViews) -> Iterator[_Variant]:
-    """The scheduler as the history has it, and the one that sees rules where this one does not."""
+    """The scheduler of the history's profile, and the same one with the other setting of C24."""
     profile = views.profile
     yield _Variant(rules=evidence.rules, profile=profile)
     if not views.objects.count(*api_resources.DEVICE_TAINT_RULES):

@@ -1,7 +1,7 @@
 """Devices that the selectors of a waiting pod matched before a driver published them anew.
 
-A selector says what is false or lacking now. When an upgrade of a driver renames or changes an
-attribute, the cause is the write of a ResourceSlice.
+The explanation of a selector says which part is false now, or which attribute is missing. When an
+upgrade of a driver renames or changes an attribute, the cause is the write of a ResourceSlice.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -95,9 +95,9 @@ def _wishes(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[_Wish]:
 def _loss(
     events: Sequence[Event], wishes: Sequence[_Wish], inventory: Inventory
 ) -> tuple[Event, str] | None:
-    """The last write after which devices stopped to match, and what it changed in them.
+    """The last write after which devices no longer match, and a text about its change.
 
-    A device that another slice of its pool publishes now, or that a patch makes match, is none.
+    Devices that match now are left out: another slice may publish them, or a patch change them.
     """
     now = _published(events[0].object) if events else {}
     for after, before in pairwise(events):
@@ -146,7 +146,7 @@ def _current(inventory: Inventory, ids: Collection[DeviceId]) -> dict[str, list[
 
 
 def _published(tree: JsonView) -> dict[str, Mapping[str, object]]:
-    """What selectors can read of each device of a slice."""
+    """The parts of each device of a slice that selectors can read, by device name."""
     return {
         str(device.get("name")): {part: device.get(part) or {} for part in _PUBLISHED}
         for device in dra.devices(tree)
@@ -154,7 +154,7 @@ def _published(tree: JsonView) -> dict[str, Mapping[str, object]]:
 
 
 def _change(old: Mapping[str, object], new: Mapping[str, object] | None, pronoun: str) -> str:
-    """What a write took away from a device, changed and added."""
+    """The attributes and capacities of a device that a write removed, changed or added."""
     if new is None:
         return f"without {pronoun}"
     before, after = _values(old), _values(new)
@@ -179,7 +179,7 @@ class _Value:
 
 
 def _apart(one: _Value, other: _Value) -> str:
-    """A value of two that differ, with its type when the type is what differs."""
+    """The text of a value that differs from the other one, with its type if the types differ."""
     return one.text if one.type == other.type else f"{one.text} ({one.type})"
 
 

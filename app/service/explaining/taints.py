@@ -21,7 +21,7 @@ from app.service.explaining.former_circumstances import kept
 
 
 async def reasons(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> list[Reason]:
-    """For each taint and object that sets it: the write since which it does, and its devices."""
+    """The sources of taints: for each taint and object, the write that set it, and the devices."""
     taints, names = _excluded(nodes)
     devices = _Devices(evidence.views)
     origins: dict[tuple[str, ObjectKey], list[TaintSource]] = {}

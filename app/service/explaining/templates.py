@@ -1,7 +1,7 @@
-"""Claims of a waiting pod whose templates ask for something else by now.
+"""Claims of a waiting pod whose templates were changed after the claims were created.
 
-A claim keeps the spec that its template had when the claim was made. A user who repairs a template
-has to make the pod anew.
+A claim keeps the spec that its template had when the claim was created. After a repair of the
+template, the pod must be created again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ async def reasons(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
         differences = _differences(meta.spec(tree), _asked(template))
         if not differences:
             continue
-        # The views of a past moment know the last event of a claim, and not its first one.
+        # Views of a past moment hold only the last event of a claim, so the log is read.
         born = sources.creation(await evidence.changes(claim))
         made = objects.created(claim) if born is None else born.revision
         written = _written_later(await evidence.changes(key), tree, made)
@@ -40,7 +40,7 @@ async def reasons(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
 
 
 async def too_late(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
-    """The writes of templates that gave tolerations which the claims of an evicted pod lacked."""
+    """The writes of tolerations to templates after the claims of an evicted pod were made."""
     reasons: list[Reason] = []
     for claim, key in _made(pod):
         states = await evidence.changes(claim)
@@ -71,11 +71,11 @@ def _made(pod: JsonView) -> Iterator[tuple[ObjectKey, ObjectKey]]:
 
 
 def _written_later(events: Sequence[Event], claim: JsonView, made: Revision) -> Event | None:
-    """The write since which a template asks for what it does, if a claim was made before it.
+    """The write that gave a template its present claim spec, if the claim is older; else None.
 
     A claim may differ from its template for other reasons: a webhook changed it, or the template
-    was recorded as a user wrote it, without defaults. So the template itself must have changed, or
-    be younger by its time of creation where only its first recorded state tells.
+    was recorded as a user wrote it, without defaults. So the spec in the template must have changed
+    within the history. If it did not, the creation time of the template must be later.
     """
     if not events:
         return None

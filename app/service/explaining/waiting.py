@@ -1,4 +1,4 @@
-"""The device causes of waiting pods, for findings: read from their last attempts, or made again."""
+"""The device causes of waiting pods, for findings: from recorded or repeated attempts."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ _DECISIONS_MAX = 10
 
 
 async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int) -> Findings:
-    """The findings, with the device causes of those about pods that no node has devices for.
+    """The findings; those about pods for which no node has devices get the device causes.
 
     At most `pods_max` pods are looked at, the newest of each finding.
     """
@@ -48,7 +48,7 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
 
 
 def _together(causes: Mapping[tuple[str, ...], ObjectKey], *, are_all: bool) -> tuple[str, ...]:
-    """The lines of all pods; they begin with the pod where pods differ, or may differ.
+    """The lines of all pods; each line begins with its pod if the pods may have different causes.
 
     `are_all` is whether the lines of all waiting pods of the finding are known.
     """
@@ -60,14 +60,14 @@ def _together(causes: Mapping[tuple[str, ...], ObjectKey], *, are_all: bool) -> 
 
 
 class _Attempts:
-    """The last attempts for pods. They are made again where no scheduler recorded its decisions."""
+    """The last attempts for pods. They are repeated if the history has no recorded decisions."""
 
     def __init__(self, evidence: ExplainedMoment) -> None:
         self._evidence = evidence
         self._nodes: NodeIndex | None = None
 
     async def last(self, key: ObjectKey, pod: JsonObject) -> DecisionSummary | None:
-        """What the last attempt for a pod counted, if that is known."""
+        """The summary of causes of the last attempt for a pod; None if it is not known."""
         evidence = self._evidence
         decision_key = DECISION._replace(namespace=key.namespace, name=key.name)
         events = await evidence.log.read_object(
