@@ -38,7 +38,7 @@ class _Kept:
     doubts: tuple[Doubt, ...]
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     readers: int = 0
-    """Readers of the whole log: meanwhile other questions take what has been read."""
+    """The number of tasks that read the whole log; meanwhile, questions use what has been read."""
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -71,7 +71,7 @@ class Chronicles:
         return kept.chronicle, kept.doubts
 
     async def begin_reading(self, runtime: HistoryRuntime) -> tuple[Revision, Revision]:
-        """Have the whole log read in the background if it is longer than one question may read.
+        """Start reading the whole log in the background if it is longer than one question may read.
 
         Returns the last revision that has been read, and the last one there is.
         """
@@ -102,9 +102,8 @@ class Chronicles:
     async def whole(self, runtime: HistoryRuntime, until: Revision) -> Chronicle:
         """The chronicle of a history, folded up to a revision; other requests run meanwhile.
 
-        Raises NotFound when the history can no longer be read to that revision. The history counts
-        as in use, and the chronicle is returned even when more histories are in question than are
-        kept.
+        Raises NotFound when the history can no longer be read to that revision. Reading counts as a
+        use of the history. The chronicle is returned even if it was dropped from the kept ones.
         """
         kept = await self._kept_of(runtime)
         with runtime.watches.guest(), kept.reading():

@@ -28,7 +28,7 @@ class ClusterClock:
     __slots__ = ("_anchor", "_clock", "_is_own", "_limit", "_rate", "_steady")
 
     def __init__(self, clock: Clock, *, is_own: bool = False, rate: float = 1.0) -> None:
-        """With `is_own`, time continues from the last event, however late it is elsewhere.
+        """With `is_own`, time continues from the last event, whatever the clock of the process is.
 
         It then runs `rate` times as fast as real time.
         """
@@ -55,7 +55,7 @@ class ClusterClock:
             self._limit = max(self._limit, time)
 
     def go_alone(self, rate: float) -> None:
-        """Run on its own from now on, `rate` times as fast as real time; 0 stands still."""
+        """Leave the clock of the process; run `rate` times as fast as real time (0: stop)."""
         self._anchor, self._steady = self.now(), self._clock.steady()
         self._is_own, self._rate = True, rate
 

@@ -45,7 +45,7 @@ class ComparisonAspect(StrEnum):
 class Comparison:
     """The request for a comparison. `events_max` bounds the events of one side.
 
-    `schemas` define which spellings of a value mean the same.
+    `schemas` define which notations of a value are equal, such as `5G` and `5000000000`.
     """
 
     by: ComparisonAspect
@@ -203,10 +203,10 @@ async def read_sides(
 async def same_moment(log: EventLog, moment: str, a: HistoryInfo, b: HistoryInfo) -> str:
     """The moment of history B that is the same as a moment of history A; empty: the end of B.
 
-    A revision up to which both have the same events is the same in both. A later one numbers
-    another event in B, and means the instant of A's event. In histories without common events whose
-    times do not overlap, the time since their beginnings counts. Raises InputError,
-    RevisionTooLarge.
+    A revision up to which both have the same events is the same in both. A later one is the
+    number of another event in B, so the moment is the instant of A's event. In histories without
+    common events whose times do not overlap, the time since their beginnings counts. Raises
+    InputError, RevisionTooLarge.
     """
     if not moments.is_revision(moment):
         return moment
@@ -290,7 +290,7 @@ async def _beyond(log: EventLog, ending: Ending, side: Side, events_max: int) ->
 
 
 async def _finishing(log: EventLog, ending: Ending, side: Side, events_max: int) -> Side:
-    """A fork in which recorded inputs continue, with what was under way when the inputs ended."""
+    """A fork with recorded inputs, extended by the work in progress when these inputs ended."""
     if ending.moment or not side.left_out or not ending.history.is_fork:
         return side
     events: list[Event] = []

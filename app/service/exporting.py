@@ -52,7 +52,7 @@ class HistorySink(Protocol):
         ...
 
     def discard(self) -> None:
-        """Drop the events that were taken; nothing is written."""
+        """Drop all events of this sink; nothing is written."""
         ...
 
     def finish(self, details: JsonObject) -> JsonObject:
@@ -113,7 +113,7 @@ class SecretKeyring(Protocol):
         ...
 
     def take(self, keys: dict[str, bytes]) -> None:
-        """Keep keys that came with a bundle."""
+        """Add the keys of a bundle to this keyring."""
         ...
 
 

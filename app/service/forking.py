@@ -37,8 +37,10 @@ MANAGER = "redra-fork"
 """The field manager that owns the fields a fork changes."""
 
 RECORDED_WITH = "recordedWith"
-"""The setting of a fork with recorded inputs that holds the switches that its source was found to
-have had, which are not among the settings of the source."""
+"""The setting of a fork with recorded inputs for the switches of the recorded control plane.
+
+They were found by a decide replay; the settings of the source do not have them.
+"""
 
 _PAGE = 5_000
 """Events that are read and appended at once."""
@@ -71,7 +73,7 @@ class ForkRequest:
 class MadeFork:
     """A finished fork, and the result of the parent's inputs if they continue in it.
 
-    `notes` say what its settings make of its edits.
+    `notes` are sentences about edits whose effect depends on a setting.
     """
 
     info: HistoryInfo
@@ -130,7 +132,7 @@ async def settings_of(
 
 
 def as_recorded(parent: HistoryInfo, fork: HistoryInfo) -> HistoryInfo:
-    """The source of a fork, with the switches that it was found to have had."""
+    """The source of a fork, with the switches that were found for its recorded control plane."""
     shown = fork.settings.get(RECORDED_WITH)
     if not fork.is_fork or fork.parent != parent.id or not isinstance(shown, dict):
         return parent
@@ -314,7 +316,7 @@ class Forker:
 
 
 def _with_applied_rules(parent: HistoryInfo, wanted: ForkRequest) -> ForkRequest:
-    """The request; with the gate of rules on if it applies one and a recording left it open."""
+    """The request, with the gate of rules on if it applies a rule and nothing sets the gate."""
     gates = wanted.switches.gates
     is_open = recorded_gates.leave_rules_open(parent.settings) and profiles.RULES_GATE not in gates
     profile = wanted.switches.profile or parent.settings.get("profile", profiles.DEFAULT_VERSION)
@@ -332,7 +334,7 @@ def _applied_rules(edits: Sequence[Edit]) -> list[str]:
 
 
 def _notes(made: HistoryInfo, edits: Sequence[Edit], *, is_turned: bool) -> tuple[str, ...]:
-    """What the gate of rules, which is off by default before 1.37, makes of applied rules."""
+    """Notes about applied rules: whether the gate for them, off by default before 1.37, is on."""
     gate, rules = profiles.RULES_GATE, _applied_rules(edits)
     if not rules:
         return ()

@@ -429,7 +429,7 @@ class Histories:
             head = await self._last_head(runtime)
             if head is None:
                 return
-            # A history that was not found and exists again is being restored, table by table.
+            # While a database is restored table by table, a history is missing and appears again.
             if isinstance(cause, ChainBroken | NotFound):
                 await self._read_anew(runtime, cause)
             else:
@@ -444,7 +444,7 @@ class Histories:
             del self._past[key]
 
     def _leave(self, runtime: HistoryRuntime) -> None:
-        """Drop a runtime; one that runs under another name, or was opened since, stays."""
+        """Drop a runtime; another one that is open under its name by now stays."""
         if self._runtimes.get(runtime.info.name) is runtime:
             del self._runtimes[runtime.info.name]
         self._uses.pop(runtime, None)

@@ -36,10 +36,10 @@ CLEAN_SECONDS = 60.0
 async def unfinished(
     log: EventLog, name: str, make: Callable[[str], Awaitable[HistoryInfo]]
 ) -> AsyncIterator[HistoryInfo]:
-    """A history that gets its `name` on leaving; it is deleted when an error leaves the block.
+    """A history that gets its `name` at the end of the block, and is deleted if the block fails.
 
     `make` makes it under the temporary name that it is given, and raises AlreadyExists when another
-    unfinished history has that name. Raises InputError when `name` is taken on leaving.
+    unfinished history has that name. Raises InputError when `name` is in use at the end.
     """
     info: HistoryInfo | None = None
     for number in range(1, ATTEMPTS_MAX + 1):

@@ -245,7 +245,7 @@ def labels_of(claim: JsonView) -> _ClaimLabels:
 
 
 def _tells_failed_creation(event: Event) -> bool:
-    """Whether the claim controller reports that it could not make a claim; each report counts."""
+    """Whether an event reports that the claim controller failed to make a claim; repeats count."""
     return (
         is_of(event.key, api_resources.EVENTS)
         and event.stamp.actor.user == _CLAIM_MAKER
@@ -267,7 +267,7 @@ def _wait_status(outcome: str, message: str) -> str:
 
 
 def _drivers(objects: ObjectsReader, pod: JsonView) -> set[str]:
-    """The drivers whose devices the pod had to wait for."""
+    """The drivers of the devices for whose binding conditions the pod had to wait."""
     try:
         claims: Iterable[pod_claims.PodClaim] = pod_claims.resolve_all(objects, pods.facts(pod))
     except ClaimsNotReady:

@@ -23,7 +23,8 @@ async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
     """Doubts about the kinds that take part in the allocation of devices, sorted by kind."""
     parents = [each for each in await log.histories() if info.is_fork and each.id == info.parent]
     if parents:
-        # The part that a fork shares with its parent may end before the report, which still counts.
+        # The events that a fork shares with its parent may end before the report, which still
+        # counts.
         return await doubts_of(log, parents[0])
     opening = await log.read(info.id, after=Revision(0), limit=1)
     if not opening or opening[0].type is not EventType.HISTORY_IMPORTED:

@@ -71,7 +71,7 @@ class WebhookReviewer:
     ) -> WriteOutcome:
         """Review, then `send` the command with the patches and the uid that webhooks have seen.
 
-        Raises what refuses the write, and Conflict for an object that changes all the time.
+        Raises the error of a refusal, and Conflict for an object that keeps changing.
         """
         assert isinstance(command, Reviewable)
         for left in reversed(range(CHANGES_MAX)):
@@ -97,7 +97,7 @@ class WebhookReviewer:
         raise AssertionError("the last attempt returns or raises")
 
     async def ask(self, attributes: Attributes) -> tuple[str, ...]:
-        """Review a request that writes no object; its warnings. Raises what refuses it."""
+        """Review a request that writes no object; returns its warnings. Raises if it is refused."""
         if not hooks.are_there(self.objects()):
             return ()
         asking = _Asking(self)
@@ -121,13 +121,13 @@ class _Asking:
         self.warnings: list[str] = []
 
     async def about(self, attributes: Attributes) -> None:
-        """Review a request that webhooks cannot change. Raises what refuses it."""
+        """Review a request that webhooks cannot change. Raises if it is refused."""
         self._review.after = attributes
         await self._mutate()
         await self._validate(attributes)
 
     async def review(self, command: Reviewable, stamp: Stamp) -> Reviewable:
-        """Review a command; returns it with the patches. Raises what refuses it."""
+        """Review a command; returns it with the patches. Raises if it is refused."""
         self._write = command, stamp
         self._decide()
         seen = self._review.before or self._review.after

@@ -63,10 +63,9 @@ class RuntimeBounds:
     `watch_queue_max` events may wait for one follower. `recent_max` events are kept in memory for
     followers that start slightly in the past. `poll_seconds` is the interval of the poll that
     covers lost wake-ups. A snapshot is kept every `snapshot_every` events. At most `errands_max`
-    answers are worked out while no request waits for them. When the log is replaced
-    again within `calm_seconds`, it is read again after a pause that doubles up to
-    `pause_seconds_max`. The last `observations_max` findings are kept for display; all findings are
-    counted and reported.
+    answers are computed while no request waits for them. When the log is replaced again within
+    `calm_seconds`, it is read again after a pause that doubles up to `pause_seconds_max`. The last
+    `observations_max` findings are kept for display; all findings are counted and reported.
     """
 
     writer: WriterBounds = WriterBounds()
@@ -87,7 +86,7 @@ class HistoryRuntime:
     present. `troubles` holds the unexpected errors of controllers in this process, by controller
     name. `observations` are the latest findings in a history that this process watches over.
     `leading` are the controllers that this process leads. `clock` stamps the writes of this
-    process. `errands` are answers that are worked out while no request waits for them. `life` is a
+    process. `errands` are answers that are computed while no request waits for them. `life` is a
     number that no other runtime of this process has, not even one of the same history; caches of
     its events are keyed by it.
     """
@@ -164,7 +163,7 @@ class HistoryRuntime:
 
     @property
     def is_busy(self) -> bool:
-        """Whether clients follow this history, writes are queued, or answers are worked out."""
+        """Whether clients follow this history, writes are queued, or answers are being computed."""
         return self.watches.count_clients() + self.waiting_writes + self.errands.count > 0
 
     def next_due(self) -> Instant | None:
@@ -331,7 +330,7 @@ class HistoryRuntime:
         return self.watches.subscribe(after=after, reads=reads)
 
     def notes(self) -> list[str]:
-        """Odd conditions of this history, although it is served; one sentence each."""
+        """Problems of this history that do not stop its service, one sentence each."""
         ahead = self.clock.ahead / SECOND
         if ahead < SKEW_SECONDS_MIN:
             return []
@@ -402,7 +401,7 @@ class HistoryRuntime:
 
 @dataclass(slots=True, kw_only=True)
 class Use:
-    """The use of an open history, without which it is closed.
+    """The use of an open history. A history without use is closed.
 
     `last` is the time of the last use, and `revision` the revision that was seen then.
     `scope` ends the history's task; `ended` is set when the task has ended.

@@ -72,7 +72,7 @@ async def load_of_line(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a kept value holds: the hash of the last folded event, a digest of both, the state."""
+    """The parts of a kept value: the hash of the last folded event, the state, a digest of both."""
 
     hash: bytes
     digest: bytes

@@ -19,7 +19,7 @@ from app.service import moments
 from projections.timeline import TimelineProjection
 
 FINDING = "Finding"
-"""The kind of rows for findings: conditions that are not as they must be."""
+"""The kind of rows for findings: things that are wrong in a history."""
 
 _TURN_MAX = 100
 """Events that are folded before the reader yields to the loop: a few milliseconds."""

@@ -243,7 +243,7 @@ class Watches:
     def tell_loops(self, events: Sequence[Event]) -> None:
         """Hand the events to the loops of this process, which read many resources, in order.
 
-        They come after clients: who is woken first runs first, and a client has little to do.
+        They come after clients: tasks run in the order of their wake-up, and clients are quick.
         """
         if not events:
             return

@@ -39,7 +39,7 @@ class TimeMap:
     _rates: list[float] = field(default_factory=list)
 
     def begin(self, recorded: Instant, shown: Instant, rate: float) -> None:
-        """Forget all turns, and begin at this point."""
+        """Forget all turns: the recorded instant is shown at `shown`, later ones at this rate."""
         self._recorded, self._shown, self._rates = [recorded], [shown], [rate]
 
     def turn(self, recorded: Instant, shown: Instant, rate: float) -> None:

@@ -51,7 +51,7 @@ class Shown:
     held: dict[ObjectKey, Event] = field(default_factory=dict)
 
     def remember(self, recorded: Mapping[ObjectKey, JsonObject | None]) -> None:
-        """Take in the recorded states of objects; None means a deleted object, which is dropped."""
+        """Store the recorded states of objects; None means a deleted object, which is removed."""
         for key, tree in recorded.items():
             if tree is None:
                 self.recorded.pop(key, None)

@@ -286,9 +286,9 @@ class Follower:
         await self._put(self._timed(record, item), item.version)
 
     def _timed(self, record: Record, item: WatchItem) -> Record:
-        """The record with the time that its object holds, if it waited for the watch to begin.
+        """The record, with the time in its object if the change is older than the watch.
 
-        A deletion leaves no time in its object.
+        For a deletion the object contains no such time.
         """
         written = item.written
         if written is None or record.op is Op.DELETED or record.observed_at is None:

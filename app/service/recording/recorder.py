@@ -338,7 +338,7 @@ class Recorder:
 
     @asynccontextmanager
     async def _leading(self) -> AsyncIterator[LeaseToken]:
-        """Hold the lease of this history; the lease of a dead recorder is waited for."""
+        """Hold the lease of this history; waits until the lease of a dead recorder expires."""
         token = await self._acquire()
         try:
             yield token

@@ -162,7 +162,7 @@ class Window:
         self._wake()
 
     def _due(self, limit: int) -> list[WindowEntry]:
-        # It is unknown how far a kind has come that was not followed yet.
+        # For a kind that was not followed yet, the version that it has reached is unknown.
         is_known = self._away.keys() <= self._reached.keys()
         floor = min(self._reached.values(), default="") if is_known else ""
         over = self._over()
@@ -190,7 +190,7 @@ class Window:
             self._given = queued.order
 
     def _over(self) -> int:
-        """The time up to which arrivals wait no more: all watches were read well after it."""
+        """The time up to which entries need not wait: all watches have been read well after it."""
         steady, seconds = self._clock.steady(), self._bounds.away_seconds
         oldest = steady - seconds * SECOND
         for kind in [kind for kind, since in self._away.items() if since < oldest]:
@@ -216,7 +216,7 @@ class Window:
         return max(self._slice / SECOND, SECONDS_MIN)
 
     def _tick(self) -> int:
-        """The time of the window in microseconds, which stands still while this process does.
+        """The time of the window in microseconds, which stops while this process is stopped.
 
         After a pause of the process all watches have changes to read, so the wait for each is long
         enough.

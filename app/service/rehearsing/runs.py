@@ -18,7 +18,7 @@ _SELF = Actor(user="redra:rehearsal")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RehearsedWorld:
-    """The results of the inputs; `admission` is its API's judgement of them, if it was asked."""
+    """The results of the inputs; `admission` is the judgement of this world's API, if requested."""
 
     info: HistoryInfo
     rules: Rules

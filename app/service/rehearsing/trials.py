@@ -25,10 +25,11 @@ from app.service.rehearsing.runs import RehearsedWorld, Worlds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
-    """The parts of trials: both worlds, and the objects about which trials say nothing.
+    """Makes trials from both worlds, and searches for the settings that cause changes.
 
-    `unlike` are uids of pods and claims that the old world decides otherwise than recorded. At most
-    `runs_max` trials are made, with `events_max` events in all.
+    `unlike` are the objects about which trials say nothing: uids of pods and claims that the old
+    world decides otherwise than recorded. At most `runs_max` trials are made, with `events_max`
+    events in all.
     """
 
     worlds: Worlds
@@ -47,8 +48,8 @@ class Trials:
     ) -> SettingsSearch:
         """Search for the settings that cause each finding.
 
-        `unsure` are other findings of the new world, for which none are sought. `subjects` are the
-        objects that show a text or a field.
+        `unsure` are other findings of the new world; no settings are searched for them. `subjects`
+        are the objects that show a text or a field.
         """
         search = SettingsSearch(
             settings=attribution.differing(*self._values()),
@@ -73,7 +74,7 @@ class Trials:
     async def shown(
         self, back: frozenset[Setting], subjects: Mapping[Finding, frozenset[ObjectKey]]
     ) -> tuple[frozenset[Finding], frozenset[Finding]]:
-        """The findings of the new world with these settings set back, and those hidden there."""
+        """The findings with these settings set back, and those that cannot be judged there."""
         before = self.before
         world = await self.worlds.world(self.mixed(back), before.rules)
         fared = await diffing.drive(comparing.differing(before.side, world.side, self.bounds))
@@ -98,7 +99,7 @@ class Trials:
         return msgspec.structs.replace(self.after.info, settings=settings)
 
     def in_words(self, search: SettingsSearch) -> dict[Finding, Proof]:
-        """The result of a search in words, with old and new values; without settings: unknown."""
+        """The settings of each finding as text, with old and new values; none if unknown."""
         return {
             finding: Proof(
                 settings=attribution.words(cause.settings, *self._values()),

@@ -119,7 +119,7 @@ def _unlike(before: RehearsedWorld, control: Control, compared: Compared) -> dic
 
 
 def _unapplied(before: RehearsedWorld, after: RehearsedWorld) -> list[Unapplied]:
-    """The inputs that only the second world leaves out, without those that it refuses."""
+    """The inputs that only the second world could not apply, without those that its API refuses."""
     assert after.admission is not None, "its API judges the recording"
     known = {each.revision for each in before.run.unapplied}
     known |= {each.revision for each in after.admission.refused}
@@ -203,8 +203,8 @@ async def _attributed(
 def under(history: HistoryInfo, release: str, switches: Switches) -> HistoryInfo:
     """The history with other settings; an empty release keeps its own. Raises InputError.
 
-    A patch release is requested for its scheduler, which does not see rules. So quirk c24 has that
-    release's default, whatever the history had, unless the switches name it.
+    The schedulers of the known patch releases do not see rules. So with such a release, quirk c24
+    has the default of the release, not the value of the history, unless the switches name it.
     """
     settings: JsonObject = {
         name: value for name, value in history.settings.items() if name != "paced"
@@ -223,7 +223,7 @@ def under(history: HistoryInfo, release: str, switches: Switches) -> HistoryInfo
 
 
 def _sorted(diff: DiffReport, unlike: set[ObjectKey]) -> tuple[DiffReport, list[PodDifference]]:
-    """The report without differences about which nothing can be said, and those differences.
+    """The report without the differences that are set apart, and a list of these.
 
     A pod with the same outcome and only another message is not a changed decision.
     """
