@@ -360,8 +360,10 @@ def switches_of(
     `settings` are those of a history that may be a recording.
     """
     features = features_of(profile)
+    known = settings or {}
     return Switches(
-        rules_open=recorded_gates.leave_rules_open(settings or {}),
+        rules_open=recorded_gates.leave_rules_open(known),
+        stops=bool(known) and not (known.get("recorded") or known.get("paced")),
         # The rules are in force even in a release whose scheduler does not see them.
         rules=features.taint_rules or (profile.ignores_rules and profile.enabled(RULES_GATE)),
         taints=features.device_taints,

@@ -42,7 +42,8 @@ class Switches:
     gate; `taints`: taints keep devices from being allocated; `patches`:
     ResourceSlicePatches change devices. `distinct_by_last`: with quirk q6, distinctAttribute
     compares with the last device of each request only. `rules_unseen`: with C24, the scheduler does
-    not see the rules.
+    not see the rules. `stops`: while nobody writes, the control plane may have been stopped, as
+    that of a history that redra serves.
     """
 
     rules: bool = True
@@ -51,6 +52,7 @@ class Switches:
     patches: bool = True
     distinct_by_last: bool = False
     rules_unseen: bool = False
+    stops: bool = False
 
     @property
     def may_have_rules(self) -> bool:

@@ -177,3 +177,15 @@ class Violation:
             "from": self.begin.to_json(),
             "until": None if self.end is None else self.end.to_json(),
         }
+
+
+def blame(place: Place, causes: frozenset[Cause]) -> ViolationKind:
+    """The severity when a device or counter is allocated beyond its limit, by the cause.
+
+    Claims that were found allocated may have had enough, but no device twice. Q12 is known.
+    """
+    if place[0] == "allocated-device-published":
+        return ViolationKind.KNOWN if Cause.ALLOCATED in causes else ViolationKind.OUTSIDE
+    if Cause.ALLOCATED in causes or (causes and place[0] == "device-in-one-claim"):
+        return ViolationKind.BROKEN
+    return ViolationKind.UNSURE if causes else ViolationKind.OUTSIDE

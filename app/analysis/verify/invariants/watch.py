@@ -34,6 +34,7 @@ from app.analysis.verify.invariants.violations import (
     Place,
     Violation,
     ViolationKind,
+    blame,
 )
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.lost_lines import LostLines
@@ -52,6 +53,7 @@ PROVEN = "immutable-field-unchanged"
 ORDERED = "bound-pod-has-claims"
 """The rule that depends on the order of two writes of which one, a binding, has no version. It is
 broken by a write that is not there: the allocation or reservation of a claim."""
+SILENT = "nobody wrote for more than a minute meanwhile: controllers may not have run"
 LOST = "lines about objects of this kind are lost here and there, or left out"
 _TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
     "resourceclaims": claims.take,
@@ -91,6 +93,7 @@ class _Open:
 
     `pools` and `unless` are as in `Finding`. `by` is the event that caused it, kept where the order
     of two events decides. `together` is the first revision of what was seen together with it.
+    `silence` is how long all silences before it lasted.
     """
 
     kind: ViolationKind
@@ -102,6 +105,7 @@ class _Open:
     causes: frozenset[Cause]
     pools: tuple[PoolId, ...]
     unless: frozenset[str]
+    silence: int
     by: Event | None = None
     is_known: bool = False
 
@@ -134,6 +138,7 @@ class InvariantWatch:
         self._left_out = LeftOut()
         self._at = Revision(0), Instant(0)
         self._time = Instant(0)
+        self._silence = 0
         self._is_listing = False
         self._listed = Revision(0)
         self._event: Event | None = None
@@ -150,13 +155,18 @@ class InvariantWatch:
         """Like `follow`, for a page that others read too: only the page's raw parts are used."""
         cluster, taker_of, takes = self._cluster, _TAKERS.get, _SPLIT_TAKES
         follow_lost, follow_left_out = self._lost.follow, self._left_out.follow
+        stops = cluster.switches.stops
         for event, parts in page.splits:
-            if event.stamp.origin is not None:
+            stamp, since = event.stamp, self._time
+            self._time = stamp.time
+            if stamp.origin is not None:
                 follow_lost(event)
                 follow_left_out(event)
                 if admin.is_of_no_place(event):
                     self._doubt_writes(event.key, cluster.last_write(event.key))
-            if self._is_listing or event.stamp.verb == LISTED or event.type is _GAP:
+            elif stops and stamp.time - since > LATE_AFTER:
+                self._silence += stamp.time - since
+            if self._is_listing or stamp.verb == LISTED or event.type is _GAP:
                 self._note_apart(event, parts)
                 continue
             if parts is not None:
@@ -172,8 +182,6 @@ class InvariantWatch:
                 self._at = event.revision, event.stamp.time
                 self._event = event
                 self._judge(is_listed=False)
-        if page.events:
-            self._time = page.events[-1].stamp.time
 
     def _note_apart(self, event: Event, parts: Any) -> None:
         """Handles events of a list, the first event after it, gaps, and recorders' reports."""
@@ -344,7 +352,7 @@ class InvariantWatch:
             each = still.get(place)
             causes = finding.causes if each is None else finding.causes | each.causes
             unless = finding.unless | (_PATCHES if finding.reads_patches else frozenset())
-            kind = finding.kind or _blame(place, causes)
+            kind = finding.kind or blame(place, causes)
             if each is not None and each.kind is kind:
                 each.objects.update(finding.objects)
                 each.causes = causes
@@ -360,6 +368,7 @@ class InvariantWatch:
                 causes=causes,
                 pools=finding.pools,
                 unless=unless,
+                silence=self._silence,
                 by=self._event if place[0] == ORDERED else None,
             )
         for place, each in still.items():
@@ -453,14 +462,17 @@ class InvariantWatch:
     ) -> _Ended | None:
         """The violation; None if a controller restored the state in time."""
         until = max(self._time, now) if end is None else end.time
+        made, silence = self._made(place, each, end), self._silence - each.silence
         if each.kind is ViolationKind.LATE and until - each.begin.time < LATE_AFTER:
             return None
+        if made.kind is ViolationKind.LATE and until - each.begin.time - silence < LATE_AFTER:
+            made = replace(made, kind=ViolationKind.UNSURE, doubt=SILENT)
         absent = Absence()
         if place[0] in (ORDERED, NEEDS_PODS):
             last = None if end is None else end.revision
             begin = each.begin.revision
             absent = absence(self._cluster, each.objects, begin, last, together=each.together)
-        return _Ended(self._made(place, each, end), each.pools, each.unless, absent)
+        return _Ended(made, each.pools, each.unless, absent)
 
     def _may_be_absent(self, ended: _Ended) -> bool:
         """Whether a rule seems to be broken because a write is not recorded that has to follow."""
@@ -485,15 +497,3 @@ class InvariantWatch:
             end=end,
             doubt=doubt,
         )
-
-
-def _blame(place: Place, causes: frozenset[Cause]) -> ViolationKind:
-    """The severity when a device or counter is allocated beyond its limit, by the cause.
-
-    Claims that were found allocated may have had enough, but no device twice. Q12 is known.
-    """
-    if place[0] == "allocated-device-published":
-        return ViolationKind.KNOWN if Cause.ALLOCATED in causes else ViolationKind.OUTSIDE
-    if Cause.ALLOCATED in causes or (causes and place[0] == "device-in-one-claim"):
-        return ViolationKind.BROKEN
-    return ViolationKind.UNSURE if causes else ViolationKind.OUTSIDE

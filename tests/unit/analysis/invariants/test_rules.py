@@ -6,7 +6,7 @@ begin and end while other objects change, and one begins and ends between two wr
 
 import pytest
 
-from app.analysis.verify.invariants import RULES, InvariantWatch, ViolationKind, nodes
+from app.analysis.verify.invariants import RULES, InvariantWatch, ViolationKind, nodes, placements
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.log import ObjectKey, doubts
 from app.domain.values.timestamps import SECOND
@@ -82,9 +82,9 @@ class Story(World):
     def other(self, after=0):
         return self.put(key_of("nodes", "elsewhere"), {"at": self.revision}, after=after)
 
-    def found(self, lacking=frozenset()):
+    def found(self, lacking=frozenset(), *, stops=False):
         """Rule, kind, names of the objects, from and until of everything that was broken."""
-        watch = InvariantWatch(lacking=lacking)
+        watch = InvariantWatch(placements.Switches(stops=stops), lacking)
         for event in self.events:
             watch.note(event)
         return [
@@ -1982,6 +1982,25 @@ STORIES = [
 def test_story(tell):
     story = Story()
     assert sorted(tell(story)) == sorted(story.found())
+
+
+@pytest.mark.parametrize(
+    ("others", "kinds"),
+    [((), ["unsure"]), ((5,) * 12, ["late"]), ((59, 1, 61), ["late"]), ((58, 61), ["unsure"])],
+)
+def test_state_is_late_only_while_somebody_writes_where_redra_may_be_stopped(others, kinds):
+    """A server that was stopped writes nothing. Where others write, controllers could, too."""
+    story = Story()
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    story.remove(key_of("pods", "q"), after=1)
+    for after in others:
+        story.other(after=after)
+    story.reserve("x", after=1 if others else 3_600)
+    assert [kind for _, kind, *_ in story.found(stops=True)] == kinds
+    assert [kind for _, kind, *_ in story.found()] == ["late"]
 
 
 @pytest.mark.parametrize(
