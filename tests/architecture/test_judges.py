@@ -143,7 +143,7 @@ def test_the_judge_of_invariants_takes_no_readings_of_folds() -> None:
         and isinstance(node.value, ast.Name)
         and node.value.id == "page"
     }
-    assert attributes == {"events", "splits"}
+    assert attributes == {"splits"}
     private = {name for name in dir(Page) if name.startswith("_") and not name.startswith("__")}
     everything = {
         node.attr
