@@ -33,7 +33,7 @@ async def findings(tmp_path, **files):
     return [
         each.text
         for each in (
-            *cluster.invariants(chronicle, end),
+            *cluster.invariants(chronicle, end, events[-1].stamp.time),
             *pods.waiting(chronicle, views, end, causes.unasked),
             *pods.unstarted(views, causes),
             *pods.unrecorded(chronicle, views, end),
