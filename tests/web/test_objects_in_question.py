@@ -88,6 +88,25 @@ def namespace_without_its_label():
     )  # fmt: skip
 
 
+def namespace_with_its_label_again():
+    return (
+        *namespace_without_its_label(),
+        {"patch": {"metadata": {"labels": {LABEL: "true"}}}, "of": "namespace/lab"},
+    )
+
+
+def quota_that_was_raised():
+    more = {"patch": {"spec": {"hard": {DEVICES: "2"}}}, "of": "resourcequota/lab/few"}
+    return (*quota_that_refuses(), more)
+
+
+def quota_that_is_used_by_more():
+    """Until the claim is tried again, others take what the quota has got."""
+    more = {"patch": {"spec": {"hard": {DEVICES: "3"}}}, "of": "resourcequota/lab/few"}
+    two = claim("two", "lab", ask("c", count=2))
+    return (*quota_that_refuses(), more, {"apply": [two]})
+
+
 def resource_with_an_s():
     tree = class_of("c", DRIVER)
     tree["spec"]["extendedResourceName"] = "x.test/card"
@@ -177,8 +196,13 @@ ROWS = [
      "2 of 8 of counter die/tiles is used, by quarter of lab/small"),
     (quota_that_refuses, "resourcequota/few", f"1 of 1 {DEVICES} used"),
     (quota_that_refuses, "resourcequota/few", "pod job waits for a claim that it refuses"),
-    (quota_that_refuses, "pod/job", f"raise {DEVICES} of quota few to 2, or delete what uses it"),
-    (namespace_without_its_label, "pod/job", f"give namespace lab the label {LABEL}=true"),
+    (quota_that_refuses, "pod/job", f"have quota few allow 2 of {DEVICES}, or delete what uses it"),
+    (namespace_without_its_label, "pod/job", f"see that namespace lab has the label {LABEL}=true"),
+    (namespace_with_its_label_again, "pod/job",
+     f"namespace lab has the label {LABEL}=true by now: the next try is not refused for it"),
+    (quota_that_was_raised, "pod/job",
+     "quota few has room for the claim by now: the next try is not refused for it"),
+    (quota_that_is_used_by_more, "pod/job", f"have quota few allow 4 of {DEVICES}, or"),
     (namespace_without_its_label, "pod/job",
      "the claim controller tries again by itself, after pauses that double up to 1000 s; "),
     (namespace_without_its_label, "pod/job",

@@ -44,20 +44,41 @@ def reasons(views: Views, namespace: str, refusal: str, spec: JsonView) -> Itera
             )
 
 
-def remedies(refusal: str) -> Iterator[str]:
-    """The raises of a quota that would have let the refused claim in."""
+def remedies(views: Views, namespace: str, refusal: str) -> Iterator[str]:
+    """The amounts that a quota must allow by now to let the refused claim in."""
+    for name, nanos in _needed(views, namespace, refusal):
+        total = quantity.from_nanos(nanos, quantity.QuantityFormat.DECIMAL_SI)
+        yield f"have quota {refusing(refusal)} allow {total} of {name}, or delete what uses it"
+
+
+def refusing(refusal: str) -> str:
+    """The name of the quota that refused a claim; empty for another refusal."""
     exceeded = _EXCEEDED.search(refusal)
-    if exceeded is None:
-        return
-    used = dict(part.rpartition("=")[::2] for part in exceeded[3].split(","))
-    for part in exceeded[2].split(","):
+    return "" if exceeded is None else exceeded[1]
+
+
+def has_room(views: Views, namespace: str, refusal: str, quota: JsonView) -> bool:
+    """Whether the quota that refused a claim allows it by now."""
+    hard = _hard(quota)
+    try:
+        return all(
+            name not in hard or nanos <= quantity.parse(str(hard[name])).nanos
+            for name, nanos in _needed(views, namespace, refusal)
+        )
+    except quantity.QuantityError:
+        return False
+
+
+def _needed(views: Views, namespace: str, refusal: str) -> Iterator[tuple[str, int]]:
+    """What is used now and the refused claim need together, of each exceeded name, in nanos."""
+    exceeded = _EXCEEDED.search(refusal)
+    for part in exceeded[2].split(",") if exceeded is not None else ():
         name, _, requested = part.rpartition("=")
         try:
-            amounts = [quantity.parse(each).nanos for each in (requested, used.get(name, ""))]
+            wanted = quantity.parse(requested).nanos
         except quantity.QuantityError:
             continue
-        total = quantity.from_nanos(sum(amounts), quantity.QuantityFormat.DECIMAL_SI)
-        yield f"raise {name} of quota {exceeded[1]} to {total}, or delete what uses it"
+        yield name, wanted + sum(nanos for _, nanos in _amounts(views, namespace, name))
 
 
 def of_quota(views: Views, namespace: str, quota: str, tree: JsonView) -> Iterator[Reason]:
@@ -106,16 +127,10 @@ def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reas
     Devices also count under the names of extended resources. Parity: objects.md 15.3.
     """
     used: list[tuple[str, ObjectKey, int]] = []
-    for place in sorted(limits.places_of(name)):
-        for key in views.objects.keys(*place, namespace):
-            tree = views.objects.get(key)
-            if tree is None:
-                continue
-            amount = limits.amounts_of(views.objects, place, tree).get(name)
-            if amount is not None and amount.nanos:
-                is_claim = place == api_resources.RESOURCE_CLAIMS
-                idle = _idle(views, key, tree) if is_claim else ""
-                used.append((idle, key, amount.nanos))
+    for key, nanos in _amounts(views, namespace, name):
+        is_claim = key[:2] == api_resources.RESOURCE_CLAIMS
+        idle = _idle(views, key, views.objects.get(key) or {}) if is_claim else ""
+        used.append((idle, key, nanos))
     if not used:
         return
     used.sort(key=lambda one: (not one[0], -one[2], one[1]))
@@ -130,6 +145,16 @@ def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reas
         children += (Reason(text=f"{_counted(left, 'more ')}{more}", count=len(left)),)
     text = f"{_counted(used)} {'uses' if len(used) == 1 else 'use'} {total} of "
     yield Reason(text=f"{text}{name} of quota {quota}", children=children, count=len(used))
+
+
+def _amounts(views: Views, namespace: str, name: str) -> Iterator[tuple[ObjectKey, int]]:
+    """What each claim and pod of a namespace uses of a name of a quota, in nanos."""
+    for place in sorted(limits.places_of(name)):
+        for key in views.objects.keys(*place, namespace):
+            amounts = limits.amounts_of(views.objects, place, views.objects.get(key) or {})
+            amount = amounts.get(name)
+            if amount is not None and amount.nanos:
+                yield key, amount.nanos
 
 
 def _counted(used: Sequence[tuple[str, ObjectKey, int]], before: str = "") -> str:

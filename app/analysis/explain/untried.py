@@ -132,9 +132,9 @@ def remedies(views: Views, tree: JsonObject, *, reads_events: bool) -> list[str]
     if reads_events and (refusal := refusal_of_claim(views, tree)):
         if f"`{well_known.ADMIN_ACCESS}: true` label" in refusal:
             changes.append(
-                f"give namespace {pod.namespace} the label {well_known.ADMIN_ACCESS}=true"
+                f"see that namespace {pod.namespace} has the label {well_known.ADMIN_ACCESS}=true"
             )
-        changes += quota_use.remedies(refusal)
+        changes += quota_use.remedies(views, pod.namespace, refusal)
     return changes
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from app.analysis.explain import sources, untried
+from app.analysis.explain import quota_use, sources, untried
 from app.analysis.explain.questions import named
 from app.analysis.explain.reasons import Reason
 from app.domain.controllers import pods, registry
@@ -34,21 +34,49 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
         if evidence.sight.sees(last):
             said = sources.made(last, f"{named(key)} was deleted", *_owners(last))
             reasons.append(replace(said, is_kept=True))
-    return [*reasons, *await _label_lost(evidence, tree)]
-
-
-async def _label_lost(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
-    """The write that removed the label for admin access from the pod's namespace."""
     if not evidence.sight.reads_events:
+        return reasons
+    refusal = untried.refusal_of_claim(evidence.views, tree)
+    reasons += await _label_lost(evidence, meta.namespace(tree), refusal)
+    return [*reasons, *await _quota_eased(evidence, meta.namespace(tree), refusal)]
+
+
+async def _label_lost(evidence: ExplainedMoment, namespace: str, refusal: str) -> list[Reason]:
+    """The write that took the label for administrative access from a namespace, or that it has it.
+
+    The refused claim is tried again after a pause.
+    """
+    if well_known.ADMIN_ACCESS not in refusal:
         return []
-    if well_known.ADMIN_ACCESS not in untried.refusal_of_claim(evidence.views, tree):
-        return []
-    key = ObjectKey(*api_resources.NAMESPACES, "", meta.namespace(tree))
+    key = ObjectKey(*api_resources.NAMESPACES, "", namespace)
+    event = evidence.views.objects.event(key)
+    if event is not None and evidence.sight.sees(event) and _admits(event.object):
+        text = f"namespace {namespace} has the label {well_known.ADMIN_ACCESS}=true by now: {_NEXT}"
+        return [Reason(text=text, about=key, holds=_admits, is_kept=True)]
     lost = loss(await evidence.changes(key), _admits)
     if lost is None or not evidence.sight.sees(lost[1]):
         return []
     text = f"namespace {key.name} had the label {well_known.ADMIN_ACCESS}=true until it was changed"
     return [replace(sources.made(lost[1], text), is_kept=True)]
+
+
+async def _quota_eased(evidence: ExplainedMoment, namespace: str, refusal: str) -> list[Reason]:
+    """That the quota which refused a claim is gone, or has room for it by now."""
+    name = quota_use.refusing(refusal)
+    key = ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, name)
+    last = next(iter(await evidence.changes(key)), None) if name else None
+    if last is None or not evidence.sight.sees(last):
+        return []
+    if last.type is EventType.OBJECT_DELETED:
+        made = sources.made(last, f"quota {name} was deleted", Reason(text=_NEXT))
+        return [replace(made, is_kept=True)]
+    if not quota_use.has_room(evidence.views, namespace, refusal, last.object):
+        return []
+    text = f"quota {name} has room for the claim by now: {_NEXT}"
+    return [Reason(text=text, revision=last.revision, about=key, is_kept=True)]
+
+
+_NEXT = "the next try is not refused for it"
 
 
 def _admits(tree: JsonView) -> bool:
