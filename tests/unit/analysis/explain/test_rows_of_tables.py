@@ -28,16 +28,16 @@ async def findings(tmp_path, **files):
     for event in events:
         views.fold(event)
     chronicle.fold(events)
-    end = views.revision
+    end, now = views.revision, events[-1].stamp.time
     causes = pods.PodCauses(unasked=lambda tree: untried.cause(views, tree, rules))
     return [
         each.text
         for each in (
-            *cluster.invariants(chronicle, end, events[-1].stamp.time),
+            *cluster.invariants(chronicle, end, now),
             *pods.waiting(chronicle, views, end, causes.unasked),
-            *pods.unstarted(views, causes),
+            *pods.unstarted(views, causes, now),
             *pods.unrecorded(chronicle, views, end),
-            *pods.overdue(views, events[-1].stamp.time, ""),
+            *pods.overdue(views, now, ""),
             *claims.stuck(views, has_pods=bool(chronicle.of_kind(pods.POD_CREATED, until=end))),
         )
     ]
