@@ -44,19 +44,25 @@ def devices_with_nodes_of_their_own():
 
 
 def partition_that_blocks_the_whole():
-    def part(name, tiles):
-        drawn = {"counterSet": "die", "counters": {"tiles": {"value": str(tiles)}}}
+    """A device that draws on another counter of the set takes no part in it."""
+
+    def part(name, tiles, counter="tiles"):
+        drawn = {"counterSet": "die", "counters": {counter: {"value": str(tiles)}}}
         return {"name": name, "consumesCounters": [drawn], "attributes": {"tiles": {"int": tiles}}}
 
     counters = slice_of("counters", DRIVER, "n", [], of=2, nodeName="n")
     del counters["spec"]["devices"]
-    tiles = {"tiles": {"value": "8"}}
-    counters["spec"]["sharedCounters"] = [{"name": "die", "counters": tiles}]
-    small = ask("c", selectors=cel(f"device.attributes['{DRIVER}'].tiles == 2"))
+    amounts = {"tiles": {"value": "8"}, "lanes": {"value": "8"}}
+    counters["spec"]["sharedCounters"] = [{"name": "die", "counters": amounts}]
+    small, lanes = (
+        ask("c", selectors=cel(f"device.attributes['{DRIVER}'].tiles == {number}"))
+        for number in (2, 4)
+    )
+    parts = [part("link", 4, "lanes"), part("whole", 8), part("quarter", 2)]
     return (
         {"apply": [space("lab"), class_of("c", DRIVER), node("n"), counters,
-                   slice_of("s", DRIVER, "n", [part("whole", 8), part("quarter", 2)],
-                            of=2, nodeName="n"),
+                   slice_of("s", DRIVER, "n", parts, of=2, nodeName="n"),
+                   claim("lanes", "lab", lanes), pod("net", "lab", claim="lanes"),
                    claim("small", "lab", small), pod("job", "lab", claim="small")]},
         {"wait": 5},
     )  # fmt: skip

@@ -15,8 +15,10 @@ from app.analysis.explain.hardware.biography import Biography
 from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
+from app.analysis.map_answers import Gauge
 from app.analysis.views import LiveViews
 from app.domain.allocation.quirks import Quirks
+from app.domain.devices.model import Consumption
 from app.domain.errors import NotFound
 from app.domain.log import Event, ObjectKey
 from app.domain.values import identifiers
@@ -96,16 +98,31 @@ def _drawing(views: LiveViews, device_id: DeviceId, quirks: Quirks) -> Iterator[
     if mapped is None or mapped[1].state != "blocked":
         return
     pool, one = mapped
+    drawn = {
+        str(device.id[2]): device.consumes
+        for each in views.inventory.slices_of(device_id[:2])
+        if each.generation == pool.generation
+        for device in each.devices
+    }
     for gauge in pool.counters:
         if (name := f"{gauge.set}/{gauge.counter}") not in one.lacks:
             continue
         users = [
             f"{other.name} of {listed(other.holders, len(other.holders))}"
             for other in pool.devices
-            if other.state == "held" and gauge.set in other.sets
+            if other.state == "held" and _draws(drawn.get(other.name, ()), gauge)
         ]
         text = f"{gauge.used} of {gauge.total} of counter {name} is used"
         yield Reason(text=f"{text}, by {listed(users, len(users))}" if users else text)
+
+
+def _draws(consumption: Consumption, gauge: Gauge) -> bool:
+    """Whether a device uses something of a counter."""
+    return any(
+        name == gauge.set and counter == gauge.counter and amount
+        for name, counters in consumption
+        for counter, amount in counters
+    )
 
 
 async def pool(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
