@@ -251,6 +251,24 @@ def test_bad_questions_are_refused_in_one_sentence(words: list[str], message: st
     assert error.count("\n") == 1
 
 
+def test_manifests_beside_a_log_are_said_not_to_be_checked(tmp_path: Path) -> None:
+    """A log in a folder is a recording, whose manifests are its inputs; else they are lost."""
+    (tmp_path / "board.yaml").write_text(BROKEN)
+    code, out, _ = redra("lint", tmp_path, "-o", "json")
+    assert (code, json.loads(out)["notChecked"]) == (1, [])
+    audit = (shared_path("histories", "j-api-versions") / "audit.jsonl.gz").read_bytes()
+    (tmp_path / "audit.jsonl.gz").write_bytes(audit)
+    sentence = f"2 manifests beside a log in {tmp_path}; lint their files apart from the log"
+    code, out, _ = redra("lint", tmp_path, "-o", "json")
+    assert json.loads(out)["notChecked"] == [sentence]
+    code, out, _ = redra("lint", tmp_path)
+    assert f"not checked: {sentence}\n" in out
+    code, out, _ = redra("lint", tmp_path, "-o", "sarif")
+    (invocation,) = json.loads(out)["runs"][0]["invocations"]
+    (notice,) = invocation["toolExecutionNotifications"]
+    assert notice["message"]["text"] == f"not checked: {sentence}"
+
+
 def test_recording_is_looked_at_over_time() -> None:
     code, out, _ = redra("lint", shared_path("histories", "c-multihost-tpu"), "-o", "json")
     findings = json.loads(out)["findings"]

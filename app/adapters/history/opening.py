@@ -65,6 +65,10 @@ class SourceInfo:
     bytes: int
 
 
+_BESIDE = "manifests beside a log, left out"
+"""The name under which objects are counted that are taken for inputs of a log."""
+
+
 class RecordedHistory:
     """A recorded history that was read, joined and checked.
 
@@ -128,6 +132,15 @@ class RecordedHistory:
         The list is complete once `records` has been read.
         """
         return tuple(self._notes.sentences())
+
+    @property
+    def beside(self) -> int:
+        """The number of manifests that were left out beside a log, readable or not.
+
+        The number is complete once `records` has been read.
+        """
+        counts = self._notes.counts
+        return counts.get(_BESIDE, 0) + counts.get(f"unreadable {_BESIDE}", 0)
 
     @property
     def refusals(self) -> tuple[SkippedRecord, ...]:
@@ -325,11 +338,11 @@ def _read_dump(
     aside = Notes(keep_going=True, refusals_max=0)
     for record in dumps.read(file.source, number, options, aside):
         if record.op is Op.ADDED:
-            notes.count("manifests beside a log, left out")
+            notes.count(_BESIDE)
         else:
             yield record
     if aside.refused:
-        notes.count("unreadable manifests beside a log, left out", aside.refused)
+        notes.count(f"unreadable {_BESIDE}", aside.refused)
 
 
 def _info(file: SourceFile) -> SourceInfo:

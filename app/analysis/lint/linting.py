@@ -48,10 +48,14 @@ RULES = {rule.id: rule for family in FAMILIES.values() for rule in family}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintReport:
-    """The findings, the gravest first, and the number of objects examined, refused ones too."""
+    """The findings, the gravest first, and the number of objects examined, refused ones too.
+
+    `not_checked` are sentences about parts of the sources that were left out.
+    """
 
     findings: tuple[LintFinding, ...]
     objects: int
+    not_checked: tuple[str, ...] = ()
 
     def counts(self) -> dict[LintSeverity, int]:
         """Findings by severity."""
@@ -68,6 +72,7 @@ class LintReport:
             "objects": self.objects,
             "counts": {severity.value: count for severity, count in self.counts().items()},
             "findings": [finding.to_json() for finding in self.findings],
+            "notChecked": [*self.not_checked],
         }
 
 
@@ -81,7 +86,11 @@ def of_json(tree: JsonObject) -> LintReport:
         )
         for each in tree["findings"]
     ]
-    return LintReport(findings=tuple(findings), objects=tree["objects"])
+    return LintReport(
+        findings=tuple(findings),
+        objects=tree["objects"],
+        not_checked=tuple(tree.get("notChecked", ())),
+    )
 
 
 def admit(

@@ -30,6 +30,8 @@ def lines(report: LintReport) -> Iterator[str]:
                 yield f"  … {of_rule[rule.id] - SHOWN_MAX} more; -o json has them"
             yield f"  means: {rule.means}"
             yield f"  cure: {rule.cure}"
+    for sentence in report.not_checked:
+        yield f"not checked: {sentence}"
     counts = report.counts()
     listed = ", ".join(
         f"{count} {severity.value}{'' if count == 1 else 's'}" for severity, count in counts.items()
@@ -60,6 +62,15 @@ def sarif(report: LintReport) -> JsonObject:
                     }
                 },
                 "columnKind": "unicodeCodePoints",
+                "invocations": [
+                    {
+                        "executionSuccessful": True,
+                        "toolExecutionNotifications": [
+                            {"level": "warning", "message": {"text": f"not checked: {sentence}"}}
+                            for sentence in report.not_checked
+                        ],
+                    }
+                ],
                 "results": [_result(finding, numbers) for finding in report.findings],
             }
         ],

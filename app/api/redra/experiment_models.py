@@ -46,6 +46,9 @@ class LintFindings(Model):
     findings: list[dict[str, Any]] = Field(
         description="Rule, severity, place, message, cure and related places"
     )
+    notChecked: list[str] = Field(  # noqa: N815 - the JSON field
+        description="Parts of the sources that were left out; empty for a history"
+    )
 
 
 class MinimiseWish(Model):

@@ -18,7 +18,7 @@ from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
 from app.domain.log.records import CHANGES, Op
 from app.domain.objects import registry
 from app.domain.objects.schema import conversion
-from app.domain.values import api_groups
+from app.domain.values import api_groups, counts
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
@@ -62,8 +62,13 @@ def is_recording(path: Path, options: ReadOptions) -> bool:
     return path.is_file() and path.suffix not in MANIFESTS
 
 
-def of_recording(path: Path, options: ReadOptions) -> Iterator[ObjectChange]:
-    """The changes in a recording. Raises InputError."""
+def of_recording(
+    path: Path, options: ReadOptions, not_checked: list[str]
+) -> Iterator[ObjectChange]:
+    """The changes in a recording, and at the end sentences about what was left out of it.
+
+    Raises InputError.
+    """
     with opening.open_history([path], options) as history:
         for record in history.records():
             if record.op not in CHANGES or record.object is None or record.kind not in TOLD:
@@ -78,6 +83,17 @@ def of_recording(path: Path, options: ReadOptions) -> Iterator[ObjectChange]:
                 subject=subject,
                 time=time,
                 is_deletion=record.op is Op.DELETED,
+            )
+        if history.beside:
+            manifests = counts.of(history.beside, "manifest")
+            not_checked.append(
+                f"{manifests} beside a log in {path}; lint their files apart from the log"
+            )
+        if history.refused:
+            places = counts.of(history.refused, "place")
+            first = history.refusals[0]
+            not_checked.append(
+                f"{places} in {path} that cannot be read, the first {first.place}: {first.problem}"
             )
 
 

@@ -51,6 +51,7 @@ class _Sources:
     written: list[LintedObject] = field(default_factory=list)
     subjects: list[LintedObject] = field(default_factory=list)
     findings: list[LintFinding] = field(default_factory=list)
+    not_checked: list[str] = field(default_factory=list)
     prefixes: dict[tuple[str, int, str], str] = field(default_factory=dict)
 
     @property
@@ -112,7 +113,12 @@ class _Sources:
             for finding in report.findings
         )
         # Refused objects are counted too: they were checked.
-        return replace(report, findings=findings, objects=len(self.written) + len(self.subjects))
+        return replace(
+            report,
+            findings=findings,
+            objects=len(self.written) + len(self.subjects),
+            not_checked=tuple(self.not_checked),
+        )
 
 
 class _Lines:
@@ -149,7 +155,7 @@ def lint_files(settings: Settings, paths: Sequence[Path], ignored: Sequence[str]
         elif opening.is_bundle(path):
             sources.read_changes(changes.of_bundle(path, sources.limits))
         elif changes.is_recording(path, sources.options):
-            sources.read_changes(changes.of_recording(path, sources.options))
+            sources.read_changes(changes.of_recording(path, sources.options, sources.not_checked))
         else:
             files = _files(path)
             if not files:
