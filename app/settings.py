@@ -194,6 +194,9 @@ class Settings(GroupedSettings):
     watch_seconds_max: int = setting(3_600, ge=1, description="Longest watch without a time-out")
     bookmark_seconds: float = setting(60.0, gt=0, description="Time between bookmarks of a watch")
     watch_frames_max: int = setting(8_192, ge=1, description="Encoded events that watchers share")
+    watch_first_pages_max: int = setting(
+        64, ge=1, description="Pages of objects that watches which begin at once share"
+    )
     revision_wait_seconds: float = setting(
         3.0, ge=0, description="Longest wait for a revision that is still to come"
     )

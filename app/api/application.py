@@ -292,6 +292,7 @@ def _watch_bounds(limits: ApiLimits) -> WatchBounds:
         bookmark_seconds=limits.bookmark_seconds,
         revision_wait_seconds=limits.revision_wait_seconds,
         frames_max=limits.frames_max,
+        first_pages_max=limits.first_pages_max,
         retained_revisions=limits.retained_revisions,
     )
 

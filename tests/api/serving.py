@@ -77,9 +77,9 @@ class Server:
         return await self.client.request(method, path, content=body, headers=named)
 
     @asynccontextmanager
-    async def watch(self, path, **headers):
+    async def watch(self, path, following=None, **headers):
         """A running watch; leaving it is the client going away."""
-        following = Following()
+        following = following or Following()
         raw_path, _, query = path.partition("?")
         scope = {
             "type": "http",

@@ -19,6 +19,7 @@ CHANGED = {
     "list_snapshots_max": 13,
     "list_page_max": 14,
     "watch_frames_max": 15,
+    "watch_first_pages_max": 65,
     "revision_wait_seconds": 16.5,
     "compact_like_etcd": True,
     "retained_revisions": 17,

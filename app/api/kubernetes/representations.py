@@ -139,6 +139,10 @@ class Representations:
             self._converted[key] = encoded
         return encoded
 
+    def metadata_bytes(self, event: Event, target: Target) -> bytes:
+        """The PartialObjectMetadata of an object."""
+        return _partial(_revealed(event, target).body, target.form.version)
+
     def tree_in(self, tree: JsonObject, target: Target) -> JsonObject:
         """A stored tree in the target's version; the argument is not changed."""
         if target.is_stored_version:
@@ -151,7 +155,7 @@ class Representations:
             case Shape.OBJECT:
                 return self.object_bytes(event, target)
             case Shape.METADATA:
-                return _partial(_revealed(event, target).body, target.form.version)
+                return self.metadata_bytes(event, target)
             case Shape.TABLE:
                 return self.table([event], target, now, metadata=_table_metadata(event))
 
@@ -179,9 +183,7 @@ class Representations:
             case Shape.TABLE:
                 return self.rows(events, target, now)
             case Shape.METADATA:
-                return [
-                    _partial(_revealed(event, target).body, target.form.version) for event in events
-                ]
+                return [self.metadata_bytes(event, target) for event in events]
             case Shape.OBJECT:
                 bodies = [self.object_bytes(event, target) for event in events]
                 return bodies if target.kind.custom is not None else _items(bodies, target)

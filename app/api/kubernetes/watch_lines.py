@@ -27,14 +27,20 @@ class Frames:
 
     def __init__(self, representations: Representations, frames_max: int) -> None:
         self._representations = representations
-        self._kept: Bounded[tuple[bytes, Hashable], bytes] = Bounded(frames_max)
+        self._kept: Bounded[tuple[bytes, Shape, str, Hashable], bytes] = Bounded(frames_max)
 
     def frame(self, word: bytes, event: Event, target: Target) -> bytes:
-        """The line for one change, with the complete object."""
-        place = word, target.place(event)
+        """The line for one change, with the complete object or with its metadata alone."""
+        form = target.form
+        place = word, form.shape, form.version, target.place(event)
         lines = self._kept.get(place)
         if lines is None:
-            body = self._representations.object_bytes(event, target)
+            representations = self._representations
+            body = (
+                representations.object_bytes(event, target)
+                if form.shape is Shape.OBJECT
+                else representations.metadata_bytes(event, target)
+            )
             lines = self._kept[place] = line(word, body)
         return lines
 

@@ -9,12 +9,14 @@ is cut off; the server never waits for it.
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 import anyio.lowlevel
 
-from app.api.kubernetes import status
+from app.api.kubernetes import first_states, status
 from app.api.kubernetes.fanout import Fanout, LineView, Member, Push
+from app.api.kubernetes.first_states import FirstStates
 from app.api.kubernetes.negotiation import Shape
 from app.api.kubernetes.parameters import ListOptions
 from app.api.kubernetes.representations import Representations, Target, encode
@@ -34,7 +36,6 @@ _WORDS = {
     EventType.OBJECT_UPDATED: b"MODIFIED",
     EventType.OBJECT_DELETED: b"DELETED",
 }
-_CHUNK_BYTES = 256 * 1024
 _SPREAD = 0.618_033_988_75
 """Multiples of this number, modulo 1, are evenly spread, so that watches end at different times."""
 
@@ -49,6 +50,7 @@ class WatchBounds:
     bookmark_seconds: float
     revision_wait_seconds: float
     frames_max: int
+    first_pages_max: int
     retained_revisions: int = 0
 
 
@@ -60,6 +62,7 @@ class _Shared:
     frames: Frames
     representations: Representations
     fanout: Fanout
+    first_states: FirstStates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +86,7 @@ class Watching:
             frames=Frames(representations, bounds.frames_max),
             representations=representations,
             fanout=Fanout(),
+            first_states=FirstStates(bounds.first_pages_max),
         )
         self._bounds = bounds
         self._started = 0
@@ -171,6 +175,7 @@ class _Watch:
         self._columns_sent = False
         self._ending = anyio.Event()
         self._fanout = shared.fanout
+        self._first_states = shared.first_states
         is_shared = selection.is_everything and target.form.shape is Shape.OBJECT
         self._push = request.push if is_shared else None
         self._member: Member | None = None
@@ -190,7 +195,7 @@ class _Watch:
 
     async def lines(self) -> AsyncGenerator[bytes, None]:
         """Yield chunks of complete lines until the time is up."""
-        options, kind = self._options, self._target.kind
+        options = self._options
         end = anyio.current_time() + self._seconds
         after = options.revision
         starts_now = after == 0 or options.send_initial_events is not None
@@ -199,28 +204,23 @@ class _Watch:
             problem = Expired(watches.too_old(after, oldest))
             yield line(b"ERROR", encode(status.status_of(problem)))
             return
-        if starts_now:
-            snapshot = list(self._selection.select(self._timeline.views.objects, kind))
-            revision = self._timeline.revision
-        else:
-            snapshot, revision = [], Revision(after)
-            if revision > self._timeline.revision and not await self._reaches(revision, end):
-                return
-        subscription = self._subscription = self._subscribe(revision)
         try:
             if starts_now:
-                self._remember(snapshot)
-                if options.send_initial_events is not False:
-                    async for chunk in self._initial(snapshot):
+                with self._first_states.sending():
+                    async for chunk in self._initial():
                         yield chunk
-                if options.send_initial_events and options.bookmarks:
-                    yield bookmark(self._target, revision, is_initial_end=True)
-            elif self._matching is not None:
-                await self._recall(revision)
-            async for chunk in self._live(subscription, end):
+            else:
+                revision = Revision(after)
+                if revision > self._timeline.revision and not await self._reaches(revision, end):
+                    return
+                self._subscription = self._subscribe(revision)
+                if self._matching is not None:
+                    await self._recall(revision)
+            async for chunk in self._live(end):
                 yield chunk
         finally:
-            self._subscription.close()
+            if self._subscription is not None:
+                self._subscription.close()
 
     def _subscribe(self, revision: Revision) -> Subscription:
         kind = self._target.kind
@@ -228,21 +228,26 @@ class _Watch:
             after=revision, group=kind.group, resource=kind.plural
         )
 
-    async def _initial(self, snapshot: list[Event]) -> AsyncGenerator[bytes, None]:
-        parts: list[bytes] = []
-        size = 0
-        for event in snapshot:
-            part = self._line(b"ADDED", event)
-            parts.append(part)
-            size += len(part)
-            if size >= _CHUNK_BYTES:
-                yield b"".join(parts)
-                parts, size = [], 0
-                await anyio.lowlevel.checkpoint()
-        if parts:
-            yield b"".join(parts)
+    async def _initial(self) -> AsyncGenerator[bytes, None]:
+        """Subscribe, and yield the present objects and the bookmark behind them."""
+        states, options, target = self._first_states, self._options, self._target
+        async with states.turn:
+            view = first_states.view_of(self._timeline, target, self._selection)
+            snapshot = states.snapshot(view, self._selection, self._timeline, target)
+            self._subscription = self._subscribe(view.revision)
+            self._remember(snapshot)
+        at = len(snapshot) if options.send_initial_events is False else 0
+        while at < len(snapshot):
+            async with states.turn:
+                page = states.page(view, snapshot, at, partial(self._line, b"ADDED"))
+            self._columns_sent, at = True, page.end
+            yield page.lines
+        if options.send_initial_events and options.bookmarks:
+            yield bookmark(target, view.revision, is_initial_end=True)
 
-    async def _live(self, subscription: Subscription, end: float) -> AsyncGenerator[bytes, None]:
+    async def _live(self, end: float) -> AsyncGenerator[bytes, None]:
+        subscription = self._subscription
+        assert subscription is not None, "made when the watch began"
         try:
             if self._timeline.past is not None and subscription.after >= self._timeline.revision:
                 await self._idle(end)
@@ -394,11 +399,9 @@ class _Watch:
 
     def _line(self, word: bytes, event: Event) -> bytes:
         target = self._target
-        if target.form.shape is Shape.OBJECT:
+        if target.form.shape is not Shape.TABLE:
             return self._frames.frame(word, event, target)
         now = self._timeline.now
-        if target.form.shape is Shape.METADATA:
-            return line(word, self._representations.shown_bytes(event, target, now))
         metadata = b'{"resourceVersion":"%d"}' % event.revision
         body = self._representations.table(
             [event], target, now, metadata=metadata, with_columns=not self._columns_sent
@@ -406,7 +409,7 @@ class _Watch:
         self._columns_sent = True
         return line(word, body)
 
-    def _remember(self, snapshot: list[Event]) -> None:
+    def _remember(self, snapshot: Sequence[Event]) -> None:
         if self._matching is not None:
             self._matching.update((event.key, event) for event in snapshot)
 

@@ -54,7 +54,8 @@ class ApiLimits:
     At most `watchers_max` watches run at once. Each ends after a random time between
     `watch_seconds_min` and `watch_seconds_max` unless it requests less, and gets a bookmark every
     `bookmark_seconds`. A continued list finds its snapshot among the `snapshots_max` newest ones in
-    memory, otherwise in the log. `frames_max` encoded watch events are shared between watchers.
+    memory, otherwise in the log. `frames_max` encoded watch events are shared between watchers,
+    and `first_pages_max` pages of existing objects between watches that begin at once.
     A list at a later revision waits `revision_wait_seconds`. A list at a revision more than
     `retained_revisions` back gets an error that it is gone, as from etcd after compaction (0: every
     revision is available, forever). Responses from `compress_from_bytes` on are compressed for
@@ -94,6 +95,7 @@ class ApiLimits:
     snapshots_max: int = 32
     list_page_max: int = 10_000
     frames_max: int = 8_192
+    first_pages_max: int = 64
     revision_wait_seconds: float = 3.0
     retained_revisions: int = 0
     compress_from_bytes: int = 128 * 1024

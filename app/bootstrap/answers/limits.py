@@ -30,6 +30,7 @@ def api_limits(settings: Settings) -> ApiLimits:
         watch_seconds_max=settings.watch_seconds_max,
         bookmark_seconds=settings.bookmark_seconds,
         frames_max=settings.watch_frames_max,
+        first_pages_max=settings.watch_first_pages_max,
         revision_wait_seconds=settings.revision_wait_seconds,
         retained_revisions=settings.retained_revisions if settings.compact_like_etcd else 0,
         compress_from_bytes=settings.compress_from_bytes,
