@@ -9,6 +9,7 @@ from pathlib import Path
 
 from app.adapters.history import documents
 from app.adapters.history.limits import ImportLimits
+from app.adapters.running import notice
 from app.analysis import edits
 from app.analysis.diff.forks import ForkReport
 from app.analysis.edits import Edit
@@ -25,7 +26,7 @@ from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.service import copying, importing
 from app.service.forking import ForkRequest, ForkSwitches
-from app.service.histories import check_name
+from app.service.histories import DEFAULT_HISTORY, check_name
 from app.service.replays.replaying import Progress, silent
 from app.settings import Settings
 
@@ -45,9 +46,10 @@ async def create(store: Store, settings: Settings, name: str) -> None:
         await histories.create_cluster(name, settings=history_settings.history_settings(settings))
 
 
-async def rename(store: Store, name: str, new_name: str) -> None:
+async def rename(store: Store, settings: Settings, name: str, new_name: str) -> None:
     """Give a history another name. Raises InputError."""
     info = await find_history(store, name)
+    await _check_not_at_root(store, settings, info)
     try:
         await store.log.rename_history(info.id, check_name(new_name))
     except AlreadyExists as problem:
@@ -152,12 +154,34 @@ def _patch(text: str, limits: ImportLimits) -> edits.PatchEdit:
     return edits.PatchEdit(name=name, body=trees[0])
 
 
-async def find(store: Store, names: tuple[str, ...], *, unfinished: bool) -> list[HistoryInfo]:
-    """The histories with these names, and with `unfinished` all unfinished ones.
+async def _check_not_at_root(store: Store, settings: Settings, info: HistoryInfo) -> None:
+    """Raise InputError for the history at `/` while a server shows it, as the server does.
+
+    The server of the data folder posts a notice. One elsewhere, on the same database, holds leases
+    of the history, unless its controllers do not run.
+    """
+    if info.name != DEFAULT_HISTORY:
+        return
+    server = notice.read(settings.data, database=settings.database_url)
+    holders = await store.leases.holders(info.id)
+    if server is not None or holders:
+        at = server.url if server is not None else min(holders.values())
+        raise InputError(
+            f'history "{info.name}" is served at / and stays while a server runs',
+            cure=f"stop the server ({at}), or copy the history",
+        )
+
+
+async def find(
+    store: Store, settings: Settings, names: tuple[str, ...], *, unfinished: bool
+) -> list[HistoryInfo]:
+    """The histories to delete: with these names, and with `unfinished` all unfinished ones.
 
     Raises InputError.
     """
     named = [await find_history(store, name) for name in dict.fromkeys(names)]
+    for info in named:
+        await _check_not_at_root(store, settings, info)
     return [*named, *(await store.log.unfinished() if unfinished else [])]
 
 

@@ -52,6 +52,7 @@ def rename(
 ) -> None:
     """Rename a history. Its log stays as it is.
 
+    The history `default` keeps its name while a server runs, which serves it at /.
     A server of the history notices within REDRA_POLL_SECONDS and ends the watches and streams of
     its clients.
     """
@@ -61,7 +62,7 @@ def rename(
 
     async def run() -> None:
         async with stores.open_store(settings) as store:
-            await managing.rename(store, name, new_name)
+            await managing.rename(store, settings, name, new_name)
 
     console.run(run)
     console.say(f"history {name} is renamed to {new_name}")
@@ -109,7 +110,7 @@ def delete(
 
     The tombstone has the name, the last revision and hash, the time of the deletion, and the user
     who made it; `redra histories --deleted` lists tombstones. Export a history first if you may
-    need it again.
+    need it again. The history `default` cannot be deleted while a server runs.
     """
     from app.bootstrap import managing, process_settings, stores
 
@@ -119,7 +120,7 @@ def delete(
 
     async def run() -> list[str]:
         async with stores.open_store(settings) as store:
-            infos = await managing.find(store, tuple(names or ()), unfinished=unfinished)
+            infos = await managing.find(store, settings, tuple(names or ()), unfinished=unfinished)
             listed = ", ".join(info.name for info in infos)
             if infos and not yes:
                 confirm(f"delete {listed} for good?", cure="add --yes")

@@ -2,10 +2,17 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from app.adapters.running import notice
+from app.bootstrap import managing
+from app.bootstrap.histories import open_histories
+from app.bootstrap.stores import memory_store
+from app.domain.errors import InputError
+from app.settings import Settings
 from tests.acceptance.server_process import ServerProcess, wait_for_own_objects
 from tests.command_line import EXAMPLES, database_running, redra
 
@@ -108,7 +115,35 @@ def test_controller_that_a_server_leaves_out_is_run_by_none(tmp_path: Path) -> N
         rows = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
         assert rows["scheduling"] == ["on", "-"]
         assert any(rows[name] == ["on", holder] for name, holder in found["runBy"].items())
+        for words in (("rename", "default", "other"), ("delete", "default", "--yes")):
+            code, _, error = redra("histories", *words, data=server.data)
+            assert (code, "is served at / and stays while a server runs" in error) == (2, True)
+        with server.client() as client:
+            assert client.get("/api/v1/namespaces/default").status_code == 200
     finally:
         server.end()
     code, out, _ = redra("controllers", "default", "-o", "json", data=server.data)
     assert json.loads(out)["runBy"] == {}, "no process runs"
+    assert redra("histories", "rename", "default", "other", data=server.data)[0] == 0
+
+
+@pytest.mark.parametrize("served", ["noticed", "led elsewhere"])
+async def test_history_at_the_root_stays_while_a_process_serves_it(
+    tmp_path: Path, served: str
+) -> None:
+    store, settings = memory_store(), Settings(data=tmp_path)
+    async with open_histories(store, settings) as histories:
+        info = (await histories.create_cluster("default", settings={})).info
+        await histories.create_cluster("night", settings={})
+    with ExitStack() as stack:
+        if served == "noticed":
+            sign = notice.Notice(url="http://127.0.0.1:1", kubeconfig=tmp_path / "kubeconfig")
+            stack.enter_context(notice.posted(tmp_path, sign, database=""))
+        else:
+            await store.leases.acquire(info.id, "claims", "far-away-1", seconds=600)
+        with pytest.raises(InputError, match="stays while a server runs"):
+            await managing.rename(store, settings, "default", "other")
+        with pytest.raises(InputError, match="stays while a server runs"):
+            await managing.find(store, settings, ("default",), unfinished=False)
+        await managing.rename(store, settings, "night", "day")
+    assert [one.name for one in await store.log.histories()] == ["day", "default"]

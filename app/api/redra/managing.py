@@ -125,7 +125,7 @@ def _check_is_not_default(name: str) -> None:
     """Raise Conflict for the history served at `/`, which a running server must have."""
     if name == DEFAULT_HISTORY:
         raise Conflict(
-            f'history "{name}" is served at / and stays while the server runs',
+            f'history "{name}" is served at / and stays while a server runs',
             resource="histories",
             name=name,
         )
