@@ -130,7 +130,7 @@ class FirstPass:
         return Cut(revision=self.revision, events=self.events, cost=self.cost)
 
     def parts(self, count: int, *, ends: bool) -> list[VerifiedPart]:
-        """The history in up to `count` parts; `ends` means that it was read to its end."""
+        """The history in up to `count` parts; `ends` is whether it was read to its end."""
         self.index.lacks_rules = self.invariants.lacks_rules
         if self.begin and not self.paced_until and self.may_lack_end:
             self.paced_until = self.revision
@@ -146,7 +146,7 @@ class FirstPass:
             observed: decisions
             for observed, decisions in self.observers.items()
             if (after <= observed and (is_last or observed < until))
-            # A decision that observed a revision before this part, and is in it with its effects.
+            # Or the decision is in this part with its effects, and observed an earlier revision.
             or (observed < after and any(after < each.revision <= until for each in decisions))
         }
         return VerifiedPart(

@@ -317,8 +317,8 @@ async def check_end(check: IntegrityCheck, log: EventLog) -> None:
 async def _check_copy(check: IntegrityCheck, log: EventLog) -> None:
     """Compare a copy with its source where the copy ends; no hash covers where that is.
 
-    Up to there both have the same events. The next events of both differ, because each was written
-    anew: otherwise the copy would go further.
+    Up to there both have the same events. The next events of both must differ, because each was
+    written separately: equal ones would mean that the copy extends further.
     """
     info = check.info
     source = next((each for each in await log.histories() if each.id == info.parent), None)

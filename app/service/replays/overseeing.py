@@ -41,9 +41,10 @@ async def oversee(
 ) -> None:
     """Judge all events up to `until`, or without `until`, all events until `stopped` is set.
 
-    `tell` is called with new observations. Up to `since` it is not called: a caller who has read a
-    line of an earlier run continues after that line's `seen`, and gets observations that were in
-    flight then a second time rather than never. Without `until`, an unavailable log is waited for.
+    `tell` is called with new observations, but not for events up to `since`. A caller that
+    continues an earlier run sets `since` to the `seen` of the last line of that run. Observations
+    that were in flight then are reported a second time, so that none is lost. Without `until`, the
+    loop waits while the log is unavailable.
     """
     after, idle_since = Revision(0), anyio.current_time()
     is_settled = True

@@ -57,7 +57,7 @@ class SnapshotAudit:
             return
         parts = snapshots.parts_of(kept[1])
         if parts is None or parts.hash != event.hash:
-            # No server begins with this state: it is of an older program, or of another log.
+            # Servers do not use this state: it is from an older program, or from another log.
             return
         if parts.is_altered or not self._is_same(parts.state):
             self.problems.append(

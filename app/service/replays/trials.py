@@ -142,9 +142,9 @@ class Runner:
         return self._engine.settings_under(self.info, switches, candidate.off).settings
 
     def is_valid(self, candidate: Candidate) -> bool:
-        """Whether the API would accept every write of the candidate's cut objects.
+        """Whether the API would accept every write of the objects that the candidate cuts.
 
-        Errors that a write had before it was cut do not count.
+        Errors that the whole write has too do not count.
         """
         rules = self._engine.rules(self.info)
         cut = {key for key, *_ in (*candidate.cuts, *candidate.values)}
@@ -165,7 +165,7 @@ class Runner:
         recording.made = list(self.material.made)
         begun = [each.time for each in inputs if each.event.stamp.verb == BASELINE_VERB]
         if begun:
-            # What was there is there at once: a claim is not without the pods that use it.
+            # Controllers start after all existing objects: none may see a claim without its pods.
             recording.starts = dict.fromkeys(registry.NAMES, Instant(max(begun) + 1))
         run = Run(
             recording,
@@ -186,7 +186,7 @@ class Runner:
 def _errors(rules: Rules, step: Input) -> frozenset[str]:
     """The validation errors of an object after a write, and of the change.
 
-    An object that was there at the beginning has a status that somebody wrote.
+    For an object that exists at the beginning, the status is validated too, as an update.
     """
     kind = kinds.find(step.event.key.group, step.event.key.resource)
     if kind is None:
@@ -203,7 +203,7 @@ def _errors(rules: Rules, step: Input) -> frozenset[str]:
 
 
 def _sealed(info: HistoryInfo, inputs: Sequence[Input]) -> list[Event]:
-    """The steps as recorded, in a chain of their own."""
+    """The steps as recorded, as the events of a separate chain."""
     head = chain.genesis_of(info)
     events: list[Event] = []
     alive: set[ObjectKey] = set()

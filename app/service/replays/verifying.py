@@ -321,8 +321,8 @@ async def _divided(
 ) -> list[PartFound]:
     """Verify the first part here and the others on the workers."""
     there: list[PartFound] = []
-    # Not beside the first part: a process must not be forked beside a thread that computes, and
-    # loading a library there takes many times as long, because it gives way at every file.
+    # Before the first part is begun: a process must not be forked while a thread computes, and
+    # loading a library beside that thread takes many times as long.
     await workers.start(parts[1:])
 
     async def verify_there() -> None:
@@ -337,7 +337,7 @@ async def _divided(
 
 
 async def _stored(log: EventLog, history: HistoryInfo, attestation: Attestation) -> IntegrityCheck:
-    """The integrity check with the stored settings; a replay as another release has others."""
+    """The integrity check with the stored settings, which a replay as another release changes."""
     info = await log.find_history(history.name) or history
     signed = [*attestation.heads, *await log.kept_heads(info.id)]
     return IntegrityCheck(info, signed=signed, trusted=attestation.trusted)
@@ -409,7 +409,7 @@ def _report(
         effects=verifying_parts.joined([part.effects for part in parts]),
         allocations=verifying_parts.joined([part.allocations for part in parts]),
         doubts=ahead.recorded,
-        # Old imports lack the setting, and whoever rewrites a log can take it out.
+        # Old imports lack the setting, and a person who rewrites a log can remove it.
         is_recorded=history.is_recorded or (ahead.is_imported and not ahead.begin),
         judged_after=ahead.begin,
         opinion=ahead.opinion,

@@ -1,4 +1,4 @@
-"""A changed world: what a run does in it besides the recorded inputs.
+"""A changed world: the edits, and the writes that replace recorded ones that do not fit there.
 
 The recorded inputs continue in it, and not all of them fit. A pod that a ReplicaSet made in the
 recording because another one was evicted is made here when its ReplicaSet lacks a pod. The recorded
@@ -42,9 +42,9 @@ Admit: TypeAlias = Callable[[Input, Command, ObjectsReader], Command]
 
 
 def _within_quotas(given: Input, command: Command, objects: ObjectsReader) -> Command:
-    """Admits every write unchanged that quotas and limit ranges of this world have room for.
+    """Admits writes unchanged if quotas and limit ranges of this world allow them.
 
-    They may be new here, or used otherwise than in the recording. Parity: api.md 6.
+    These may be new here, or used otherwise than in the recording. Parity: api.md 6.
     """
     key, kind = given.event.key, kinds.find(*given.event.key[:2])
     is_creation = isinstance(command, ImportObject) and command.operation == "ADDED"
@@ -121,7 +121,7 @@ def paced(command: Command) -> Command:
 
 
 def lacks_no_pod(event: Event, objects: ObjectsReader) -> bool:
-    """True when an event makes a pod of a ReplicaSet that has all the pods that it wants here."""
+    """True when an event makes a pod although its ReplicaSet has enough pods here already."""
     if event.type is not EventType.OBJECT_CREATED or event.key.resource != "pods":
         return False
     owner = meta.controller(event.object)
@@ -140,9 +140,9 @@ def lacks_no_pod(event: Event, objects: ObjectsReader) -> bool:
 def collision(
     event: Event, ours: JsonView | None, objects: ObjectsReader, namespaces: frozenset[str]
 ) -> str:
-    """Why there is no place here for a recorded object; empty if there is one.
+    """Why a recorded object cannot be made here; empty if it can.
 
-    `ours` is the object of its name, `namespaces` were there before the alteration.
+    `ours` is the object with its name here. `namespaces` are those before the alteration.
     """
     if ours is not None:
         is_made = event.type is EventType.OBJECT_CREATED
@@ -155,7 +155,7 @@ def collision(
 
 
 def refused_pods(objects: ObjectsReader) -> list[ObjectKey]:
-    """The keys of the pods that wait after the scheduler has refused them."""
+    """The keys of the pods without a node that the scheduler has refused."""
     return [
         key
         for key in objects.keys(*api_resources.PODS)

@@ -16,9 +16,10 @@ def starts_of(
 ) -> Mapping[str, Instant]:
     """The instants at which the controllers of a run start.
 
-    A controller with a pace waits by itself. From a beginning at which the control plane is up, its
-    first act is no start: one that comes before it, in a changed world, follows from the change. In
-    a world from the first event on, the control plane comes up as recorded.
+    All controllers start as recorded if the control plane is not up yet at the beginning of the
+    run. If it is up, or in a changed world with a `beginning`, only controllers without a pace do.
+    Those with a pace wait by themselves, and their first act is no start then: in a changed world
+    they may act earlier, because of the change.
     """
     starts = recording.starts
     if beginning is not None and (is_changed or beginning.shows_work):
@@ -57,7 +58,7 @@ class Started:
 class RecordedTies:
     """A tie break that chooses the recorded node of a pod, if it is among the best nodes.
 
-    `taken` has the pods for which it was.
+    `taken` has the pods for which the recorded node was chosen.
     """
 
     def __init__(self, nodes: Mapping[str, str]) -> None:

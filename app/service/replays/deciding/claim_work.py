@@ -25,7 +25,7 @@ class ClaimWork:
         self._controller = registry.actor_of(NAME).user
 
     def begin(self, objects: Iterable[Event], now: Instant) -> None:
-        """Notes the work that is there at the beginning of a run."""
+        """Notes the work that exists at the beginning of a run."""
         claims = []
         for event in objects:
             if event.key[:2] == api_resources.PODS:
@@ -36,7 +36,7 @@ class ClaimWork:
             self._follow_claim(event, now)
 
     def follow(self, event: Event) -> None:
-        """Notes the work that an event of the run makes or ends."""
+        """Notes the work that an event of the run adds or completes."""
         if event.key[:2] == api_resources.PODS:
             self._follow_pod(event, event.stamp.time)
         elif event.key[:2] == api_resources.RESOURCE_CLAIMS:

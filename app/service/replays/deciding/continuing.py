@@ -59,7 +59,7 @@ class Control:
 
     @property
     def switches(self) -> Switches:
-        """The switches that the recorded control plane was found to have had."""
+        """The switches that a proof has found for the recorded control plane."""
         return self.variant.switches
 
 
@@ -67,8 +67,8 @@ class Control:
 class Continued:
     """The result: the events after the beginning, the number of inputs, and those left out.
 
-    `unlike` is as in `Control`. `switches` are the switches that the control plane of the recording
-    was found to have had, in words.
+    `unlike` is as in `Control`. `switches` are the switches that a proof has found for the recorded
+    control plane, as text.
     """
 
     events: Sequence[Event]
@@ -99,7 +99,7 @@ async def find_control(
     plain = await runs.run(Variant())
     prover = prover_of(runs, compare, proofs, Variant())
     await prover.judge(plain.trace, compare(runs.recording.trace, plain.trace).different)
-    # A write that was taken as recorded is no decision; the changed world may decide otherwise.
+    # Writes that were taken as recorded are not decisions; the changed world decides them itself.
     variant = replace(prover.variant, imposed=frozenset())
     run = await runs.run(variant)
     compared = compare(runs.recording.trace, run.trace)
@@ -124,7 +124,7 @@ async def go_on(
     made.
     """
     runs = replace(control.runs, beginning=beginning)
-    # The switches are in the settings of that world.
+    # The settings of the changed world contain the switches.
     variant = replace(control.variant, switches=Switches())
     alteration = None
     if edits is not None:

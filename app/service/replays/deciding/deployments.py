@@ -1,9 +1,9 @@
 """Deployments in a changed world: those that its edits concern are decided here.
 
 The recorded controller of Deployments wrote what their recorded specs asked for, and its writes are
-inputs. For a Deployment that an edit makes, changes or takes a ReplicaSet from, they no longer
-follow from what is there, nor do the counts of pods in its ReplicaSets. So the controllers here act
-in their place. All other Deployments stay as recorded.
+inputs. If an edit makes or changes a Deployment, or removes one of its ReplicaSets, these writes no
+longer fit the spec, nor do the counts of pods in its ReplicaSets. So the controllers here act in
+their place. All other Deployments stay as recorded.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ class ChangedDeployments:
             pace.prompt = self._unpaced
 
     def note(self, commands: Sequence[Command], objects: ObjectsReader) -> None:
-        """Note the Deployments that edits concern, before these are made."""
+        """Note the Deployments that edits concern; called before the edits are made."""
         for command in commands:
             key = getattr(command, "key", None)
             if key is not None and key.resource in ("deployments", "replicasets"):
@@ -100,9 +100,10 @@ class DeploymentsHere:
 
 
 def _is_of_controller(write: Input) -> bool:
-    """Whether the controller of Deployments made a write, or wrote or counted its ReplicaSets.
+    """Whether a write is by the controller of Deployments, or to a ReplicaSet by its controller.
 
-    A recorded count of ready pods would be taken for one of those that are there here.
+    A write to a ReplicaSet by an unnamed author counts too. Its count of ready pods would be wrong
+    here.
     """
     author = write.author
     if write.event.key.resource == "replicasets":

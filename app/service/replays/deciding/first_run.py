@@ -21,8 +21,9 @@ async def first_run(
 ) -> tuple[Variant, Run, Compared]:
     """Makes the plain run, and compares it.
 
-    Where less is left to explain then, controllers that the recording never shows at work start
-    after its end, and those `left_out` of it do not start.
+    If there are such controllers, a second run follows without those that the recording never shows
+    at work, and without those that it leaves out (`left_out`). If fewer differences are left to
+    explain, it is used.
     """
     plain = await run(variant)
     compared = compare(recorded, plain.trace)

@@ -81,7 +81,7 @@ class LateReports:
         return is_first
 
     def put_off(self, command: CreateObject, now: Instant) -> Instant:
-        """The instant until which a report waits: `now` when none is recorded; notes failures."""
+        """The recorded instant at which to write a report; `now` without one. Notes failures."""
         until = Instant(max(self._reported_at(command.tree, now) or now, now))
         if _is_failure(command.tree):
             self._waiting[_attempt_of(command.tree)] = (command.key, until)
@@ -95,8 +95,8 @@ class LateReports:
     def _reported_at(self, tree: JsonView, now: Instant) -> Instant | None:
         """The recorded instant of the next Event with this reason about this pod, or None.
 
-        For an eviction only the instant of the write to the pod is known, and its own Event is
-        written with it. A report that was recorded after that Event is written after it here.
+        Only the instant of an eviction's write to the pod is known, so its Event is written with it
+        here. A report that was recorded after that Event is written after it here too.
         """
         uid = subject_of(tree)
         reports = self._reports.get((uid, json_tree.text(tree, "reason")))

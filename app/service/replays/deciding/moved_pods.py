@@ -1,8 +1,8 @@
 """Writes of recorded kubelets about pods that are on another node in a replay.
 
 The kubelet of a node writes only about the pods of that node (controllers.md 5.2), and the API
-refuses others. How a pod fares there (when it runs, ends, fails) is the best that is known for a
-pod that moved, so it is taken over, as by the kubelet of the node on which the pod is here.
+refuses others. The recorded course of a pod (when it runs, ends, fails) is the best estimate for a
+pod that moved. So these writes are kept, with the kubelet of the pod's node here as the author.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 
 def kubelet_here(event: Event, ours: JsonView | None) -> Actor:
-    """The author of a recorded write here: for the kubelet of its pod's node, the one here."""
+    """The author of a write here: the kubelet of the pod's node here if a kubelet wrote it."""
     actor: Actor = event.stamp.actor
     node = _node_here(event, ours)
     if not node or actor.user != KUBELET_PREFIX + core.node_name(event.object):
@@ -27,7 +27,7 @@ def kubelet_here(event: Event, ours: JsonView | None) -> Actor:
 
 
 def with_host_here(event: Event, command: Command, objects: ObjectsReader) -> Command:
-    """The command with the address of the node on which the pod is here."""
+    """The command with the host address of the pod's node here."""
     node = _node_here(event, objects.get(event.key))
     if not node or not isinstance(command, ImportObject):
         return command
@@ -42,7 +42,7 @@ def with_host_here(event: Event, command: Command, objects: ObjectsReader) -> Co
 
 
 def _node_here(event: Event, ours: JsonView | None) -> str:
-    """The node of a pod here if it is another one than in the recording; empty otherwise."""
+    """The node of a pod here, if it differs from the recorded one; otherwise empty."""
     if ours is None or event.key[:2] != api_resources.PODS:
         return ""
     there, here = core.node_name(event.object), core.node_name(ours)

@@ -1,8 +1,8 @@
 """Recorded identities for objects that redra's controllers make, and for shares of devices.
 
 The suffix of a generated name, a uid and the id of a share are random. An object that a controller
-makes here gets the name and the uid of its recorded counterpart, which is the first one with the
-same owners and the same generateName that was not made yet, if its name is one that a server gives.
+makes here gets the name and the uid of its recorded counterpart: the first recorded object with the
+same owners and the same generateName that was not made yet, and whose name a server generated.
 Inputs from outside that name the object then need no translation, and comparisons are literal. An
 allocation gets the share ids of the recorded one of the same claim and devices, because a driver
 names shares in the status that it writes.
@@ -129,7 +129,7 @@ def _shares_of(key: ObjectKey, tree: JsonView) -> list[_Share]:
 
 
 def _is_given(event: Event) -> bool:
-    """Whether a server gives the object of a creation its name: its generateName and a suffix.
+    """Whether the name of a created object consists of its generateName and a suffix.
 
     Parity: controllers.md 2.2.
     """

@@ -71,7 +71,7 @@ class Pacing(StrEnum):
 
 
 class ControlPlane(Protocol):
-    """Makes the rules, controllers and uids of a run, with some switches turned."""
+    """Makes the rules, controllers and uids of a run, with some switches changed."""
 
     def rules(self, switches: Switches) -> Rules:
         """The rules of objects under these switches."""
@@ -96,9 +96,9 @@ class ControlPlane(Protocol):
 class Proofs:
     """The switches and runs that may be tried to prove classes of differences.
 
-    `chosen` are the switches that were set for this replay, turned back; `others` are those that
-    the recorded control plane may have had. `rules_seen` is the switch that decides whether the
-    scheduler sees DeviceTaintRules (C24), turned; None where the release has no such defect. At
+    `chosen` are the switches that were set for this replay, reversed; `others` are those that the
+    recorded control plane may have had. `rules_seen` reverses the switch that decides whether the
+    scheduler sees DeviceTaintRules (C24); None for a release without this defect. At
     most `runs_max` runs are made, with `events_max` events in all. `deciders` judge the recorded
     facts of a recording with lacks.
     """
@@ -211,9 +211,9 @@ class Runs:
         return run
 
     def mistimed(self, variant: Variant) -> Sequence[Delay | Early]:
-        """The acts that came later than anything explains, or before their reason.
+        """Acts of the run with this variant that were recorded too late, or before their reason.
 
-        They are those of the run with a variant; none without a pace.
+        Empty for a variant without a pace.
         """
         for each, made, early in self.made:
             if each == variant:
@@ -269,8 +269,8 @@ async def decide(
     facts = None
     has_lacks = recording.lacks.is_any
     if proofs.deciders is not None and (not sought or (has_lacks and compared.different)):
-        # A gap may hide what differs: states that none allows count without a difference, too.
-        # Without one, this is so for acts of controllers that leave no difference.
+        # A gap may hide a difference, so impossible states count even without one. If there is no
+        # gap, that is needed only for acts of controllers, which may leave no difference.
         judge = partial(judged, log, history, until, proofs.deciders(), bounds, runs.doubts)
         facts = await judge(rules.profile, only_acts=not has_lacks)
         omissions.lacks_rules = facts.lacks_rules
@@ -282,7 +282,7 @@ async def decide(
     await prover.judge(run.trace, compared.different, sought)
     progress("deciding again", until, until)
     if facts is not None and has_lacks and prover.variant.switches != variant.switches:
-        # The recorded control plane had other switches, which may permit what these do not.
+        # With the switches of the recorded control plane, other facts may be possible.
         facts = await judge(plane.rules(prover.variant.switches).profile, only_acts=True)
     proved = prover.judgements
     compared.different = {key: sides for key, sides in compared.different.items() if key in proved}

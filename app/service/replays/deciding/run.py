@@ -155,7 +155,7 @@ class Run:
     def _alter(self, alteration: Alteration) -> None:
         """Makes the edits, and has the scheduler try the pods again that it had refused.
 
-        Pods that are tried soon anyway wait for that.
+        Pods with a recorded attempt soon afterwards wait for that attempt.
         """
         objects = self.timeline.views.objects
         commands = alteration.edits(objects)
@@ -200,7 +200,7 @@ class Run:
         yield from merge(self._recording.inputs, decided_elsewhere, key=lambda each: each.number)
 
     def take(self, write: Input) -> None:
-        """Advances time to the instant of an input, and applies it, or lets it wait."""
+        """Advances time to the instant of an input, and applies the input or makes it wait."""
         self._advance(write.time)
         if self._deployments.replaces(write):
             return
@@ -299,7 +299,7 @@ class Run:
         return any((write.author, uid) in variant.imposed for uid in write.subjects)
 
     def _is_spare(self, write: Input) -> bool:
-        """True when the input makes a pod that its ReplicaSet does not lack here at present."""
+        """True when the input makes a pod although its ReplicaSet has enough pods here now."""
         return self._alteration is not None and lacks_no_pod(
             write.event, self.timeline.views.objects
         )
@@ -362,7 +362,7 @@ class Run:
         self.unapplied.append(Unapplied.of(given, why))
 
     def _announce(self, key: ObjectKey) -> None:
-        """Writes the first of the two revisions of a removal, and has the pod tried after it."""
+        """Writes the first of the two revisions of a removal, then lets the pod be tried."""
         ours = self.timeline.views.objects.get(key)
         if ours is None or self._queue is None or self._pace is None:
             return
@@ -408,7 +408,7 @@ class Run:
         return self._names.adapt(kept)
 
     def _is_unanswered(self, key: ObjectKey, body: JsonObject) -> bool:
-        """True for a write about a pod that arrived in the recording when the pod was gone."""
+        """True for a write about a pod that reached the recorded API after the pod was deleted."""
         ours = self.timeline.views.objects.get(key) or {}
         uid = meta.uid(ours)
         if uid in self._variant.unanswered and core.nominated_node_name(body):
@@ -480,7 +480,7 @@ class Run:
             heappush(self._ready, (due, self._number, event.uid))
 
     def _look_again(self, event: Event) -> None:
-        """Schedules the waiting pods of the owner, whose place a pod may have left."""
+        """Schedules a new look at the waiting pods of an owner that may lack a pod now."""
         owner = meta.controller(event.object)
         if owner is None:
             return
@@ -490,7 +490,7 @@ class Run:
 
 
 def _is_refusal(body: JsonObject, pod: JsonView) -> bool:
-    """True when a patch, which has the changed fields alone, says that a pod was not placed."""
+    """True when a patch of a pod, which has only changed fields, reports a failed attempt."""
     said = meta.condition(body, condition_types.POD_SCHEDULED)
     before = meta.condition(pod, condition_types.POD_SCHEDULED)
     if said is None:

@@ -1,4 +1,4 @@
-"""The recorded states and instants that nothing allows, whatever the runs of a replay come to."""
+"""Recorded states and instants that are impossible, whatever the result of a replay."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -25,7 +25,7 @@ from app.service.replays.verifying import switches_of
 def violations_of(
     recording: Recording, facts: Impossible | None, mistimed: Sequence[Delay | Early]
 ) -> Mapping[str, str]:
-    """The recorded states and instants that none allows, by the name of the object."""
+    """The recorded states and instants that are impossible, by the name of the object."""
     rules = RULES if recording.lacks.is_any else ACTS
     broken = {} if facts is None else facts.broken(rules)
     keys = recording.trace.keys
@@ -39,7 +39,7 @@ def violations_of(
 def delays_of(recording: Recording, pace: RecordedPace, made: PacedRun) -> Iterator[Delay]:
     """The delays in a recording that nothing explains, given a run at its pace.
 
-    Where something is missing, or clocks were wrong, a delay proves nothing.
+    If something is missing or clocks were wrong, a delay proves nothing and is left out.
     """
     if recording.lacks.times or recording.lacks.kinds:
         return
@@ -56,7 +56,7 @@ def delays_of(recording: Recording, pace: RecordedPace, made: PacedRun) -> Itera
 
 
 def sure_of(recording: Recording, early: Iterable[Early]) -> Iterator[Early]:
-    """The acts before their reason that no missing record may have had a reason for."""
+    """The acts before their reason, without those whose reason may be in a missing record."""
     if recording.lacks.kinds:
         return
     keys = recording.trace.keys
@@ -79,7 +79,7 @@ async def judged(
     *,
     only_acts: bool,
 ) -> Impossible:
-    """The judge of the recorded facts, or of the invariants of `profile` alone, up to `until`."""
+    """The judge of the recorded facts up to `until`; `only_acts`: of invariants alone."""
     judge = Impossible(
         deciders,
         switches_of(profile, deciders.quirks, history.settings),
