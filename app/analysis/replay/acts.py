@@ -1,4 +1,4 @@
-"""The recorded acts of controllers, and the requests of theirs that were refused."""
+"""The recorded acts of controllers, and their refused requests."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class Act:
 
     @property
     def answered(self) -> Instant:
-        """The instant of the answer, as far as recorded; others may have seen the write earlier."""
+        """The instant of the answer, as far as recorded; others may have seen the write before."""
         origin = self.event.stamp.origin
         return Instant(max(self.known, 0 if origin is None else origin.answered))
 

@@ -19,9 +19,9 @@ from app.domain.values.timestamps import Instant
 class Placing:
     """One successful attempt: when its first write was sent, its claims written, and its pod bound.
 
-    By `free_at` the previous holders had given back all of its devices. `earliest` is the earliest
-    possible instant of the attempt, where times are not exact. `cut_at` is when the pod was gone,
-    or the recording ended, if that was before all of this was written.
+    By `free_at` the previous consumers had released all of its devices. `earliest` is the earliest
+    possible instant of the attempt, where times are not exact. `cut_at` is the instant
+    at which the pod was deleted or the recording ended, if not all of this was written by then.
     """
 
     began: Instant
@@ -81,12 +81,12 @@ class Try:
     is_paired_by_time: bool = False
 
     def came_to(self, ours: AttemptOutcome) -> bool:
-        """Whether an attempt here had the same outcome; a pod that was never bound has no node."""
+        """Whether an attempt here had the same outcome. A pod that was never bound has no node."""
         tried = self.tried
         if not tried.node and not tried.message and tried.devices:
             return bool(ours.node) and ours.devices == tried.devices
         if self.placing is not None and self.placing.cut_at:
-            # The pod was gone, or the recording ended, before all of its devices were written.
+            # The pod was deleted, or the recording ended, before all of its devices were written.
             return ours.node == tried.node and set(tried.devices) <= set(ours.devices)
         return ours == tried or (not ours.node and ours.message in self.also)
 
@@ -94,9 +94,9 @@ class Try:
 def waits_of(pods: Mapping[str, PodTries], writes: Iterable[Instant]) -> Waits:
     """The waits of the scheduler's requests, from the reports and conditions of all pods.
 
-    The first attempt of a pod is reported, and its condition is the first. Later attempts may have
-    no report of their own, and a report with the same message may be of another one. The order of
-    all requests shows which pairs can be true together.
+    Pairs of a report and a condition show the waits. For the first attempt of a pod the pair is
+    certain. Later attempts may have no report of their own, and a report with the same message may
+    be about another attempt. The order of all requests shows which pairs can be true together.
     """
     pairs = [pair for tries in pods.values() for pair in _pairs(tries)]
     sure, likely = (
@@ -118,8 +118,8 @@ def attempts_of(
     """All attempts of a pod in order: reports, writes without a report, and placings.
 
     `slack` is the possible error of the recording's instants, in microseconds. With `are_apart` no
-    condition is paired with a report by time alone: it is of an attempt of its own. With
-    `have_waited` a placement may have waited longer than by the limit that `waits` assumes.
+    condition is paired with a report by time alone: it belongs to an attempt of its own. With
+    `have_waited` a placement may have waited longer than `waits` assumes.
     """
     refused, tried = _failures(tries, waits, slack, are_apart=are_apart)
     for placing in tries.placings:
@@ -132,8 +132,8 @@ def attempts_of(
             last = max(last, placing.claims_at or 0)
         tried.append(
             Try(
-                # While a pod is being bound it is not tried: a failure before its first write was
-                # sent was earlier, however long the write had waited.
+                # While a pod is being bound it is not tried. So a failure before the first write
+                # of the placement was earlier, however long that write had waited.
                 instant=placing.began,
                 first=Instant(
                     max(
@@ -160,7 +160,7 @@ def attempts_of(
         before = each.instant if each.is_exact else each.first
         if not each.tried.message and each.placing is None:
             each.tried = AttemptOutcome(message=_message_at(refused, each.instant))
-            # The condition of the attempt before may have come when the pod was gone.
+            # The condition of the attempt before may have arrived after the pod was deleted.
             each.also = frozenset(
                 (
                     said,
@@ -174,8 +174,8 @@ def attempts_of(
 def leave_under_way(pods: Iterable[Sequence[Try]], end: Instant) -> None:
     """Notes which placements of pods were still being written when the recording ended.
 
-    They are those that began no longer before the end than others took. What is missing of them may
-    have been written after the end, so in a run it is.
+    They are those that began shortly before the end: within the time that other placements took.
+    A run writes their missing parts after the end.
     """
     courses = list(pods)
     done = [each.placing for tries in courses for each in tries if each.placing is not None]
@@ -205,7 +205,7 @@ _Refused = list[tuple[Made, str]]
 def _failures(
     tries: PodTries, waits: Waits, slack: int, *, are_apart: bool
 ) -> tuple[_Refused, list[Try]]:
-    """The failed attempts; a condition that belongs to a report is not an attempt of its own."""
+    """The conditions of failed attempts, and these attempts; a reported condition adds none."""
     refused: _Refused = []
     failures: list[Try] = []
     notes = dict(enumerate(note for _, note in tries.failures))
@@ -260,9 +260,9 @@ def _failures(
 
 
 def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant, bool]]:
-    """When a condition was sent, when an attempt with the same message was made, and is it certain.
+    """Pairs: when a condition was sent, when its attempt was made, and whether the pair is certain.
 
-    It is for the first attempt of a pod, which is the only one that may have the first condition.
+    A pair is certain for the first attempt of a pod: no other one can have the first condition.
     """
     for number, (sent, message) in enumerate(tries.refusals):
         note = messages.note(message)

@@ -10,11 +10,11 @@ to learn when each controller was at work.
 A name that upstream gives to a controller identifies it, unless the user does what another
 controller does and this one cannot do: then controllers share the account.
 
-Where users are named, the writes of each user are counted first (`acting`). A user most of whose
-writes are typical of controllers is a controller, also for ambiguous writes. Any other user is one
-only for writes that only a controller makes: a user who allocates acts as the scheduler. No
-controller that decides again creates pods, or writes classes and slices, whatever else its account
-does.
+If the recording names users, the writes of each user are counted first (`acting`). If most of them
+are typical of controllers, the user counts as a controller also for ambiguous writes. Any other
+user counts as a controller only for writes that only a controller makes: a user who allocates acts
+as the scheduler. Creations of pods and writes of classes and slices never count as those of a
+controller that decides again, whatever the account.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ _KINDS_OF = {
     NODES: frozenset(("nodes", "pods", "events")),
     POD_COLLECTOR: frozenset(("pods", "events")),
 }
-"""The kinds that controllers write which do not write any kind."""
+"""The kinds that controllers write, except those controllers that write every kind."""
 
 _MANAGERS = {
     "kube-scheduler": SCHEDULER,
@@ -238,7 +238,7 @@ class Authors:
         return _writer(resource, before, event.object)
 
     def _ender(self, event: Event, before: JsonView) -> str:
-        """The author who requested a deletion, or completed it."""
+        """The author that requested a deletion, or completed it."""
         resource = event.key.resource
         is_asked = bool(json_tree.get(before, "metadata", "deletionTimestamp"))
         if resource == "namespaces":
@@ -259,7 +259,7 @@ class Authors:
         return ""
 
     def _claim_ender(self, event: Event, owners: list[Uid]) -> str:
-        """The deleter of a claim made for a pod: the claim controller, or the collector.
+        """The author that deleted a claim made for a pod: the claim controller, or the collector.
 
         The claim controller deletes it when the pod has ended, the collector when the pod is gone.
         """
@@ -299,7 +299,7 @@ class Authors:
 
 
 def _may_be_of_controller(event: Event, before: JsonView | None) -> bool:
-    """Whether an ambiguous write may be one of the controllers that are decided again.
+    """Whether an ambiguous write may be by a controller that is decided again.
 
     Deletions by controllers are not ambiguous: the owner is gone, a condition is set, or the
     namespace is being deleted.
@@ -348,7 +348,7 @@ def _may_be_by(user: str, event: Event, before: JsonView | None) -> bool:
 
 
 def _maker(event: Event) -> str:
-    """The author who created an object."""
+    """The author that created an object."""
     if event.key.resource != "resourceclaims":
         return ""
     annotations = json_tree.mapping(event.object, "metadata", "annotations")

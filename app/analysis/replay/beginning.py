@@ -23,7 +23,7 @@ class Beginning:
 
     @property
     def shows_work(self) -> bool:
-        """Whether a pod has a node, or a claim devices: the control plane is up by then."""
+        """Whether a pod has a node or a claim has devices, so that the control plane is up."""
         return any(_shows_work(event) for event in self.objects)
 
 

@@ -26,33 +26,33 @@ class DifferenceClass(StrEnum):
     """
 
     UNEXPLAINED = "unexplained"
-    """No hypothesis gives the recorded outcome: a defect here, or something not yet known there."""
+    """No hypothesis gives the recorded outcome: a defect here, or unknown behaviour there."""
     IGNORED_RULES = "released bug C24"
     """The recorded scheduler did not see a DeviceTaintRule."""
     FINISHED_POD = "quirk C8 or C22"
     """A finished pod is reserved again, or gets a second claim, until its controller catches up."""
     NOT_COMPARABLE = "not comparable"
-    """What it rests on was not recorded, so no run can tell."""
+    """The recording lacks what it depends on, so no run can prove anything."""
     NOT_EMULATED = "not emulated"
-    """It rests on what nobody records: a node whose Lease was not renewed."""
+    """It depends on an object that no recording has: a node whose Lease was not renewed."""
     REPLICAS = "replica controller"
-    """What replica controllers wrote is kept as recorded, also where it no longer fits."""
+    """Writes of replica controllers are kept as recorded, even if they no longer fit."""
     QUEUE_ORDER = "race: order of waiting pods"
     """Several pods wait for one device; which is tried first depends on milliseconds."""
     FOLLOWS = "follows from another difference"
-    """It is gone when an earlier difference is set to what was recorded."""
+    """It vanishes when the writes of an earlier difference are taken as recorded."""
     IN_FLIGHT = "in flight"
     """An attempt met a claim that was being allocated, on one side only."""
     RACE = "race"
-    """Two writers, or two writes of one, came in another order."""
+    """Writes of two writers, or two writes of one, happened in another order."""
     TIMING = "timing"
     """An attempt or a status update took place at another instant, or another number of times."""
     AFTER_END = "after the end"
-    """It was done here after the moment up to which is compared, or is recorded after it."""
+    """It was done here, or is recorded, after the end of the comparison."""
 
 
 UNPROVED = frozenset((DifferenceClass.UNEXPLAINED, DifferenceClass.NOT_COMPARABLE))
-"""The classes that say that nothing is shown."""
+"""The classes of differences for which nothing is proved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +67,9 @@ class Judgement:
 class End:
     """The last instant that is compared, and what is recorded after it.
 
-    With `is_of_recording` the recording ends there, too: nothing is known of what came later.
-    `queued` has, by writer, since when a request may have waited for the limit of its client then.
+    With `is_of_recording` the recording ends there, too: nothing later is known. `queued` has, by
+    writer, the earliest instant from which a request may have waited for its client's rate limit
+    at the end.
     """
 
     at: Instant
@@ -77,22 +78,23 @@ class End:
     queued: Mapping[str, Instant] = field(default_factory=dict)
 
     def since(self, aspect: Aspect) -> Instant:
-        """The instant after which a write may have been under way at the end."""
+        """The instant after which a write may have been in progress at the end."""
         if aspect is Aspect.SAID:
-            # An Event is written after the act that it tells, which may be the last one recorded.
+            # An Event is written after the act that it reports, which may be the last recorded
+            # write.
             return Instant(self.at - tolerances.TABLE.same_attempt)
         return Instant(self.at - tolerances.TABLE.sure_after * self.is_of_recording)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sought:
-    """A difference of a class, in an aspect (empty: in any), which is all that is wanted.
+    """The differences that a search looks for: a class, and an aspect (empty: any).
 
-    `shown` has the uids of the subjects of such differences, with what proved each, if only these
-    are meant. `explained` has, by subject, the uids about which nothing may be unexplained then.
-    With `placed`, only the placements of these uids may differ, besides those that switches turned
-    before everything else explain, and switches are tried for its own class alone: fewer runs, and
-    whatever is proved is proved without that limit too.
+    If `shown` is not empty, only differences of its subjects (uids) with one of its proofs match.
+    `explained` maps a subject to uids without unexplained differences beside the match. With
+    `placed`, a run is of use only if no placements differ but those of these uids and those that
+    switches turned first explain; switches are then tried only for this class. This takes fewer
+    runs, and proofs found in this way hold without the limit too.
     """
 
     reason: str
@@ -102,26 +104,26 @@ class Sought:
     placed: tuple[str, ...] | None = None
 
     def fits(self, key: DifferenceKey) -> bool:
-        """Whether a difference may be meant, whatever its class turns out to be."""
+        """Whether a difference matches, apart from its class."""
         return self.aspect in ("", key[0].value) and (not self.shown or key[1] in self.shown)
 
     def is_it(self, key: DifferenceKey, judgement: Judgement) -> bool:
-        """Whether a difference with this judgement is it.
+        """Whether a difference with this judgement matches.
 
-        Where nothing is proved, what speaks against each hypothesis may have changed.
+        For classes without a proof, the detail of the judgement is not compared.
         """
         if judgement.reason != self.reason or not self.fits(key):
             return False
         return not self.shown or self.reason in UNPROVED or judgement.detail in self.shown[key[1]]
 
     def is_in(self, judgements: Mapping[DifferenceKey, Judgement]) -> bool:
-        """Whether one of these is it."""
+        """Whether one of these differences matches."""
         return any(self.is_it(key, each) for key, each in judgements.items())
 
     def is_proved(
         self, judgements: Mapping[DifferenceKey, Judgement], left: Collection[DifferenceKey]
     ) -> bool:
-        """Whether it is proved, whatever becomes of the differences that are left."""
+        """Whether a match is proved, whatever the judgements of the differences that are left."""
         waiting = {uid for _, uid, _ in left}
         return any(
             self.is_it(key, each) and self._is_clear(key, judgements, waiting)
@@ -131,7 +133,7 @@ class Sought:
     def is_decided(
         self, judgements: Mapping[DifferenceKey, Judgement], left: Collection[DifferenceKey]
     ) -> bool:
-        """Whether it is proved, or no judgement about the differences left can make one it."""
+        """Whether a match is proved, or there can be no match any more."""
         possible = [key for key, each in judgements.items() if self.is_it(key, each)]
         possible += [key for key in left if self.fits(key)]
         if not any(self._is_clear(key, judgements) for key in possible):
@@ -144,7 +146,7 @@ class Sought:
         judgements: Mapping[DifferenceKey, Judgement],
         waiting: Collection[str] = (),
     ) -> bool:
-        """Whether nothing is unexplained, or waits, that has to be explained beside it."""
+        """Whether everything that `explained` requires for this difference is explained."""
         beside = self.explained.get(key[1], ())
         if any(uid in waiting for uid in beside):
             return False
@@ -154,20 +156,20 @@ class Sought:
         )
 
     def may_try(self, reasons: Collection[str]) -> bool:
-        """Whether switches of these classes may be tried for it."""
+        """Whether switches of these classes may be tried in this search."""
         return self.placed is None or self.reason in reasons
 
     def may_differ(self, uids: Collection[str]) -> bool:
-        """Whether the placement of a pod or claim, given with its owner, may differ."""
+        """Whether the placement of a pod or claim may differ; `uids` are of it and its owner."""
         return self.placed is None or any(uid in self.placed for uid in uids)
 
 
 def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Judgement | None:
-    """The judgement that the two traces give by themselves; None when a run has to tell."""
+    """The judgement that follows from the two traces; None if a run is needed."""
     if _is_after_end(sides, recorded, again, end):
         return Judgement(reason=DifferenceClass.AFTER_END, detail="it lies after the end")
     if sides.aspect is Aspect.SAID and not recorded.said:
-        # Audit policies often leave Events out. One binding alone would have left one.
+        # Audit policies often leave Events out. With them, even a single binding has an Event.
         detail = "the recording has no Events of controllers"
         return Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=detail)
     key = recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
@@ -182,9 +184,9 @@ def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Jud
 
 
 def contradicts(recorded: Trace, again: Trace, end: End, known: Set[DifferenceKey]) -> bool:
-    """Whether an unfinished run has a difference that is not `known` and that stays.
+    """Whether an unfinished run has a difference that is not `known` and cannot vanish later.
 
-    What is recorded after the end may have been done too early here; that alone is none.
+    Subjects with writes after the end do not count: these may have been done too early here.
     """
     return any(
         key not in known and key[1] not in end.later.writes and key[1] not in end.later.said
@@ -193,12 +195,12 @@ def contradicts(recorded: Trace, again: Trace, end: End, known: Set[DifferenceKe
 
 
 def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool:
-    """Whether nothing is missing here, and all that is more was done or is recorded later."""
+    """Whether the run lacks nothing, and its additional facts are late or recorded later."""
     late = {*_facts_of(end.later, sides), *_late_facts(again, sides, end)}
     if sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
         if sides.aspect is Aspect.DEVICES and len(sides.recorded) == len(sides.again):
             return False  # the recorded ones were written by the end, with other content
-        # They are compared as wholes: the writes that made them tell.
+        # Objects are compared as a whole, so the facts of their writes are compared instead.
         missing = _counted(recorded, sides.uid) - _counted(again, sides.uid)
         return bool(late) and not missing
     more = list(sides.facts("again"))
@@ -216,10 +218,10 @@ def _facts_of(trace: Trace, sides: Sides) -> Iterator[Fact]:
 
 
 def _late_facts(again: Trace, sides: Sides, end: End) -> Iterator[Fact]:
-    """The facts of writes that may have been under way at the end, or came later.
+    """The facts of writes that may have been in progress at the end, or came later.
 
-    What the recording does not show is made seconds after it was due, so one that is made near the
-    end, or after it, was not always under way then.
+    A run makes writes without a recorded counterpart seconds after they were due. So at the end of
+    a recording, the instant at which a write was due counts.
     """
     for step in _steps_of(again, sides.uid, sides.name):
         since = end.since(sides.aspect)

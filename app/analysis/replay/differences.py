@@ -35,7 +35,7 @@ class Aspect(StrEnum):
 
 
 PLACEMENTS = (Aspect.DEVICES, Aspect.NODES, Aspect.EVICTIONS)
-"""The aspects of the places of pods, in the order in which their causes are looked for."""
+"""The aspects about placements of pods, in the order in which their causes are searched."""
 
 DifferenceKey: TypeAlias = tuple[Aspect, str, str]
 """The aspect, the uid of the subject, and the condition type (empty for other aspects)."""
@@ -43,9 +43,9 @@ DifferenceKey: TypeAlias = tuple[Aspect, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sides:
-    """One difference: both answers as reports show them, and the steps that only one side has.
+    """One difference: the answers of both sides for reports, and the steps that only one side has.
 
-    When both sides have the same steps in another order, the last two are empty.
+    If both sides have the same steps in another order, there are no such steps.
     """
 
     aspect: Aspect
@@ -65,8 +65,8 @@ class Sides:
     def is_order(self) -> bool:
         """Whether both sides have the same answers in another order.
 
-        A repetition counts only if something came between. So another order can also show a step
-        once more: A, B, A against A, A, B.
+        A step that directly follows an equal one does not count. So in another order a step may
+        count once more: A, B, A against A, A, B.
         """
         return set(self.recorded) == set(self.again)
 
@@ -102,9 +102,9 @@ def compare(recorded: Trace, again: Trace, schemas: Schemas | None = None) -> Co
 
 
 def contradictions(recorded: Trace, again: Trace) -> Iterator[DifferenceKey]:
-    """The courses of writes in an unfinished run that no continuation makes the recorded ones.
+    """The sequences of writes in an unfinished run that cannot become the recorded ones.
 
-    Writes are only added at the end of a course, so it must be a beginning of the recorded one.
+    A run only appends to a sequence, so it must be a beginning of the recorded sequence.
     """
     for uid, steps in again.said.items():
         ours = [step.text for step in _distinct(steps)]

@@ -25,7 +25,7 @@ _REFUSED = re.compile(
     rf'("[a-z0-9.-]+-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}'
     r'(" (?:is forbidden|is invalid|already exists))'
 )
-"""The generated name of a refused object. It is random, and no recorded object has it."""
+"""The generated name of a refused object, which is random and belongs to no recorded object."""
 
 _MADE_WITH = ("annotations", "finalizers", "labels", "ownerReferences")
 """The metadata that the creator of an object sets, besides its name."""
@@ -49,7 +49,7 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """The object is gone."""
+    """The object was removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Allocated:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The claim gave its devices back."""
+    """The claim released its devices."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ class Proposals:
         """Hypotheses about acts that concern the subject alone."""
         key = self._recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
         if key is None:
-            # The subject is named in a report alone: the history lacks the object.
+            # Only a report names the subject: the history does not contain the object.
             return
         group = self.group_of(sides, again)
         pod = self._recorded.keys.get(group) or again.keys.get(group)
@@ -153,14 +153,14 @@ class Proposals:
                 yield from _orders(claim)
 
     def _is_of_end(self, sides: Sides, claim: ObjectKey, again: Trace) -> bool:
-        """Whether an act that ends the claim is what differs, or came before what differs."""
+        """Whether the difference is, or may follow from, an act that ends the claim."""
         only = list(sides.facts())
         if only:
             return all(isinstance(fact, _ENDINGS) for fact in only)
         both = (self._recorded, again)
         match sides.aspect:
             case Aspect.WRITES | Aspect.ORDER:
-                # Both sides have the same writes in another order.
+                # Both sides have the same writes, but in another order.
                 steps = (
                     step
                     for trace in both
@@ -180,7 +180,7 @@ class Proposals:
                 return False
 
     def _returns(self, claim: ObjectKey) -> bool:
-        """Whether the recorded scheduler took a reservation of the claim back."""
+        """Whether the recorded scheduler removed a reservation of the claim."""
         return any(
             step.key == claim and step.writer in ("", SCHEDULER_NAME) and _has(step, Unreserved)
             for steps in self._recorded.writes.values()
@@ -233,7 +233,7 @@ class Proposals:
         if sides.aspect is Aspect.SAID and sides.is_order:
             yield from _late_reports(uid)
         elif sides.aspect is Aspect.SAID and _is_tried_more(sides):
-            # One client made the attempt and was late with its reports.
+            # The client that made the attempt also sent its reports late.
             for each in _late_reports(uid):
                 detail = f"the pod was tried at each recorded attempt, and {each.detail}"
                 yield replace(each, detail=detail, field=f"tried+{each.field}")
@@ -260,7 +260,7 @@ class Proposals:
     def _is_report_in_vain(self, sides: Sides, uid: str) -> bool:
         """Whether only this side has the last conditions of a pod, and they may have come too late.
 
-        The request for each may have stood in the queue of the client until the pod was gone.
+        The request for each may have waited in the queue of the client until the pod was deleted.
         """
         gone = self._recorded.removed.get(uid)
         if gone is None or sides.aspect is Aspect.SAID or sides.only_recorded:
@@ -273,10 +273,10 @@ class Proposals:
         )
 
     def _hidden(self, sides: Sides) -> frozenset[tuple[str, Instant]]:
-        """Pods that may have had a place, of which nothing was written, at a recorded failure.
+        """Pods that may have had a node, without a write, at a recorded failed attempt.
 
-        The request for the nomination may have stood in the queue of the client until the pod was
-        gone. With each is when the pod, and all that was made for it, was gone.
+        The request for the nomination may have waited in the queue of the client until the pod was
+        deleted. Each pod has the instant by which it and all objects made for it were deleted.
         """
         made = [
             self._waits.of(step.time)
@@ -294,13 +294,13 @@ class Proposals:
         )
 
     def _all_gone(self, pod: str, gone: Instant) -> Instant:
-        """The instant at which a pod that was gone at this one, and its own claims, were gone."""
+        """The instant by which a pod (deleted at `gone`) and its own claims were deleted."""
         removed = self._recorded.removed
         claims = (uid for uid, owner in self._recorded.owner_of.items() if owner == pod)
         return max([gone, *(removed[uid] for uid in claims if uid in removed)])
 
     def _reserved_again(self, sides: Sides) -> frozenset[ObjectKey]:
-        """Claims that one side reserves once more: their acts follow each other in milliseconds."""
+        """Claims that one side reserves once more; these acts are milliseconds apart."""
         steps = (*sides.only_recorded, *sides.only_again)
         return frozenset(step.key for step in steps if _has(step, Reserved))
 
@@ -355,7 +355,7 @@ def _reason_of_attempts(sides: Sides) -> DifferenceClass:
 
 
 def _orders(claim: ObjectKey) -> Iterator[Hypothesis]:
-    """Who of collector and claim controller ends a claim, and before whom."""
+    """Hypotheses about the order in which collector and claim controller end a claim."""
     for name, detail in (
         ("collected_last", "the collector came after the claim controller"),
         ("collected_first", "the collector came before the others"),
@@ -366,7 +366,7 @@ def _orders(claim: ObjectKey) -> Iterator[Hypothesis]:
 
 
 def _late_reports(uid: str) -> Iterator[Hypothesis]:
-    """When the scheduler's Events about a pod were written, and what was sent again or added."""
+    """Hypotheses about the instants of the scheduler's Events about a pod, and repeated ones."""
     yield Hypothesis(
         reason=DifferenceClass.RACE,
         detail="the scheduler's Events were written when they were recorded",

@@ -29,7 +29,7 @@ from app.domain.values.timestamps import Instant
 KUBELET_PREFIX = "system:node:"
 
 _MERGED_BY = ("type", "name", "uid", "manager", "ip", "key")
-"""The fields that identify entries of lists, tried in this order."""
+"""The fields that identify entries of lists, in the order in which they are tried."""
 
 _OWN = frozenset(("resourceVersion",))
 
@@ -59,8 +59,8 @@ class Input:
     def is_of_kubelet(self) -> bool:
         """Whether a kubelet made the write, by its name or by its content.
 
-        No one else changes the status of a bound pod. Any write about a terminating pod helps to
-        terminate it, so it waits until the pod terminates here.
+        Only kubelets change the status of a bound pod. Any write about a terminating pod counts
+        too: it helps to terminate the pod, so it waits until the pod terminates here.
         """
         if self.event.key.resource != "pods":
             return False
@@ -245,7 +245,7 @@ def _deletion(write: Input) -> DeleteObject:
         grace_seconds=_grace(write),
         propagation=propagation,
         uid=event.uid,
-        # It was admitted when it was recorded, perhaps for reasons that the log does not have.
+        # The recorded API admitted the write, perhaps for reasons that are not in the log.
         options=WriteOptions(skips_review=True),
     )
 
@@ -265,7 +265,7 @@ def _grace(write: Input) -> int | None:
         return None
     given = meta.deletion_grace_seconds(write.event.object)
     if write.is_terminating and write.event.type is EventType.OBJECT_DELETED:
-        # Independent of its last known state, it ended with this request.
+        # The object was deleted by this request, whatever its last known state.
         return 0
     if write.is_terminating:
         return given

@@ -58,10 +58,11 @@ def _spread(events: Sequence[Event]) -> dict[int, Instant]:
 
 
 def skew_shown(event: Event) -> int:
-    """By how much the clocks of two servers differ at least, as an event shows, in microseconds.
+    """The least difference between the clocks of two servers that an event shows, in microseconds.
 
-    The time of an event in log order is that of the earliest answer to it or to what came after it
-    in the store. One clock dates no request after that. Writes without a version show nothing.
+    The time of an event in log order is that of the earliest answer to it or to a later write in
+    the store. With a single clock no request has a later time. Writes without a version show
+    nothing.
     """
     origin = event.stamp.origin
     if origin is None or not origin.asked or is_derived(event) or Loss.NO_RV in origin.losses:

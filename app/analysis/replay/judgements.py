@@ -16,8 +16,8 @@ def of_pods(
 ) -> dict[str, Judgement]:
     """The judgement about each pod by its uid: that of its placement, or else of its messages.
 
-    The judgement of a claim applies to its pod and to the pods that use it. If any outcome of a pod
-    is unproved, so is the pod: the proof of one difference does not cover the others.
+    The judgement of a claim applies to its owner and to the pods that use it. If any outcome of a
+    pod is unproved, so is the pod: the proof of one difference does not cover the others.
     """
     judged: dict[str, Judgement] = {}
     ordered = sorted(

@@ -2,9 +2,10 @@
 
 A log has the instant at which a request arrived, not the one at which it was made. In a burst of
 writes these are seconds apart: the scheduler sends 50 a second after the first hundred. Two sources
-show the wait. A failed attempt has its own instant in its Event, and its condition is a request of
-the same client as the bindings; so the distance between the two is the wait at that time. Where no
-such pair is near, a simulated token bucket shows since when the real one had been empty.
+show the wait. The Event of a failed attempt has the instant of the attempt, and its condition is a
+request of the same client as the bindings. So the distance between the two is the wait at that
+time. Where no such pair is near, a simulated token bucket shows since when the real one had been
+empty.
 """
 
 from bisect import bisect_left, bisect_right
@@ -27,7 +28,7 @@ class Made:
 
     @property
     def has_waited(self) -> bool:
-        """Whether it was made noticeably earlier than it was sent, as far as known."""
+        """Whether the request was made noticeably before it was sent, as far as known."""
         return self.first < self.last
 
     @property
@@ -51,9 +52,10 @@ class Waits:
         writes: Iterable[Instant],
         likely: Iterable[tuple[Instant, Instant]] = (),
     ) -> None:
-        """`likely` are pairs that need not be true: they count where no other pair is.
+        """`likely` are pairs that may be wrong. They count only where there is no certain pair.
 
-        That is between two pauses without another pair, for a request that was made there.
+        That is between two pauses: if no certain pair lies between them, and the request was made
+        after the first one.
         """
         sure, guesses, instants = sorted(pairs), sorted(likely), sorted(writes)
         others = {sent for sent, _ in (*sure, *guesses)} - set(instants)
@@ -62,7 +64,7 @@ class Waits:
         self._busy = _busy_since(self._requests, tolerances.TABLE.near)
         self._learn(sure)
         self._busy = [since for since in self._busy if not self._is_waiting(since)]
-        # What the sure pairs tell of a stretch between two pauses is not mixed with guesses.
+        # Between two pauses, certain and likely pairs are not mixed.
         stretches = {self._busy_from(sent) for sent, _ in sure}
         sure += (
             (sent, made)
@@ -107,10 +109,10 @@ class Waits:
     def longest(self, sent: Instant) -> Instant:
         """The earliest instant at which the request sent at this one may have been made.
 
-        The limit is unknown here. It passes requests in order, so none was made before one that was
-        sent earlier. While one waits, the bucket is empty: what is sent meanwhile are the requests
-        before it, each a step of the limit after the other. What follows is sent no faster.
-        The instant may be one at which the request still waited, and was given up.
+        The limit is unknown, but it passes requests in order: a request was not made before one
+        that was sent earlier. While a request waits, the bucket is empty, and the requests before
+        it are sent one step of the limit apart; later requests are sent no faster. `sent` may also
+        be an instant at which the request still waited and was then abandoned.
         """
         earliest = self._reach(sent)
         index = bisect_left(self._sent, sent)
@@ -119,30 +121,30 @@ class Waits:
         return Instant(max(earliest, self._made_by[index - 1] - tolerances.TABLE.overtaken_by))
 
     def passed(self, made: Instant) -> Instant:
-        """The instant before which a request that is made at this one is not sent.
+        """The earliest instant at which a request made at `made` can be sent.
 
-        That is when the last request of a pair that was made before it was sent.
+        It is the instant at which the last request of a pair made before was sent.
         """
         index = bisect_right(self._made_by, made)
         return self._sent[index - 1] if index else made
 
     def _reach(self, sent: Instant) -> Instant:
-        """The earliest instant from which this request may have stood in the queue."""
+        """The earliest instant from which this request may have waited in the queue."""
         number = bisect_left(self._requests, sent)
         is_request = self._requests[number : number + 1] == [sent]
         return self._queued[number] if is_request else self._queued_from(sent, number)
 
     @cached_property
     def _queued(self) -> list[Instant]:
-        """For each request, the earliest instant from which it may have stood in the queue.
+        """For each request, the earliest instant from which it may have waited in the queue.
 
-        Each request before it makes it wait for one step of the limit. The steps are as long as the
-        longest of them, and no longer than what is sent from then on permits. Example: after twenty
-        requests, ten a second, it waited up to two seconds. A pause of two seconds, after which
-        requests follow each other closely, is no step.
+        Each request before it in the queue makes it wait for one step of the limit. All steps are
+        as long as the longest one, and at most as long as the intervals between later requests
+        allow. Example: after twenty requests, ten a second, it waited up to two seconds. A pause of
+        two seconds before requests that follow each other closely is not a step.
 
-        A queue that reaches back to a request does so for the requests after that, up to the end of
-        the queue. So where it begins only moves forward, and all requests take one pass.
+        The queue of a later request does not begin before that of an earlier one. So the beginning
+        only moves forward, and one pass over all requests is enough.
         """
         requests, slack = self._requests, tolerances.TABLE.overtaken_by
         steps = self._steps
@@ -175,7 +177,7 @@ class Waits:
         return queued
 
     def _queued_from(self, waiting: Instant, number: int) -> Instant:
-        """The same for a request that waits at an instant, `number` requests after the first."""
+        """The same for a request that waits at the instant `waiting`, after `number` others."""
         requests, slack = self._requests, tolerances.TABLE.overtaken_by
         later = bisect_right(requests, waiting)
         following = requests[later : later + tolerances.TABLE.writes_at_once - 1]
@@ -192,7 +194,7 @@ class Waits:
 
     @cached_property
     def _steps(self) -> list[int]:
-        """For each request, the longest step of the limit that what follows permits."""
+        """For each request, the longest step of the limit that the following requests allow."""
         count = tolerances.TABLE.writes_at_once
         return [
             _step_max(self._requests[number : number + count])
@@ -209,14 +211,14 @@ class Waits:
         return len(long) >= tolerances.TABLE.slower_min and 2 * sum(long) > len(long)
 
     def _made_before(self, sent: Instant) -> Instant | None:
-        """When the last request of a pair before this one was made, without a pause between."""
+        """When the request of the last pair before this one was made, without a pause between."""
         index = bisect_left(self._sent, sent)
         if not index or self._busy_from(self._sent[index - 1]) != self._busy_from(sent):
             return None
         return self._made_by[index - 1]
 
     def _made_after(self, sent: Instant) -> Instant | None:
-        """When the first request of a pair from this one on was made, without a pause between."""
+        """When the request of the first pair from this one on was made, without a pause between."""
         index = bisect_left(self._sent, sent)
         if index == len(self._sent) or self._busy_from(self._sent[index]) != self._busy_from(sent):
             return None
@@ -303,7 +305,7 @@ def _empty_since(writes: list[Instant]) -> tuple[list[Instant], list[Instant | N
 
 
 def _step_max(following: Sequence[Instant]) -> int:
-    """The longest step of the limit with which these requests, the next ones, were sent so soon."""
+    """The longest step of the limit that the intervals between these requests allow."""
     longest = tolerances.TABLE.reported_before
     steps = (
         (sent - following[0] + tolerances.TABLE.overtaken_by) // count

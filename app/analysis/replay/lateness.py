@@ -1,4 +1,4 @@
-"""The acts of a recording that came later than anything in it explains.
+"""The acts of a recording that were made too late, without an explanation in the recording.
 
 A replay at the recorded pace acts when the recorded controller acted, however late that was. So the
 delays are judged beside the run. An act was due when the controller here last had a reason to look
@@ -8,7 +8,7 @@ at its key. It may have waited
 - for the acts that were due before it: a queue is worked off in its order;
 - while its process was replaced: the next one waits for the lease, and nobody writes meanwhile.
 
-A controller that does younger work meanwhile, or was at work and stood still for less than that,
+A controller that handles younger keys meanwhile, or whose process was at work and was not replaced,
 had no reason to wait. Parity: controllers.md 1.1 and 4.2.
 """
 
@@ -36,7 +36,7 @@ from app.domain.values.timestamps import SECOND, Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PacedAct:
-    """A recorded act that a run made when it was recorded, and since when it was ready here."""
+    """A recorded act that a run made at its recorded instant, and since when it was ready here."""
 
     queue: str
     ready: Instant
@@ -53,9 +53,9 @@ class FirstAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyLook:
-    """A key that a controller was let look at: the first and the last reason since its last look.
+    """A look of a controller at a key, with the first and the last reason since the look before.
 
-    The last one is when the key was ready. Without any reason before, both are the look itself.
+    `ready` is the instant of the last reason. Without a reason, both are the instant of the look.
     """
 
     key: tuple[str, ...]
@@ -65,9 +65,9 @@ class KeyLook:
 
 @dataclass(slots=True)
 class PacedRun:
-    """The acts of one run that were made when they were recorded, and the first attempts by pod.
+    """The acts of one run at their recorded instants, and the first attempts by pod.
 
-    `looks` has, by instant, the keys that were then let through.
+    `looks` has, by instant, the keys at which the controllers looked.
     """
 
     acts: list[PacedAct] = field(default_factory=list)
@@ -77,7 +77,7 @@ class PacedRun:
     def note_due(self, trace: Trace, since: Instant) -> None:
         """Notes in the trace of the run when its steps from an instant on were due.
 
-        The pace does what the recording does not show seconds later.
+        The pace delays acts without a recorded counterpart by seconds.
         """
         for uid, steps in chain(trace.writes.items(), trace.said.items()):
             for step in steps:
@@ -90,7 +90,7 @@ class PacedRun:
     def looks_for(self, trace: Trace, uid: str, at: Instant) -> Iterator[KeyLook]:
         """The looks at an instant at the keys of an object, or of its owner."""
         owner = trace.owner_of.get(uid, uid)
-        # A run that begins later may know a claim without its pod, which was gone by then.
+        # A run that begins later may have a claim whose pod was deleted before.
         known = [trace.keys[each].name for each in (uid, owner) if each in trace.keys]
         names = {uid, owner, *known}
         return (look for look in self.looks.get(at, ()) if names & set(look.key))
@@ -101,9 +101,9 @@ class PacedRun:
         return (look for look in self.looks.get(at, ()) if look.key == kind)
 
     def keep_written(self, trace: Trace) -> None:
-        """Leaves out the acts of which the run, whose trace this is, wrote nothing then.
+        """Removes the acts at whose instants the run (`trace`) wrote nothing about their objects.
 
-        What was due before them came to nothing here, so it says nothing about when they were due.
+        What was due before them led to no write here, so it does not show when they were due.
         """
         written = {(uid, step.time) for uid, steps in trace.writes.items() for step in steps}
         self.acts = [each for each in self.acts if (each.act.event.uid, each.act.known) in written]
@@ -130,7 +130,7 @@ class Delay:
 
 
 class Process:
-    """The instants at which one process was at work, and the stretches in which it may be away."""
+    """The instants at which one process was at work, and the times in which it may be replaced."""
 
     def __init__(self, instants: Iterable[Instant]) -> None:
         self._instants = sorted(instants)
@@ -140,7 +140,7 @@ class Process:
         return bisect_left(self._instants, first) < bisect_left(self._instants, last)
 
     def back_at(self, first: Instant, last: Instant) -> Instant:
-        """When it was last back after it may have been replaced; `first` if it never was."""
+        """Its last return after a time in which it may have been replaced; `first` without one."""
         begin, end = bisect_right(self._instants, first), bisect_right(self._instants, last)
         back, before = first, first
         for instant in self._instants[begin:end]:
@@ -161,11 +161,11 @@ class _Client:
 
     @cached_property
     def waits(self) -> Waits:
-        """How long its requests may have waited for its limit, which is not known."""
+        """The waits of its requests for its rate limit, which is not known."""
         return Waits((), self.instants)
 
     def retried_at(self, paced: PacedAct) -> Instant:
-        """The instant up to which a key was put back after refusals; its readiness without any."""
+        """The end of the back-off of a key after refused requests; its readiness without any."""
         place = paced.act.event.key
         refused = [
             each.at
@@ -207,9 +207,9 @@ def late_acts(
 def queued_since(
     acts: Iterable[Act], refusals: Iterable[RefusedRequest], end: Instant
 ) -> Mapping[str, Instant]:
-    """Since when a request of a writer may have waited for its client's limit at an instant.
+    """By writer, since when a request may have waited for its client's rate limit at `end`.
 
-    A client that sent nothing just before had none that waited.
+    Clients that sent nothing shortly before are left out: none of their requests waited.
     """
     return {
         short_name(user): client.waits.longest(end)
@@ -234,7 +234,7 @@ def _delay(paced: PacedAct, client: _Client, process: Process, slack: int) -> De
     if came - ready <= tolerances.TABLE.act_after:
         return None
     made = client.waits.longest(came)
-    # What others did for the same cause may have been asked for before its write was answered.
+    # Acts for the same cause may have been requested before the write of the cause was answered.
     begin = ready - tolerances.TABLE.sure_after
     beside = [
         each

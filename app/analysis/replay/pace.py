@@ -2,9 +2,9 @@
 
 In a real control plane the order of racing acts is arbitrary. It depends on workers, on rate limits
 of 20 and 50 requests a second, on back-off with jitter and on late caches. A decide replay takes
-these instants from the recording, as it takes names. A pod is not tried before the scheduler was
-seen trying it; a claim is not created, released or collected before that was seen. The outcome is
-decided here. Acts that were not seen at all come a little later than those that were.
+these instants from the recording, as it takes names. A pod is not tried before its recorded
+attempt, and a claim is not created, released or collected before the recorded act. The outcome is
+decided here. Acts without a recorded counterpart are made a little later than they could be.
 """
 
 from bisect import bisect_left, bisect_right
@@ -59,7 +59,7 @@ class _PodPace:
     def leave(self, now: Instant) -> Instant | None:
         """The instant until which an unrecorded placement is deferred; None: it counts now."""
         if any(each.placing is not None for each in self.tries[: self.number]):
-            # In the recording it has a place by now.
+            # The recorded pod is placed by now.
             return None
         if self.left_since is None:
             self.left_since = now
@@ -109,7 +109,7 @@ class RecordedPace:
             elif "garbage" in roles:
                 self._note(("garbage", tuple(act.event.key)), act)
                 if act.is_guessed and act.event.type is EventType.OBJECT_DELETED:
-                    # The claim controller may have done it, too.
+                    # The claim controller may have deleted it, too.
                     self._learn_claims(act)
             elif "namespaces" in roles:
                 self._learn_namespace(act)
@@ -135,10 +135,10 @@ class RecordedPace:
     def _cut_short(
         self, uid: str, attempts: Sequence[Try], gone: Instant, removed: Mapping[str, Instant]
     ) -> None:
-        """Notes that a pod was gone before the last placement of it was written.
+        """Notes that a pod was deleted before its last placement was written.
 
-        Claims are written for a pod that is gone as well. Where they are not, those that were made
-        for it were gone, too.
+        Allocations are written even if the pod is deleted. If they were not, the claims made for
+        the pod were deleted, too.
         """
         placing = attempts[-1].placing if attempts else None
         if placing is None or placing.bind_at is not None:
@@ -162,7 +162,7 @@ class RecordedPace:
         if due is not None:
             return due
         if queue == namespaces.CONTENT and self._has_act((namespaces.END, (key[0],)), now):
-            # In the recording the contents were gone by then: a later act reports that.
+            # The recorded contents were deleted by then: a later act reports that.
             return now
         return self._unseen_due(
             place,
@@ -182,10 +182,10 @@ class RecordedPace:
     ) -> Instant | None:
         """The next recorded act for the key; None when the recording has no more.
 
-        An act that is queried late covers those between as well, unless `one_by_one`. With
-        `as_asked` the instant is that of its request: everything that it saw existed by then. With
-        `as_answered` it is that of its answer, before which it may have seen writes whose order is
-        a guess.
+        If `now` is later than the act, all acts up to `now` count as made, unless `one_by_one`.
+        With `as_asked` the instant is that of the request: everything that the act saw existed by
+        then. With `as_answered` it is that of the answer: the act may have seen writes before it
+        whose order is a guess.
         """
         place = (queue, key)
         instants = self._acts.get(place, ())
@@ -200,11 +200,11 @@ class RecordedPace:
         return due
 
     def act_at(self, queue: str, key: tuple[str, ...], known: Instant) -> Act | None:
-        """The recorded act for the key that others could see from this instant on."""
+        """The recorded act for the key whose write others could see from the instant `known` on."""
         return self._noted.get(((queue, key), known))
 
     def first_attempt(self, pod: str) -> Try | None:
-        """The first recorded attempt of a pod, while none has been made here."""
+        """The first recorded attempt of a pod, until an attempt is made here; None after that."""
         course = self._pods.get(pod)
         return (
             course.tries[0] if course is not None and course.tries and not course.number else None
@@ -240,8 +240,8 @@ class RecordedPace:
     ) -> Instant | None:
         """The instant until which an attempt's result is deferred; None when the result counts.
 
-        It counts if it equals the recorded outcome or the time is up, which is at once unless
-        `is_patient`. This only finds the order among attempts at about the same instant. The
+        It counts if it equals the recorded outcome, or if the time is up (at once unless
+        `is_patient`). This only finds the order among attempts at about the same instant. The
         outcome is decided here: if no instant gives the recorded result, the result at the last
         instant counts.
         """
@@ -269,7 +269,7 @@ class RecordedPace:
     def version_seen(self, pod: str, now: Instant) -> str:
         """The pod version in the report of the recorded attempt; empty if there is none.
 
-        It decides which reports become a series, and that decides when late writes were done.
+        It determines which reports form a series, and by that the instants of late writes.
         """
         course = self._pods.get(pod)
         if course is None or course.made is None or course.made_at != now:
@@ -294,7 +294,7 @@ class RecordedPace:
                 now + tolerances.TABLE.bind_after
             )
         late = max(0, now - placing.began - tolerances.TABLE.sure_after)
-        # What is not recorded before the pod was gone had not been written by then.
+        # Parts that are not recorded were not written before the pod was deleted.
         unwritten = Instant(0) if placing.cut_at is None else Instant(placing.cut_at + 1)
         claims_at = placing.claims_at
         bind_at = placing.bind_at
@@ -334,7 +334,7 @@ class RecordedPace:
         self._noted[place, act.known] = act
 
     def _learn_namespace(self, act: Act) -> None:
-        """A namespace sync deletes kind after kind, and reports at the end."""
+        """Learns an act of namespace sync, which deletes kind after kind and reports at the end."""
         key = act.event.key
         self._note((namespaces.NAME, (key.namespace or key.name,)), act)
         if key.namespace:
@@ -343,7 +343,7 @@ class RecordedPace:
             self._note((namespaces.END, (key.name,)), act)
 
     def _learn_claims(self, act: Act) -> None:
-        """Pod sync creates claims, writes their names and reserves; claim sync does the rest."""
+        """Learns an act of pod sync (creates, names, reserves claims) or claim sync (the rest)."""
         event = act.event
         namespace, name = event.key.namespace, event.key.name
         if event.key.resource == "pods":

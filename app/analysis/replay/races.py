@@ -54,10 +54,10 @@ class Races:
         return related
 
     def holds(self, root: Sides, pod: str, again: Trace) -> Iterator[Hypothesis]:
-        """Hypotheses that competitors which have the pod's devices here were tried after it there.
+        """Hypotheses that competitors with the pod's devices here were tried after it there.
 
-        A pod whose own attempts were certainly over before those of this pod is no competitor. For
-        an eviction there are no competitors.
+        A pod whose recorded attempt certainly ended before that of this pod is no competitor. An
+        eviction has no competitors.
         """
         placed = self._placed(pod)
         if placed is None or root.aspect is Aspect.EVICTIONS:
@@ -106,7 +106,7 @@ class Races:
         return self._recorded.owner_of.get(uid) or again.owner_of.get(uid, uid)
 
     def _placed(self, pod: str) -> Try | None:
-        """The recorded attempt that gave the pod its place."""
+        """The recorded attempt that placed the pod."""
         return next((each for each in self._pace.attempts(pod) if each.placing is not None), None)
 
     def _devices_of(self, trace: Trace, pod: str) -> set[str]:

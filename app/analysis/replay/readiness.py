@@ -12,8 +12,10 @@ from app.analysis.replay import tolerances
 from app.domain.values.timestamps import Instant
 
 WITH_WORK = frozenset(("claims",))
-"""The queues whose keys are looked at without anything to do, too. Such a look waits for nothing:
-the next recorded act may follow from what is not there yet."""
+"""The queues whose controllers also look at keys without work.
+
+Such a look does not wait: the next recorded act may follow from a later event.
+"""
 
 _OPEN = Instant(2**62)
 

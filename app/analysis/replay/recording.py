@@ -55,9 +55,9 @@ _UNREAD = frozenset(("leases", "secrets", "configmaps", "serviceaccounts"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportTime:
-    """The time at which the scheduler wrote an Event object; whether its pod was marked by then.
+    """The time at which the scheduler wrote an Event object.
 
-    Marked means reported as marked for deletion.
+    `is_after_marking` is whether an Event had reported the mark for deletion of its pod by then.
     """
 
     at: Instant
@@ -133,7 +133,7 @@ class Recording:
     def take(self, event: Event, known: Instant) -> None:
         """Sorts and audits one event that others could see from instant `known` on.
 
-        Once `is_over` is set, only the pace and the names are learnt, and the `later` trace.
+        Once `is_over` is set, the event is used only for the pace, the names and the `later` trace.
         """
         if not self.is_over:
             self.lacks.note(event, known)
@@ -149,10 +149,10 @@ class Recording:
         self._sort(event, known)
 
     def take_implied(self, event: Event, known: Instant) -> None:
-        """Takes a write of an object that no line shows, like one from outside.
+        """Takes a write of an object that no line shows, like a write from outside.
 
-        Of the namespaces that each server makes itself nothing is unsure; of others the labels and
-        the end are.
+        The namespaces that each server makes itself are certain. The labels and the end of other
+        namespaces are not.
         """
         is_end = is_terminating(event.object)
         self.lacks.note_implied(event.key, *((known,) if is_end else ()))
@@ -163,14 +163,14 @@ class Recording:
 
     @property
     def imposed(self) -> frozenset[tuple[str, str]]:
-        """What the collector wrote about objects whose owners' kind is not recorded.
+        """The writes of the collector that are taken as recorded: author and uid of the object.
 
-        Whether those owners exist is not known here.
+        They are about objects with an owner of an unrecorded kind: whether it exists is unknown.
         """
         return frozenset((COLLECTOR, uid) for uid in self.lacks.omissions.ownerless)
 
     def note_unseen_writers(self, writers: Set[str]) -> None:
-        """Counts what is not compared, because no line is by its writer, or about its owner."""
+        """Counts what is not compared because its writer or the kind of its owner has no line."""
         for writer in sorted(writers & self.lacks.omissions.controllers):
             self.not_comparable[f"all that {writer} does, of which no line is recorded"] += 1
         if ownerless := len(self.lacks.omissions.ownerless):
@@ -180,8 +180,8 @@ class Recording:
     def bound_starts(self) -> None:
         """Lets no controller start long after the others of its process; call it at the end.
 
-        A manager starts all of its controllers together. One that writes for the first time much
-        later was there before, without anything to do, or late.
+        A manager starts all of its controllers together. A controller whose first write is much
+        later had nothing to do before, or was late.
         """
         managed = [name for name in self.starts if registry.actor_of(name).user in MANAGED]
         first = min((self.starts[name] for name in managed), default=Instant(0))
@@ -199,17 +199,17 @@ class Recording:
         return self._gates.found
 
     def observes_pods(self, profile: Profile) -> bool:
-        """Whether conditions of pods say in the recorded cluster which generation they are about.
+        """Whether conditions of pods in the recorded cluster have an observed generation.
 
         The gate PodObservedGenerationTracking is on by default in 1.34, and always after it.
         """
         return profile.minor >= _OBSERVED_SINCE or self.trace.shows_generations()
 
     def violations(self, pace: RecordedPace | None) -> dict[str, bool]:
-        """The uids of claims allocated despite a taint, each with whether a rule is to blame.
+        """The uids of claims allocated despite a taint, each with whether an existing rule set it.
 
-        It is if the rule existed when the attempt was made, whose writes may have waited long for
-        their limit.
+        The rule must have existed at the instant of the attempt. Its writes may have come much
+        later, because of the rate limit.
         """
         violating: dict[str, bool] = {}
         for event, _ in self._audit.found:
@@ -346,7 +346,7 @@ class Recording:
 
 
 def _is_given(after: JsonObject, before: JsonObject | None, *path: str) -> bool:
-    """Whether a write set a value that did not exist before."""
+    """Whether a write set a value that the object did not have before."""
     return bool(json_tree.get(after, *path)) and not json_tree.get(before or {}, *path)
 
 

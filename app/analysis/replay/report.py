@@ -33,9 +33,9 @@ class Agreement(StrEnum):
     PROVED = "agrees apart from proved classes"
     """Each difference has a class, and a run proves the class for it."""
     PARTLY = "agrees in part"
-    """What could be compared agrees, apart from proved classes, and something could not."""
+    """All that was compared agrees, apart from proved classes, but something was not compared."""
     UNEXPLAINED = "unexplained differences"
-    """A difference for which no hypothesis holds, or a recorded state that none allows."""
+    """A difference for which no hypothesis holds, or a recorded state that is impossible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ class DecideReport:
 
     `inputs` counts recorded writes by how they were used. `not_comparable` counts, by reason, what
     could not be compared, and `not_done` writes that could not be done here. `ties` counts pods for
-    which the recorded one of equally good nodes was taken. `violations` maps claims to recorded
+    which the recorded one of equally good nodes was chosen. `violations` maps claims to recorded
     allocations that no order allows. `written_by` has the users whose writes were attributed to a
     controller of another name, with counts. `runs` counts the runs that were made to prove classes.
     `doubts` are what the recording lacks.
@@ -138,7 +138,7 @@ class DecideReport:
     def is_sure(self) -> bool:
         """Whether no doubt concerns the state on which decisions were based.
 
-        Where times contradict the order, the state that a controller saw is unknown: equal results
+        If times contradict the order, the state that a controller saw is unknown, and equal results
         may be chance.
         """
         return doubts.is_settled(self.doubts)

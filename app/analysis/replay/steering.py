@@ -26,8 +26,8 @@ class SteeredPace:
     """The `Pace` and the bind delay of a run.
 
     `keys` maps uids to the keys of recorded objects. Call `note_finished` for pods that finish
-    here. Waits are noted in `readiness`. `prompt` has the keys of objects that no recorded act is
-    about, and which wait for none. In a changed world, `control` is the readiness of the
+    here. Waits are noted in `readiness`. `prompt` has the keys of objects without recorded
+    acts, which do not wait. In a changed world, `control` is the readiness of the
     unchanged one: an act that did not wait there has no recorded instant, and is done at once.
     """
 
@@ -59,7 +59,7 @@ class SteeredPace:
         return self._recorded.attempts(pod)
 
     def let_through(self, pod: str) -> None:
-        """Allows the pod to be tried now, regardless of the recording; empty: no pod."""
+        """Allows a pod to be tried now, regardless of the recording; with an empty uid, none."""
         self._let_through = pod
 
     def note_finished(self, place: tuple[str, str], *, is_finished: bool) -> None:
@@ -81,8 +81,8 @@ class SteeredPace:
             return due
         self.readiness.note(queue, key, now, due)
         if queue.partition("/")[0] in BESIDE:
-            # The unchanged world lacks it, so nothing shows that it did not wait there. The acts
-            # of its recorded counterpart arrive as inputs by then.
+            # The unchanged world lacks this controller, so it does not show whether the key waited
+            # there. The acts of the recorded controller arrive as inputs by then.
             return due
         if self._control is None or self._control.was_waiting(queue, key, now):
             return due
@@ -91,10 +91,10 @@ class SteeredPace:
         return now
 
     def _note_look(self, queue: str, key: tuple[str, ...], now: Instant, due: Instant) -> None:
-        """Notes since when a key waits; at its recorded act, how long that was.
+        """Notes since when a key waits, and at its recorded act since when it was ready.
 
-        Each event about the key, and each instant that it waits for, is a look. So at the last one
-        before the act the controller had all that the act rests on.
+        A controller looks at a key at each event about it and at each instant that the key waits
+        for. So at the last look before the act it had everything on which the act depends.
         """
         if queue == QUEUE:
             attempt = self._recorded.first_attempt(key[0])
@@ -129,7 +129,7 @@ class SteeredPace:
         return until
 
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
-        """The recorded instants of claims and binding; for hidden pods, when all of it is gone."""
+        """The recorded instants of claims and binding; for hidden pods, after their deletion."""
         if self._is_hidden(pod):
             gone = Instant(self._hidden[pod] + 1)
             until = max(gone, self._recorded.waits.passed(now), now)
@@ -177,7 +177,7 @@ class SteeredPace:
         return None
 
     def _is_hidden(self, uid: str) -> bool:
-        """Whether the pod is placed without a trace from now on."""
+        """Whether placements of the pod from now on leave no recorded write."""
         return uid in self._hidden and not self._recorded.has_attempts(uid)
 
     def _of_rule(self, key: tuple[str, ...], now: Instant) -> Instant | None:
@@ -196,7 +196,7 @@ class SteeredPace:
             return NEVER
         is_first = claim in self._variant.released_first
         if self._variant.resyncs:
-            # A pod may be reserved for and released again: each act counts.
+            # A claim may be reserved for a pod and released again, so each act counts.
             due = self._recorded.next_act("claims", key, now, one_by_one=True, as_asked=is_first)
             if due is not None:
                 return due
@@ -205,5 +205,5 @@ class SteeredPace:
         return self._unless_imposed(CLAIMS, claim)
 
     def _unless_imposed(self, author: str, key: ObjectKey) -> Instant | None:
-        """Never, when these writes are taken as recorded."""
+        """`NEVER` if these writes are taken as recorded; otherwise None."""
         return NEVER if (author, key) in self._imposed else None

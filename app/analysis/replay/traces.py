@@ -72,7 +72,7 @@ class Trace:
     pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
     objects at the end. `due` has, by uid and instant, when steps near the end of a run were due.
     With `schemas`, contents are normalized to their meaning. Without `pods_observed`, the
-    generations that conditions of pods are about are left out.
+    observed generations in conditions of pods are left out.
     """
 
     schemas: Schemas | None = None
@@ -140,7 +140,7 @@ class Trace:
             self._add_claim(event, before)
 
     def shows_generations(self) -> bool:
-        """Whether a condition of a pod says which generation it is about."""
+        """Whether a condition of a pod has an observed generation."""
         return any(
             isinstance(fact, ConditionSet) and fact.observed is not None
             for (uid, _), steps in self.conditions.items()
@@ -237,5 +237,5 @@ def is_event_object(key: ObjectKey) -> bool:
 
 
 def _without_generation(fact: facts.Fact) -> Fact:
-    """The fact, of a condition without the generation that it is about."""
+    """The fact; for a condition, without its observed generation."""
     return replace(fact, observed=None) if isinstance(fact, ConditionSet) else fact

@@ -41,7 +41,8 @@ BESIDE = (
 IN_PLACE = ("deployments",)
 """The controllers that act in place of the recorded ones there, for the objects that are changed.
 
-Nothing recorded says when."""
+The recording has no instants for their acts.
+"""
 
 CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"
 

@@ -45,8 +45,8 @@ class Evidence:
     """The evidence in a recording, besides its trace, for and against hypotheses.
 
     `overused` maps the uids of claims whose allocation no order allows to the reason. `forbidden`
-    maps the uids of claims whose allocation a taint forbids to whether an existing rule did.
-    `chosen` are the switches that were set for this replay, turned back. `others` are those that
+    maps the uids of claims whose allocation a taint forbids to whether the taint is of an existing
+    rule. `chosen` are the switches that were set for this replay, reversed. `others` are those that
     the recorded control plane may have had. `rules_seen` is the one that decides whether rules are
     seen. `lacks` has what was not recorded. `impossible` maps pods and claims to recorded facts
     that no missing record and no wrong clock can explain. `paired_by_time` are the pods with a

@@ -37,7 +37,7 @@ Chosen = Mapping[DifferenceKey, Hypothesis]
 
 
 class _Exhausted(Exception):
-    """No further run may be made."""
+    """The budget allows no further run."""
 
 
 class _Decided(Exception):
@@ -86,14 +86,14 @@ class Prover:
             contradicts=lambda again: classes.contradicts(
                 recorded, again, end, self._open.keys() | self._settled
             ),
-            # The other half is for other steps: most switches explain nothing.
+            # Only half of the budget is for switches, most of which explain nothing.
             may_go_on=lambda: not budget.is_half_spent,
         )
 
     async def judge(
         self, base: Trace, different: Mapping[DifferenceKey, Sides], sought: Sought | None = None
     ) -> None:
-        """Fills `judgements`; with `sought`, only until it is proved. None if it is not there."""
+        """Fills `judgements`; with `sought`, until a match is proved. Empty without a match."""
         self._sought = sought
         self._again = base
         with suppress(_Decided):
@@ -138,9 +138,9 @@ class Prover:
         return _UNPROVED if self._search.is_complete else self.budget.words()
 
     def _end_in_vain(self, *, is_turned: bool) -> None:
-        """Ends the search for a difference where other placements differ that may not.
+        """Ends a search that cannot succeed: placements differ that must not (`Sought.placed`).
 
-        Switches that are turned before everything else explain theirs in one run.
+        With `is_turned`, for a class that only switches turned first can prove: a match is due.
         """
         sought = self._sought
         if sought is None or is_turned is not (sought.reason in self._evidence.turned):
@@ -183,7 +183,7 @@ class Prover:
     def _accept(
         self, variant: Variant, again: Trace, left: Open, reasons: Mapping[DifferenceKey, Judgement]
     ) -> None:
-        """Continues from a variant: removed differences get their judgement, or follow."""
+        """Continues from a variant: differences that vanished get their judgement, or follow."""
         for key in [key for key in self._open if key not in left]:
             detail = "gone when an earlier difference is as recorded"
             follows = Judgement(reason=DifferenceClass.FOLLOWS, detail=detail)
@@ -249,7 +249,7 @@ class Prover:
         await self._impose({(NODES, sides.uid) for sides in left})
 
     async def _impose(self, writes: Set[tuple[str, str]]) -> None:
-        """Takes writes as recorded: differences that vanish then follow from the one about them."""
+        """Takes writes as recorded: the differences that vanish follow from the one about them."""
         if not (writes and self._open):
             return  # nothing can follow
         variant = replace(self._variant, imposed=self._variant.imposed | writes)
@@ -427,7 +427,7 @@ class Prover:
         return failed
 
     async def _try_halves(self, chosen: Chosen) -> Collection[DifferenceKey]:
-        """Tries hypotheses in two parts when nothing tells which of them make new differences."""
+        """Tries hypotheses in two parts if it is unknown which of them cause new differences."""
         keys, failed = list(chosen), set[DifferenceKey]()
         middle = len(keys) // 2
         for half in (keys[:middle], keys[middle:]):
@@ -455,14 +455,14 @@ class Prover:
         return {key for key in chosen if self._group(self._open[key]) in related}
 
     async def _try_switches(self) -> None:
-        """Tries other control planes for the difference that is settled first."""
+        """Tries other control planes for the difference that is settled first in time."""
         settled_by = self._races.settled_by
         root = min(self._open.values(), key=lambda each: settled_by(each, self._again) or NEVER)
         if not self._has_unexplained():
             await self._try_switches_for(root)
 
     async def _try_switches_for(self, root: Sides) -> None:
-        """Tries other switches; each that may explain the difference has a whole run."""
+        """Tries other switches, with a whole run for each that may explain the difference."""
         if self._sought is not None and not self._sought.may_try(self._evidence.switched):
             raise _Decided
         if not self._evidence.others:

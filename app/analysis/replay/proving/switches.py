@@ -1,11 +1,10 @@
 """The search for a switch of the control plane that explains a difference.
 
-There are dozens of switches, and a run with one takes as long as the recording. They are turned all
-together first. Where that changes the difference, most of the change is that of switches which
-contradict the recording early. Runs that end at the first contradiction find these, and the others
-are tried without them, by halves. A switch that contradicts the recording explains nothing. Only
-the first run of a group goes on after a contradiction: where it leaves the difference as it is, the
-whole group is done with.
+There are dozens of switches, and a run with one takes as long as the recording. So the switches of
+a group are turned together first. If that does not change the difference, the group is done. If it
+does, the change is mostly due to switches that contradict the recording early, and such a switch
+explains nothing. Runs that end at the first contradiction find these switches; the others are tried
+without them, by halves. Only the first run of a group continues after a contradiction.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -28,9 +27,9 @@ LeftBy: TypeAlias = Callable[[Sequence[Switched], Instant | None, IsOver], Await
 class SwitchSearch:
     """Finds switches that are worth a whole run; see the module's docstring.
 
-    `groups` are the switches that are turned together.
-    `contradicts` says whether an unfinished run has a new difference that stays. `may_go_on` says
-    whether there are runs left for the search; `is_complete` is False after it said no.
+    `groups` are the switches that are turned together. `contradicts` says whether an unfinished run
+    has a new difference that stays. `may_go_on` says whether runs are left for the search; if they
+    run out before its end, `is_complete` is False.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class SwitchSearch:
     ) -> tuple[Instant | None, Open]:
         """When a run with these switches contradicts the recording, and its differences.
 
-        If it `ends` with that, there are no differences.
+        With `ends`, the run ends at the contradiction and returns no differences.
         """
         since: list[Instant] = []
 

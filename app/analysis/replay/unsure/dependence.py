@@ -23,7 +23,7 @@ Kinds: TypeAlias = frozenset[tuple[str, str]]
 class Read(NamedTuple):
     """What a write depends on besides its own pods and claims: all objects of these kinds.
 
-    Without `has_states`, of its pods and claims only what never changes.
+    Without `has_states`, it depends only on fields of its pods and claims that never change.
     """
 
     kinds: Kinds
@@ -48,7 +48,7 @@ Parity: controllers.md 2.2, 2.3 and 5.1.
 
 
 def of_difference(sides: Sides, recorded: Trace, again: Trace, uids: Set[str]) -> Read | None:
-    """What a difference may depend on; None for anything. `uids` are its pods and claims."""
+    """The objects on which a difference may depend, None for any. `uids`: its pods and claims."""
     if is_of_made_claim(sides):
         return Read(_TEMPLATES, has_states=False)
     if is_of_told_node(sides, recorded, again):
@@ -63,7 +63,7 @@ def of_difference(sides: Sides, recorded: Trace, again: Trace, uids: Set[str]) -
 
 
 def of_act(step: Step, recorded: Trace) -> tuple[Read | None, set[str]]:
-    """What an act about an object may depend on, and the uids of its pods and claims."""
+    """The objects on which an act may depend (None: any), and the uids of its pods and claims."""
     owner = recorded.owner_of.get(step.uid)
     uids = {step.uid, *recorded.users.get(step.uid, ()), *((owner,) if owner else ())}
     if step.key[:2] != api_resources.RESOURCE_CLAIMS:
@@ -75,7 +75,7 @@ def of_act(step: Step, recorded: Trace) -> tuple[Read | None, set[str]]:
 
 
 def is_because_of(step: Step, cause: Event, recorded: Trace) -> bool:
-    """Whether a claim was made, for which there can be no other reason than this one: its pod.
+    """Whether the step makes a claim and `cause` is its only possible reason: its pod's creation.
 
     Parity: controllers.md 2.2.
     """

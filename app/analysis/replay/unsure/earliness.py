@@ -1,8 +1,8 @@
 """The acts of a recording that came before the reason for them.
 
-A replay at the recorded pace only waits. Where the recording shows an act before anything was a
-reason for it, the act is made here when its reason comes, and both sides have it. So the reason of
-each act is compared with the recorded instant: it is the write at which the controller here first
+A replay at the recorded pace only waits. If the recording has an act before the reason for it, the
+act is made here when the reason occurs, and both sides have it. So the reason of each act is
+compared with the recorded instant. The reason is the write after which the controller here first
 had to look at the key again. The order of writes with versions does not depend on clocks. Parity:
 controllers.md 2.2, 2.3, 5 and 7.
 """
@@ -79,7 +79,7 @@ def early_acts(
 
 
 def _may_be_swapped(act: Act, cause: Event, caused: Instant) -> bool:
-    """Whether only times say which came first, and they are less apart than clocks may differ."""
+    """Whether only times give the order of the two, and clocks may differ by more than these."""
     is_guessed = any(
         event.stamp.origin is not None and Loss.NO_RV in event.stamp.origin.losses
         for event in (act.event, cause)

@@ -1,4 +1,4 @@
-"""What the end of a recording leaves open: which controllers had begun to work by then."""
+"""The end of a recording: controllers that may not have begun to work by then."""
 
 from collections.abc import Iterator
 
@@ -15,8 +15,8 @@ def unstarted(recorded: Trace, again: Trace, end: End) -> frozenset[str]:
     """The writers that the recording never shows, and that had nothing to do here until its end.
 
     In a control plane that has just started, a controller may begin to work after the end: the
-    manager's instances elect a leader first. One that had work for longer is not among them, nor
-    one whose manager was at work long before the end.
+    manager's instances elect a leader first. Left out are controllers that had work for
+    longer, and those whose manager was at work long before the end.
     """
     if not end.is_of_recording:
         return frozenset()
