@@ -49,7 +49,7 @@ class Switches:
 class Variant:
     """One run.
 
-    - `is_paced`: controllers act when they were seen acting; otherwise as soon as they can.
+    - `is_paced`: controllers act at the recorded instants; otherwise as soon as they can.
     - `resyncs`: a finished pod is synced only when the recording shows it, and a claim at each
       recorded act.
     - `tried`: pods that are tried at the instant of each recorded attempt, without any other wait.
@@ -68,11 +68,11 @@ class Variant:
     - `joined`: pods whose reports are merged into one that still waits to be written, when both
       attempts saw the same version of the pod.
     - `returned`: claims whose reservation the scheduler removes when that was recorded.
-    - `unanswered`: pods whose nomination arrives when they are gone.
-    - `hidden`: pods that are placed as soon as they can be once no recorded attempt is left, and
-      the instant at which they and what was made for them were gone: nothing was written of that.
-    - `unreported`: pods for which the condition of their last attempts arrives when they are gone:
-      no more are written than were recorded.
+    - `unanswered`: pods whose nomination arrives after their deletion.
+    - `hidden`: pods that are placed as soon as possible once no recorded attempt is left, each with
+      the instant by which it and the objects made for it were deleted: nothing of it is written.
+    - `unreported`: pods for which the conditions of the last attempts arrive after their deletion:
+      no more conditions are written than were recorded.
     - `counted`: rules whose status has the counts of the instant at which its write was requested;
       `counted_first`: of the creation of the rule; `counted_last`: of the answer to the write.
     - `collected_first`: objects that the garbage collector handles as soon as it may;

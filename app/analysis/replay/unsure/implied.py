@@ -1,9 +1,9 @@
-"""Objects that no line of a recording shows, and that other objects prove to have been there.
+"""Objects that no line of a recording shows, but whose existence follows from other objects.
 
-A server refuses objects in a namespace that does not exist. The namespace controller deletes what
-is in one that is to end. A claim that was generated for a pod has the spec of the template that the
-pod names. Where no line is about the namespace or the template itself, a replay takes it as there,
-so that all else can still be decided again. Parity: controllers.md 2.2.
+A server refuses objects in a namespace that does not exist. The namespace controller deletes the
+objects in a namespace whose deletion was requested. A claim that was generated for a pod has the
+spec of the template that the pod names. If no line is about the namespace or the template itself, a
+replay adds it, so that everything else can still be decided again. Parity: controllers.md 2.2.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ class Implied:
             self._claims.setdefault((owner.uid, entry), claim)
 
     def before(self, event: Event) -> Iterator[Event]:
-        """The objects that the event proves to have been there, once each, as events before it."""
+        """The objects whose existence follows from the event, once each, as events before it."""
         if not event.is_about_object:
             return
         is_end = event.type is EventType.OBJECT_DELETED
@@ -86,7 +86,7 @@ class Implied:
                 yield from self._template(name, _template_of(claim), event)
 
     def _template(self, name: str, tree: JsonObject, event: Event) -> Iterator[Event]:
-        """The template of a pod's claim; another one of the name has replaced it if it differs."""
+        """The creation of the template of a pod's claim, or its change if it is known otherwise."""
         key = ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, event.key.namespace, name)
         before = self._templates.get(key)
         if before == tree or (before is None and key in self._shown):
@@ -114,7 +114,7 @@ class Implied:
         )
 
     def _namespace(self, name: str) -> JsonObject:
-        """A namespace with the labels that its objects prove: some ask for admin access."""
+        """A namespace with the labels that its objects need, such as that for admin access."""
         labels = {"kubernetes.io/metadata.name": name}
         if name in self._admin:
             labels[well_known.ADMIN_ACCESS] = "true"
@@ -128,7 +128,7 @@ class Implied:
 
 
 def _ending(namespace: JsonObject, event: Event) -> JsonObject:
-    """A namespace that was asked to end by the time of an event: its controller ends content."""
+    """A namespace whose deletion was requested by the time of an event that deletes content."""
     since = timestamps.seconds_text(event.stamp.time)
     return {**namespace, "metadata": {**namespace["metadata"], "deletionTimestamp": since}}
 

@@ -1,7 +1,7 @@
-"""Recorded facts that are impossible, whatever is missing and however wrong clocks were.
+"""Recorded facts that are impossible, even if records are missing or clocks were wrong.
 
-A decide replay of a recording with gaps or wrong clocks has different results because of them, so
-its differences accuse no one. Two judges are independent of both: the invariants, which account for
+Gaps and wrong clocks change the results of a decide replay, so its differences then do not prove a
+wrong decision. Two judges are independent of both: the invariants, which account for
 gaps, and the repeated decision of each allocation on the recorded state on which it was written.
 """
 
@@ -28,14 +28,14 @@ ACTS = frozenset(
         "pod-on-allocated-node",
     )
 )
-"""The rules about acts of controllers and servers that need not leave any difference that stays.
+"""The rules about acts of controllers and servers that may leave no difference.
 
-A replay at the recorded pace only waits for what is due. So it does an act that was recorded too
-early when it is due here, and comes to the same: whether it was due then is asked here.
+A replay at the recorded pace only waits for what is due. If an act was recorded too early, the
+replay does it when it is due, with the same result. So these rules check whether it was due.
 """
 
 _OF_SERVERS = frozenset(("immutable-field-unchanged",))
-"""The rules that the server holds for objects of all kinds, whoever writes them."""
+"""The rules that the server enforces for objects of all kinds, for every author."""
 
 
 class Impossible:
@@ -93,13 +93,13 @@ class Impossible:
         return self._watch.lacks_rules
 
     def found(self) -> Mapping[ObjectKey, str]:
-        """The pods and claims about which an impossible fact was recorded, with the fact."""
+        """The pods and claims about which an impossible fact was recorded, with its text."""
         return {**self.broken(), **self._found}
 
     def broken(self, rules: Container[str] = RULES) -> Mapping[ObjectKey, str]:
         """The pods and claims whose recorded states break an invariant of `rules`.
 
-        Of what only a server holds, all objects count.
+        For rules that the server enforces, objects of all kinds count.
         """
         return {
             key: f"{violation.rule}: {violation.message}"

@@ -22,7 +22,7 @@ _PLACED = frozenset(("pods", "resourceclaims"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubting:
-    """Explains why a difference between recording and run cannot be judged; empty when it can.
+    """Gives the reasons why differences between recording and run cannot be judged, or empty texts.
 
     `impossible` maps pods and claims to recorded facts that no missing record and no wrong clock
     can explain: differences about these are never undecided. The recording ends at `end`.
@@ -54,7 +54,7 @@ class Doubting:
         )
 
     def _lack_of_writer(self, sides: Sides, again: Trace) -> str:
-        """The controller that did here what is more, if no line of the recording is by it."""
+        """The controllers that made the additional steps here, if no recorded line is by them."""
         if sides.only_recorded and sides.aspect is not Aspect.FINAL:
             return ""
         writers = {each.writer for each in self._steps(sides, again)}
@@ -63,7 +63,7 @@ class Doubting:
         return f"no line is by {', '.join(sorted(writers))}: it is left out, or did not run"
 
     def _omission(self, sides: Sides, again: Trace, last: Instant) -> str:
-        """What the recording leaves out, if that may be why something differs by an instant."""
+        """The omission of the recording that may have caused the difference by `last`."""
         clocks = Clocks(recorded=self.recorded, again=again, end=self.end)
         until = self.end if sides.aspect is Aspect.FINAL else last
         omissions = self.lacks.omissions
@@ -75,9 +75,9 @@ class Doubting:
         return omissions.of_one_line() if self._lacks_one_write(sides, again) else ""
 
     def _lacks_one_write(self, sides: Sides, again: Trace) -> bool:
-        """Whether the recording has all writes of the run about an object, but for one.
+        """Whether the recording has all writes of the run about an object except one.
 
-        What that one wrote may show in the next.
+        A later recorded write may contain the changes of the missing one.
         """
         if sides.aspect is Aspect.FINAL:
             there, here = (trace.writes.get(sides.uid, ()) for trace in (self.recorded, again))
@@ -93,7 +93,7 @@ class Doubting:
         return not sides.only_recorded or (len(sides.only_recorded) == 1 and is_joined)
 
     def _lack_of_owner(self, sides: Sides, uids: Set[str]) -> str:
-        """The missing kind of a pod's owner, which decides what is placed where.
+        """The unrecorded kind of a pod's owner, which influences placements.
 
         The scheduler spreads the pods that one owner selects. Parity: controllers.md 4.5.
         """
@@ -107,7 +107,7 @@ class Doubting:
     ) -> str:
         """The missing record of an object that differs at the end.
 
-        That it is there, or is not, may follow from a write that was missing at any time.
+        If only one side has the object, a write that is missing at any time may be the cause.
         """
         if sides.aspect is not Aspect.FINAL:
             return ""
@@ -117,10 +117,10 @@ class Doubting:
         return self.lacks.of(uids, keys, first, self.end)
 
     def _lack_after(self, sides: Sides, again: Trace, first: Instant) -> str:
-        """The later stretch in which the recorded controllers may have done what the run did.
+        """The later unrecorded stretch in which the recorded controllers may have done the same.
 
-        A run does at once what the recording does not show at all. Pods and claims are left out:
-        who places or evicts them did it, or not, whenever that was.
+        A run does acts without a recorded counterpart soon. Pods and claims are left out: for
+        their placements and evictions, only whether they happened counts, not when.
         """
         key = self.recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
         if key is None or sides.only_recorded or not sides.only_again or key.resource in _PLACED:
@@ -128,10 +128,9 @@ class Doubting:
         return self.lacks.after(key, first)
 
     def _lack_within(self, sides: Sides, again: Trace) -> str:
-        """The missing record of a namespace, on whose content ends depend.
+        """The missing record of an object in a namespace, on which its end depends.
 
-        The namespace controller ends a namespace, and with it what is in it, after all that waits
-        in it has ended.
+        The namespace controller ends a namespace after all objects in it have ended.
         """
         key = self.recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
         if key is None:
@@ -143,9 +142,10 @@ class Doubting:
         return self.lacks.within(key.namespace, self.end) if is_by_it else ""
 
     def _steps(self, sides: Sides, again: Trace) -> list[Step]:
-        """The steps in which the two differ; of an object that only one has at the end, the last.
+        """The steps in which both sides differ.
 
-        That of the run, where it has any.
+        For an object that only one side has at the end: the last step about it, of the run if it
+        has any.
         """
         if sides.aspect is not Aspect.FINAL or (sides.recorded and sides.again):
             return [*sides.only_recorded, *sides.only_again]
@@ -157,7 +157,7 @@ class Doubting:
         return "" if key is None else key.namespace
 
     def gap(self, sides: Sides, again: Trace) -> str:
-        """The missing record about its own object, its pods and their claims."""
+        """The missing record about the subject itself, its pods and their claims."""
         if self.impossibility(sides, again):
             return ""
         related = self.races.related(sides.uid, again)
@@ -173,7 +173,7 @@ class Doubting:
         return f"{self.lacks.times}: when it was done is not known"
 
     def impossibility(self, sides: Sides, again: Trace) -> str:
-        """The impossible fact that was recorded about its pods and claims."""
+        """The impossible fact that was recorded about the pods and claims of a difference."""
         if not self.impossible:
             return ""
         keys = self._keys(self.races.related(sides.uid, again), again)

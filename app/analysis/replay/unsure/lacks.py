@@ -3,8 +3,8 @@
 A decision that depends on something unrecorded may have another result here, and the cause cannot
 be found. Such a difference is not comparable: neither explained nor unexplained. This concerns all
 decisions if a kind that they need was never seen, and decisions at a time when the state of some
-object was unknown; for a difference about such an object the answer names the lack. A lack excuses
-nothing from before it, or from after the object was known again.
+object was unknown; for a difference about such an object the answer names the lack. A lack
+does not affect differences before it, or after the object was known again.
 """
 
 from collections import defaultdict
@@ -92,7 +92,7 @@ class Lacks:
             self._note_object(event, known)
 
     def note_implied(self, key: ObjectKey, end: Instant = _FOREVER) -> None:
-        """Notes an object that no line shows, or that it was to end by an instant."""
+        """Notes an object that no line shows; `end` is when its deletion was requested."""
         if key[:2] == api_resources.NAMESPACES:
             self._implied[key.name] = end
 
@@ -133,7 +133,7 @@ class Lacks:
     ) -> str:
         """The reason why a difference about these objects between two instants is not judged.
 
-        `read` is what it may depend on besides them, None for anything.
+        `read` are the other objects on which it may depend, None for any.
         """
         if self._kinds:
             return f"the recording has no {self._kinds}"
@@ -155,9 +155,9 @@ class Lacks:
         first: Instant,
         last: Instant,
     ) -> bool:
-        """Whether what was unseen between two instants is among what a difference depends on.
+        """Whether a difference depends on the objects that were unseen in a stretch.
 
-        Of all pods or claims that is the difference's own, where they were not written since.
+        If all pods or claims were unseen, only its own count, until they were written again.
         """
         kind, spaces = each.key[:2], {key.namespace for key in keys}
         if kind in _PLACED and read.has_states and not each.key.name:
@@ -174,10 +174,10 @@ class Lacks:
     def _are_templates_known(
         self, each: _Stretch, spaces: Collection[str], first: Instant, last: Instant
     ) -> bool:
-        """Whether the templates that a stretch concerns are known, for all that was unseen.
+        """Whether the templates that a stretch concerns are known although it is unrecorded.
 
-        Each was written between the beginning of the stretch and the first instant, or is the same
-        one later: its spec never changes. Parity: objects.md 6.
+        Each was written between the beginning of the stretch and the first instant, or it exists
+        before and after, with the same uid: its spec never changes. Parity: objects.md 6.
         """
         lines = [
             lines
@@ -207,7 +207,7 @@ class Lacks:
     def within(self, namespace: str, last: Instant) -> str:
         """The missing record of an object in a namespace before an instant, or empty.
 
-        The run goes on without what is missing, so the objects there may differ from then on.
+        The run continues without the missing record, so the objects there may differ from then on.
         """
         if namespace in self._implied:
             return "its namespace is not recorded"
@@ -219,7 +219,7 @@ class Lacks:
     def in_ending(self, namespace: str, first: Instant) -> str:
         """The missing end of a namespace in which something differs from an instant on, or empty.
 
-        What ends with a namespace ends in an order that depends on when it was asked to end.
+        The order in which its objects end depends on when its deletion was requested.
         """
         is_ending = first >= self._implied.get(namespace, _FOREVER)
         return "when its namespace was to end is not recorded" if is_ending else ""
@@ -230,18 +230,18 @@ class Lacks:
         return "it may have been done later, where nothing was recorded" if is_there else ""
 
     def may_have_changed_unseen(self, key: ObjectKey, instant: Instant) -> bool:
-        """Whether a lost line, which no later one shows, may be of a claim's change by an instant.
+        """Whether a change of a claim by an instant may be in a lost line that no later one shows.
 
-        Call it at the end: a write that shows the claim at that instant or later shows that none of
-        it was lost before.
+        Call it after the last event: a recorded write of the claim at that instant or later shows
+        that no change was lost before.
         """
         return self.omissions.lost.may_lack_claims and self._written.get(key, Instant(-1)) < instant
 
     def was_unseen(self, key: ObjectKey, instant: Instant) -> bool:
         """Whether an object may have been different at an instant from its known state.
 
-        Where its kind, or everything, was unrecorded for a while, this is so until the object is
-        written; so call this for the present instant.
+        If its kind, or everything, was unrecorded for a while, the result is true until the object
+        is written. So call this for the present instant.
         """
         return any(
             each.key == key or self._written.get(key, Instant(-1)) < each.since

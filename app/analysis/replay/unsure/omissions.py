@@ -1,8 +1,8 @@
 """What a recording leaves out without a gap: lines here and there, users, verbs, and kinds.
 
 A collector loses lines, and a policy leaves out users, verbs or kinds. Later lines show some of
-these writes. Where they show enough of them, others may be missing that no later line shows, and a
-run without them differs from the recording. Verify asks the same `LostLines` and `LeftOut`.
+these writes. If they show enough of them, other writes may be missing that no later line shows, and
+a run without them differs from the recording. Verify uses the same `LostLines` and `LeftOut`.
 Parity: history-formats.md 4.5.
 """
 
@@ -29,10 +29,10 @@ _OF_KUBELETS = frozenset(
 """The conditions of a pod that its kubelet alone writes. Parity: controllers.md 5.3."""
 
 _CONTROL_PLANE = MANAGED | {SCHEDULER}
-"""The users whose writes show a pod's conditions and do not write those of kubelets.
+"""The users whose writes contain a pod's conditions, but never set those of kubelets.
 
-Nobody's deletion writes any. Other users may do so: a simulator of nodes writes the conditions
-under its own account.
+Deletions, whoever requests them, set none. Other users may set some: a simulator of nodes writes
+the conditions under its own account.
 """
 
 LOST = "lines of the log are lost here and there, and a lost one may explain it"
@@ -89,7 +89,7 @@ class Omissions:
         self.lost.note(key, self._seen.get(key, Revision(0)))
 
     def _shows_lost(self, event: Event, known: Instant) -> bool:
-        """Whether a write shows what another one, which is missing, wrote to the pod.
+        """Whether a write to a pod shows the changes of an earlier write that is missing.
 
         The scheduler nominates a node in a write of its own. Parity: controllers.md 4.6.
         """
@@ -127,7 +127,7 @@ class Omissions:
 
     @property
     def is_any(self) -> bool:
-        """Whether there is any of them because of which a difference may be undecided."""
+        """Whether there is any omission because of which a difference may be undecided."""
         is_left = self._lacks_kubelets or self._lacks_updates
         return self.lost.has_any or self.lacks_rules or is_left
 
@@ -145,10 +145,10 @@ class Omissions:
         return self._left_out.kubelets and self._have_run
 
     def before(self, last: Instant, *, is_of_content: bool) -> str:
-        """The reason why a difference that was there by an instant cannot be judged, or empty.
+        """The reason why a difference that exists by the instant `last` cannot be judged, or empty.
 
-        The content that a controller gives a new object, and reservations for pods that never were,
-        depend on no other object: `is_of_content`.
+        With `is_of_content` the difference depends on no other object: it is about the content that
+        a controller gives a new object, or about a reservation for a pod that never existed.
         """
         if is_of_content:
             return ""
@@ -164,14 +164,15 @@ class Omissions:
         return LOST if self.lost.is_lossy and since <= last else ""
 
     def of_one_line(self) -> str:
-        """The reason why a single missing write accuses nobody, or empty: other lines are lost."""
+        """The reason why one missing write proves nothing, or empty: other lines are lost too."""
         return LOST if self.lost.has_any else ""
 
     @property
     def controllers(self) -> frozenset[str]:
-        """The controllers of a manager, by short name, that no line is by.
+        """The controllers of a manager, by short name, without any line.
 
-        Others write under accounts of their own, so their lines are left out, or they did not run.
+        The other controllers write under accounts of their own. So the lines of these are left out,
+        or they did not run.
         """
         managed = MANAGED & self._users
         return frozenset(short_name(each) for each in MANAGED - managed) if managed else frozenset()

@@ -1,8 +1,8 @@
 """Recorded allocations that no order of events allows: a device given twice, a counter overdrawn.
 
-Each is checked when its write is folded. Such a write is never a race: in any order, one of the two
-should not have been made. So all claims that hold the device are named. If one of them may have
-given it back in an unrecorded write, none is named.
+Each is checked when its write is folded. Such a write is never a race: in any order, one of the
+allocations should not have been made. So all claims that hold the device are named. If one of them
+may have released it in an unrecorded write, none is named.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,9 +1,10 @@
-"""Differences that no clock can have caused, however wrong it was.
+"""Differences that wrong clocks cannot have caused.
 
 Where the times of a recording contradict the order of its changes, controllers may have acted at
 other instants than recorded: earlier or later, in another order, more or less often. But the
-content that they give an object does not depend on instants, no one reserves for a pod that never
-existed, and an act that is missing for minutes is not missing because a clock was off by seconds.
+content that they give an object does not depend on instants, no controller reserves a claim for a
+pod that never existed, and an act that is missing for minutes is not missing because a clock was
+off by seconds.
 """
 
 from collections.abc import Iterator
@@ -39,7 +40,7 @@ class Clocks:
                 return True
 
     def is_of_content(self, sides: Sides) -> bool:
-        """Whether both created the object with other content, or it is reserved for nobody."""
+        """Whether the contents of a created object differ, or a reservation is for no pod."""
         return _is_about_content(sides) or self._is_for_nobody(sides)
 
     def _is_for_nobody(self, sides: Sides) -> bool:
@@ -50,13 +51,13 @@ class Clocks:
         )
 
     def _was_spared(self, sides: Sides) -> bool:
-        """Whether the pod continued, with the same devices, long after it had to be evicted."""
+        """Whether the recorded pod kept its devices long after its eviction was due."""
         pod = sides.uid
         there, here = _places(self.recorded, pod), _places(self.again, pod)
         return there == here and self._lived_on(pod, sides.only_again[0].time)
 
     def _was_passed_over(self, sides: Sides) -> bool:
-        """Whether the pod kept waiting for long while the devices that it gets here were free."""
+        """Whether the recorded pod waited long although the devices that it gets here were free."""
         pod, since = sides.uid, sides.only_again[0].time
         devices = _devices(self.again, pod)
         if not devices or not self._lived_on(pod, since):
