@@ -148,7 +148,7 @@ async def publish(target: FleetTarget, whole: Fleet, say: Say) -> None:
 async def let_happen(
     target: FleetTarget, whole: Fleet, incidents: Sequence[FleetIncident], speed: float, say: Say
 ) -> None:
-    """Write each incident at its time; `speed` seconds of the plan pass in one second."""
+    """Write each incident at its time, with `speed` seconds of the plan in one real second."""
     start = anyio.current_time()
     for incident in incidents:
         await anyio.sleep_until(start + incident.at_seconds / speed)

@@ -37,7 +37,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedRequest:
-    """A request without a write: who made it, when, and about which object.
+    """A request without a write: its user, its instant and its object.
 
     The name of the object is empty where the server would have generated it.
     """

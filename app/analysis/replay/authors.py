@@ -32,7 +32,7 @@ from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 UNNAMED = IMPORTER_USER
-"""The author of acts whose source does not say who wrote them."""
+"""The author of acts whose source names no author."""
 
 SCHEDULER = registry.actor_of("scheduling").user
 CLAIMS = registry.actor_of("claims").user
@@ -93,7 +93,7 @@ _Entries = dict[tuple[str, str, str], JsonView]
 class Acting:
     """The writes of one user, by the controller that makes such writes; `others` are those of none.
 
-    `only` counts the writes that no one but that controller makes. `not_alone` are the controllers
+    `only` counts the writes that only that controller makes. `not_alone` are the controllers
     that cannot have made all of the user's writes: another controller made one of them.
     """
 
@@ -261,7 +261,8 @@ class Authors:
     def _claim_ender(self, event: Event, owners: list[Uid]) -> str:
         """The author that deleted a claim made for a pod: the claim controller, or the collector.
 
-        The claim controller deletes it when the pod has ended, the collector when the pod is gone.
+        The claim controller deletes it when the pod has ended, the collector when the pod is
+        deleted.
         """
         for owner in owners:
             is_at_work = self._at_work.get(owner)

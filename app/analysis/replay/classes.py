@@ -1,8 +1,8 @@
 """The classes of differences, and the ones that need no run to be proved.
 
-A class is proved for its case: a hypothesis (`hypotheses`) changes one thing, and the run with it
-(`proving`) comes to the recorded outcome of that object. Two classes are seen in the two traces
-themselves: what lies after the end of the comparison, and what replica controllers wrote.
+A class is proved for each difference: a hypothesis (`hypotheses`) changes one thing, and the run
+with it (`proving`) gives the recorded outcome of that object. Two classes follow from the two
+traces alone: acts after the end of the comparison, and writes of replica controllers.
 """
 
 from collections import Counter

@@ -340,7 +340,7 @@ def condition_changes(before: JsonView | None, after: JsonView) -> Iterator[Cond
 
 
 def without(tree: JsonObject, paths: Sequence[tuple[str, ...]]) -> JsonObject:
-    """A copy of the tree without these places."""
+    """A copy of the tree without the values at these paths."""
     copied: JsonObject = dict(tree)
     for path in paths:
         place = copied

@@ -1,8 +1,8 @@
 """Hypotheses about a difference: one thing that could have been otherwise there.
 
 A hypothesis is a change of one run: the order of two acts about one object, an attempt that was or
-was not made, a switch. Which ones are worth a run follows from the facts that one side has alone.
-Whether one holds, only its run tells (`proving`).
+was not made, a switch. The facts that only one side has determine which hypotheses are worth a run.
+Only its run shows whether a hypothesis holds (`proving`).
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -57,7 +57,7 @@ _TRIED = (
         "the pod was tried at each recorded attempt, and a repeated report was sent when recorded",
     ),
 )
-"""Attempts of a pod that may have been made otherwise, as fields of a variant."""
+"""Fields of a variant that change the attempts of a pod, and the details of their hypotheses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

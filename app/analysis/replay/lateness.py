@@ -121,7 +121,7 @@ class Delay:
 
     @property
     def text(self) -> str:
-        """The delay in words, for reports."""
+        """The delay as text, for reports."""
         seconds = (self.came - self.due) / SECOND
         return (
             f"came {seconds:.1f} s after it was due ({timestamps.micro_text(self.due)}), and "

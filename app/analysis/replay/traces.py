@@ -45,7 +45,7 @@ class Step:
 
     @property
     def text(self) -> str:
-        """The facts in words, for reports."""
+        """The facts as text, for reports."""
         return "; ".join(facts.text(fact) for fact in self.facts)
 
 

@@ -39,7 +39,7 @@ BESIDE = (
 """The controllers that run beside the recorded ones in a changed world."""
 
 IN_PLACE = ("deployments",)
-"""The controllers that act in place of the recorded ones there, for the objects that are changed.
+"""The controllers that replace the recorded ones in a changed world, for changed objects.
 
 The recording has no instants for their acts.
 """

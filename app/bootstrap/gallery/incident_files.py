@@ -17,7 +17,7 @@ DATA = "incident.yaml"
 STORY = "README.md"
 
 _KEPT_MAX = 128
-"""Incidents kept in memory for answers: more than there are."""
+"""The most incidents in memory, more than the gallery has."""
 
 
 def folder() -> Path:

@@ -1,4 +1,4 @@
-"""Runs of stories: the answers that a test asks for."""
+"""Runs of stories, with the outcomes that tests assert."""
 
 from collections.abc import Mapping, Sequence
 

@@ -33,7 +33,7 @@ FORKED = Division(load=0, start=300_000)
 caches are made again."""
 
 _Data: TypeAlias = tuple[int, HistoryInfo, VerifiedPart]
-"""The place of a part, its history, and the part."""
+"""The number of a part, its history, and the part."""
 
 
 def usable() -> int:

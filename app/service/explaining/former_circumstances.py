@@ -359,6 +359,6 @@ async def _known(
 
 
 def kept(event: Event, text: str) -> Reason:
-    """A reason with its event that is never cut from a page."""
+    """A reason with its event, which pages always show."""
     said = sources.made(event, text)
     return Reason(text=said.text, revision=said.revision, about=said.about, is_kept=True)

@@ -1,4 +1,4 @@
-"""Devices that the selectors of a waiting pod matched before a driver published them anew.
+"""Devices that the selectors of a waiting pod matched before a driver published them again.
 
 The explanation of a selector says which part is false now, or which attribute is missing. When an
 upgrade of a driver renames or changes an attribute, the cause is the write of a ResourceSlice.

@@ -1,4 +1,4 @@
-"""The sources of the taints that keep a waiting pod from devices: who set them, and when."""
+"""The sources of the taints that keep a waiting pod from devices: the writes that set them."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Integrity: is the stored log the one that was written?
+"""Integrity: the check that the stored log is the one that was written.
 
 Every row is checked as stored, before its content is interpreted: its hash, the form of its stamp,
 the time columns beside it, its place. At the end the last event is compared with the head row. The

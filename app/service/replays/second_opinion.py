@@ -39,7 +39,7 @@ REFUSED = "redra refuses the expression, whose types the second opinion does not
 """The reason when an expression does not compile, so that there is nothing to compare."""
 
 TOO_DEAR = "the evaluation costs more than the bound"
-"""The reason when the second opinion is not asked about a pair for its cost."""
+"""The reason for a pair that is not evaluated a second time because of its cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

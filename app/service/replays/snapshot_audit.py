@@ -1,4 +1,4 @@
-"""The audit of kept states: do they equal what the log gives?
+"""The audit of kept states: the comparison with states folded from the log.
 
 A server begins with the newest kept state whose digest is right, so a state that was altered
 together with its digest would be served as the truth although the log is intact. The objects are

@@ -1,4 +1,4 @@
-"""Verification: are the log and the decisions of a history right?
+"""Verification: the check of a history's log and decisions.
 
 The log is read twice. The first pass checks the stored log (`integrity`), collects what the second
 pass needs, and follows the invariants from event to event. The second pass folds event by event. It

@@ -49,7 +49,7 @@ class SwitchSearch:
     async def promising(
         self, key: DifferenceKey, without: Sequence[object] | None, until: Instant | None
     ) -> AsyncIterator[Switched]:
-        """The switches with which a difference is gone by an instant, one after the other.
+        """The switches with which a difference does not exist by an instant, one after the other.
 
         `without` is the outcome here by then without any of them, None if there is no difference.
         Switches that cancel each other may be missed.

@@ -68,7 +68,7 @@ def of_act(step: Step, recorded: Trace) -> tuple[Read | None, set[str]]:
     uids = {step.uid, *recorded.users.get(step.uid, ()), *((owner,) if owner else ())}
     if step.key[:2] != api_resources.RESOURCE_CLAIMS:
         return None, {step.uid}
-    # A claim whose owner is a pod is collected when that pod is gone. Parity: controllers.md 7.
+    # A claim whose owner is a pod is collected after that pod is deleted. Parity: controllers.md 7.
     is_collected = step.writer == short_name(COLLECTOR) and owner is not None
     kinds = _NONE if is_collected else _READ.get(step.writer)
     return (None if kinds is None else Read(kinds)), uids
@@ -116,7 +116,7 @@ def _made(steps: Iterable[Step]) -> set[Created]:
 
 
 def _is_placed_alike(uid: str, recorded: Trace, again: Trace) -> bool:
-    """Whether a pod or claim got the same place on both sides, and ended on both or on neither."""
+    """Whether a pod or claim has the same node and devices on both sides, and the same end."""
     there, here = recorded.node_of.get(uid), again.node_of.get(uid)
     nodes = [None if step is None else step.text for step in (there, here)]
     devices = [

@@ -34,7 +34,7 @@ class Early:
 
     @property
     def text(self) -> str:
-        """The act in words, for reports."""
+        """The act as text, for reports."""
         return (
             f"came at {timestamps.micro_text(self.came)}, before its reason: {self.cause.key} at "
             f"revision {self.cause.revision}"

@@ -115,7 +115,7 @@ class RecordedNames:
 
 
 def _place(key: ObjectKey, tree: JsonView) -> _Place:
-    """The properties that an object and its recorded counterpart have in common."""
+    """The properties by which the recorded counterpart of an object is found."""
     uids = tuple(sorted(owner.uid for owner in meta.owners(tree)))
     return key.group, key.resource, key.namespace, _base(tree) or key.name, uids
 

@@ -58,7 +58,7 @@ from app.service.replays.deciding.violations import delays_of, judged, sure_of, 
 from app.service.replays.replaying import Progress, ReplayBounds, silent
 
 _LOOKS = 7
-"""A run that may be over is looked at after half of its inputs, a quarter of them and so on."""
+"""The number of checks whether a run is over: after half of its inputs, a quarter, and so on."""
 
 
 class Pacing(StrEnum):
