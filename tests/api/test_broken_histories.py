@@ -9,9 +9,10 @@ import pytest
 from app.adapters.memory import MemoryStore
 from app.analysis.views import LiveViews
 from app.domain.errors import HistoryBroken
-from app.domain.log import Draft, Head
+from app.domain.log import Draft
 from app.domain.log.chain import seal
 from tests.api.serving import CONFIG_MAPS, claim, config_map, serving
+from tests.contracts.restoring import restore_older
 from tests.patience import PATIENCE_SECONDS
 
 WORDS = "this cannot be folded"
@@ -116,7 +117,7 @@ async def test_log_that_was_replaced_is_named_and_nothing_of_the_lost_one_is_sho
         rows = await server.get(f"{HISTORIES}/night/views/claims")
         assert [row["name"] for row in rows["items"]] == ["c"]
 
-        _cut(store, runtime.info.id, keep)
+        restore_older(store.history(runtime.info.id), keep)
         refused = await server.post(stored, claim("d"), 503)
         assert refused["reason"] == "ServiceUnavailable"
         with anyio.fail_after(PATIENCE_SECONDS):
@@ -139,17 +140,6 @@ async def test_log_that_was_replaced_is_named_and_nothing_of_the_lost_one_is_sho
         assert item["metadata"]["labels"] == {"is": "new"}
         past = f"/h/night@{revision}{old.removeprefix('/h/night')}"
         assert (await server.get(f"{past}/c"))["metadata"]["labels"] == {"is": "new"}
-
-
-def _cut(store, history, keep):
-    """What a restore of an older copy does."""
-    held = store.history(history)
-    del held.events[keep:], held.clocks[keep:]
-    held.by_key.clear()
-    for event in held.events:
-        held.by_key.setdefault(event.key, []).append(event)
-    last = held.events[-1]
-    held.head = Head(revision=last.revision, hash=last.hash, time=held.clocks[-1])
 
 
 async def test_history_whose_settings_cannot_be_read_is_broken():

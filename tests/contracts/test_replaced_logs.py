@@ -31,6 +31,7 @@ from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.settings import Settings
 from app.workers import projecting
 from tests.contracts.building import claims
+from tests.contracts.restoring import restore_older
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.service.builders import ALICE, config_map, namespace
 from tests.unit.service.test_cluster_clock import Hands
@@ -58,13 +59,7 @@ async def in_memory(_url: str) -> AsyncIterator[World]:
     store, wake_up = MemoryStore(), MemoryWakeUp()
 
     async def cut(history: HistoryId, keep: int) -> None:
-        held = store.history(history)
-        del held.events[keep:], held.clocks[keep:]
-        held.by_key.clear()
-        for event in held.events:
-            held.by_key.setdefault(event.key, []).append(event)
-        last = held.events[-1]
-        held.head = Head(revision=last.revision, hash=last.hash, time=held.clocks[-1])
+        restore_older(store.history(history), keep)
 
     ports = RuntimePorts(
         log=MemoryLog(store, wake_up.grown),
