@@ -12,8 +12,9 @@ other, and with what redra's own writer can have stored at that place.
 | | other event |
 | the type is one that such a history has | after the last fork |
 | created once, changed and deleted only while it exists, with the same uid; the kind is that of |
-| the resource; the object is written as redra writes it | the same, but for recordings and paced |
-| | replays, in which events may be missing |
+| the resource; the object is written as redra writes it; its creation time stays, its generation |
+| never falls, its deletion is not taken back, and it goes only without finalizers | the same, but |
+| | for recordings and paced replays, in which events may be missing |
 """
 
 from collections.abc import Iterator, Mapping
@@ -64,6 +65,7 @@ _PLACES: Mapping[EventType, tuple[str, str]] = {
 """The group and resource of events that are not about an object; gaps and requests have others."""
 
 
+_DELETIONS = frozenset(("delete", "deletecollection"))
 _REPEATED = ("group", "namespace", "name", "uid", "revision")
 """The parts of an object that its event repeats."""
 
@@ -94,7 +96,21 @@ class _Subject(msgspec.Struct, frozen=True, gc=False):
     cause: int
 
 
+class _Course(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The parts of an object's metadata that no write takes back."""
+
+    creation_timestamp: str | None = None
+    generation: int = 0
+    deletion_timestamp: str | None = None
+    finalizers: tuple[str, ...] | None = None
+
+
+class _Following(msgspec.Struct, frozen=True, gc=False):
+    metadata: _Course
+
+
 _named = msgspec.json.Decoder(_Named).decode
+_following = msgspec.json.Decoder(_Following).decode
 _subject = msgspec.json.Decoder(_Subject).decode
 
 
@@ -108,6 +124,7 @@ class ConsistencyWatch:
 
     info: HistoryInfo
     _uids: dict[ObjectKey, Uid] = field(default_factory=dict)
+    _courses: dict[ObjectKey, _Course] = field(default_factory=dict)
     _section: list[str] = field(default_factory=list)
     _is_forked: bool = False
     _is_imported: bool = False
@@ -118,6 +135,8 @@ class ConsistencyWatch:
         """Follow one event; returns its problems that hold in every history, as sentences."""
         if event.type is EventType.HISTORY_FORKED and self.info.beginning is not None:
             self._section.clear()
+            # A recorded state may lack what a later one has.
+            self._courses.clear()
             self._is_forked = True
         yield from (_at(event, problem) for problem in _problems(event))
         own = (_at(event, problem) for problem in self._own_problems(event))
@@ -149,8 +168,13 @@ class ConsistencyWatch:
         if is_live:
             yield from _course_problems(event, known)
             yield from _form_problems(event)
+            with suppress(msgspec.DecodeError, RecursionError):  # said of every history
+                course = _following(event.body).metadata
+                yield from _back_problems(event, self._courses.get(event.key), course)
+                self._courses[event.key] = course
         if event.type is EventType.OBJECT_DELETED:
             self._uids.pop(event.key, None)
+            self._courses.pop(event.key, None)
         else:
             self._uids[event.key] = event.uid
 
@@ -238,6 +262,25 @@ def _course_problems(event: Event, known: Uid | None) -> Iterator[str]:
         yield f"it is an {event.type} of {event.key}, which does not exist"
     elif known != event.uid:
         yield f"it is an {event.type} of {event.key} with another uid than the object has"
+
+
+def _back_problems(event: Event, before: _Course | None, course: _Course) -> Iterator[str]:
+    """What a write takes back that no server lets it take back."""
+    # A write that removes the last finalizer removes the object, with the state before it.
+    if (
+        event.type is EventType.OBJECT_DELETED
+        and event.stamp.verb in _DELETIONS
+        and course.finalizers
+    ):
+        yield f"it deletes {event.key}, which has finalizers"
+    if before is None or event.type is EventType.OBJECT_CREATED:
+        return
+    if before.creation_timestamp != course.creation_timestamp:
+        yield f"it changes the creation time of {event.key}"
+    if course.generation < before.generation:
+        yield f"it sets the generation of {event.key} from {before.generation} back"
+    if before.deletion_timestamp is not None and course.deletion_timestamp is None:
+        yield f"it takes the deletion of {event.key} back"
 
 
 def _form_problems(event: Event) -> Iterator[str]:

@@ -104,6 +104,8 @@ ROWS: tuple[tuple[str, Change, str], ...] = (
     (POD, stamp(observed=-1), "the observed revision in its stamp, -1, is no earlier revision"),
     (LAST, of(type=EventType.OBJECT_CREATED), "it creates pods/default/p0, which exists"),
     (LAST, lambda event: named(uid=OTHER_UID)(of(uid=OTHER_UID)(event)), "with another uid"),
+    (LAST, named(creationTimestamp="2020-01-01T00:00:00Z"), "it changes the creation time of pods"),
+    (LAST, named(generation=0), "it sets the generation of pods/default/p0 from 1 back"),
     (DECISION, of(type=EventType.GAP_OBSERVED), "with the key of another type of event"),
     (DECISION, of(type=EventType.CONTROLLER_RESTARTED), "with the key of something else"),
     (DECISION, of(type=EventType.OBJECT_CREATED), "no readable metadata"),
@@ -129,6 +131,32 @@ def test_altered_event_is_named(
     altered = [*events[:at], change(events[at]), *events[at + 1 :]]
     assert f"revision {at + 1}: " in problems(altered)
     assert words in problems(altered)
+
+
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("delete", "it deletes pods/default/p0, which has finalizers"),
+        ("deletecollection", "it deletes pods/default/p0, which has finalizers"),
+        ("patch", ""),
+    ],
+)
+def test_object_goes_with_its_finalizers_only_by_the_write_that_removes_them(
+    events: list[Event], verb: str, words: str
+) -> None:
+    last = max(at for at, event in enumerate(events) if is_pod(event))
+    change = named(finalizers=["example.com/wait"], deletionTimestamp="2026-01-01T00:00:00Z")
+    gone = stamp(verb=verb)(of(type=EventType.OBJECT_DELETED)(change(events[last])))
+    assert problems([*events[:last], gone]).endswith(words)
+    assert bool(problems([*events[:last], gone])) == bool(words)
+
+
+def test_deletion_is_not_taken_back(events: list[Event]) -> None:
+    first = next(at for at, event in enumerate(events) if is_pod(event))
+    marked = named(deletionTimestamp="2026-01-01T00:00:00Z")(events[first])
+    assert "it takes the deletion of pods/default/p0 back" in problems(
+        [*events[:first], marked, *events[first + 1 :]]
+    )
 
 
 def test_untouched_story_is_consistent(events: list[Event]) -> None:
