@@ -101,15 +101,22 @@ class Standing:
         before = self._claims.get(event.key)
         self._claims[event.key] = tree
         if dra.results(tree) and (before is None or not dra.results(before)):
-            self._placed_late(event)
+            # The first recorded state of a claim may be much younger than its allocation.
+            allocated = _time_of(dra.allocation_time(dra.allocation(tree) or {}))
+            when = allocated if before is None else event.stamp.time
+            if when is not None:
+                self._placed_late(event, when)
         # A claim from a template is created for its pod.
         if dra.allocation(tree) is not None or meta.owners(tree) or meta.is_deleting(tree):
             self._created.pop(event.key, None)
         elif event.type is EventType.OBJECT_CREATED:
             self._created[event.key] = event
 
-    def _placed_late(self, event: Event) -> None:
-        """Finds a device that a claim gets when the time for which it tolerates a taint is over."""
+    def _placed_late(self, event: Event, when: Instant) -> None:
+        """Finds a device that a claim gets when the time for which it tolerates a taint is over.
+
+        Of several tolerations the shortest time counts. Parity: controllers.md C2.
+        """
         for result in dra.results(event.object):
             read = [taints.toleration_of(each) for each in result.tolerations]
             for source, taint in self._evicting_taints(result.id):
@@ -118,8 +125,8 @@ class Standing:
                 added = _time_of(taint.get("timeAdded"))
                 if added is None or not seconds or not all(isinstance(one, int) for one in seconds):
                     continue
-                over = added + max(int(str(one)) for one in seconds) * SECOND
-                if over <= event.stamp.time:
+                over = added + max(0, min(int(str(one)) for one in seconds)) * SECOND
+                if over <= when:
                     message = (
                         f"it gets {result.text}, tainted {taint.get('key')} by {source}, which "
                     )
@@ -132,13 +139,23 @@ class Standing:
             if rule.matches(device, without_selector=False):
                 yield f"DeviceTaintRule {key.name}", _rule_taint(event.object)
         for key, ids in self._tainted.items():
-            for tree in dra.devices(self._slices[key]) if device in ids else ():
+            is_used = device in ids and self._is_newest(self._slices[key])
+            for tree in dra.devices(self._slices[key]) if is_used else ():
                 if tree.get("name") == device[2]:
                     yield from (
                         ("its driver", taint)
                         for taint in dra.device_taints(tree)
                         if taint.get("effect") == EVICTING
                     )
+
+    def _is_newest(self, tree: JsonObject) -> bool:
+        """Whether a slice is of the newest generation of its pool."""
+        pool, generation = _pool_of(tree), dra.pool(tree).generation
+        return not any(
+            dra.pool(other).generation > generation
+            for other in self._slices.values()
+            if _pool_of(other) == pool
+        )
 
     def _slice(self, event: Event, *, is_deletion: bool) -> None:
         before = self._slices.pop(event.key, None)

@@ -25,7 +25,7 @@ NEEDS_LABEL = "admin-access-needs-a-label"
 LOOKED_FOR = (*(incident for incident, _ in SAYINGS), PATCH_FAILS, NEEDS_LABEL)
 NEEDED = {
     "allocation-without-a-time": '"AllocationTimestamp"',
-    "quota-leaves-no-claim": ".deviceclass.resource.k8s.io/devices",
+    "quota-leaves-no-claim": 'resourceclaims.resource.k8s.io "',
     "one-error-ends-all": "running ",
     "all-mode-constraint-ends-all": "running ",
 }

@@ -1,7 +1,12 @@
 """What a scan finds while it lasts, it also finds when it has ended."""
 
+import pytest
+from msgspec import structs
+
 from app.analysis.scan import lasting_states, traces
 from app.analysis.scan.scanning import Scan
+from app.domain.controllers.registry import ControllerOptions
+from app.domain.values.timestamps import SECOND
 from tests.cluster import Cluster
 
 
@@ -49,3 +54,72 @@ def test_claim_without_a_pod_is_found_after_its_deletion_unless_one_came():
         cluster.delete("resourceclaims", name)
         cluster.settle()
         assert seen(cluster) == ({} if is_named else {lasting_states.WAITING: 1}), name
+
+
+LATE = [
+    {
+        "key": "example.com/bad",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": one,
+    }
+    for one in (30, 300)
+]
+
+
+def with_rule_and_pod(*, wait: float, pod_first: bool) -> Cluster:
+    """A pod that tolerates a taint for 30 s, before or after the taint was set."""
+    cluster = Cluster(options=ControllerOptions(off=frozenset(("eviction",))))
+    cluster.node()
+    cluster.slice()
+    cluster.device_class()
+    for step in ("pod", "rule") if pod_first else ("rule", "pod"):
+        if step == "rule":
+            cluster.rule("bad", effect="NoExecute")
+        else:
+            cluster.claim(tolerations=LATE)
+            cluster.pod(claim="claim")
+        cluster.settle()
+        cluster.wait(wait)
+    return cluster
+
+
+def test_shortest_toleration_decides_whether_a_pod_is_placed_to_be_evicted():
+    assert seen(with_rule_and_pod(wait=60, pod_first=False)) == {lasting_states.TOO_LATE: 1}
+    assert seen(with_rule_and_pod(wait=20, pod_first=False)) == {}
+
+
+def test_claim_that_had_its_device_when_the_recording_began_was_not_placed_late():
+    cluster = with_rule_and_pod(wait=60, pod_first=True)
+    events = [each for each in cluster.line.events if each.key.resource != "resourceclaims"]
+    last = [each for each in cluster.line.events if each.key.resource == "resourceclaims"][-1]
+    now = structs.replace(last.stamp, time=events[-1].stamp.time + 60 * SECOND)
+    scan = Scan()
+    scan.follow([*events, structs.replace(last, stamp=now)])
+    assert seen(cluster) == {one.incident: one.times for one in scan.found()} == {}
+
+
+@pytest.mark.parametrize("name", ["gpu.deviceclass.resource.k8s.io/devices",
+                                  "count/resourceclaims.resource.k8s.io"])  # fmt: skip
+def test_claim_that_any_quota_refuses_is_found(name):
+    cluster = Cluster()
+    cluster.create("v1", "ResourceQuota", "few", spec={"hard": {name: "0"}})
+    cluster.device_class()
+    cluster.template()
+    cluster.wait(5)
+    cluster.pod(template="gpu")
+    assert seen(cluster.settle()) == {"quota-leaves-no-claim": 1}
+
+
+def test_taint_in_a_slice_of_an_older_generation_ends_nothing():
+    cluster = Cluster(options=ControllerOptions(off=frozenset(("eviction",))))
+    cluster.node()
+    cluster.device_class()
+    taint = {"key": "example.com/bad", "effect": "NoExecute"}
+    cluster.slice(name="old", pool="p", devices=[{"name": "x", "taints": [taint]}])
+    cluster.wait(60)
+    cluster.slice(name="new", pool="p", devices=[{"name": "x"}], generation=2)
+    cluster.claim(tolerations=LATE)
+    cluster.pod(claim="claim")
+    assert cluster.settle().devices_of("claim")
+    assert seen(cluster) == {}
