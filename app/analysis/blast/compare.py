@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from app.analysis import scope
 from app.analysis.blast import (
     access,
     counting,
@@ -274,10 +273,7 @@ def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
     if not served:
         raise _not_served(world, kind, kind.kind, f"{change.kind}/{change.name}")
     command = DeleteObject(key=key, version=served[0][1], options=_STRICT)
-    try:
-        decided = world.apply(command, "delete")
-    except NotFound as problem:
-        raise NotFound(f"{problem.message}{_meant(world, key)}", resource=kind.plural) from problem
+    decided = world.apply_to(key, command, "delete")
     if kind.kind == "Pod":
         removals.note_pod(world, key, old)
     elif kind.kind == "ResourceClaim":
@@ -290,21 +286,11 @@ def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
     return key, msgspec.structs.replace(effect, grace_seconds=removals.grace(world, key))
 
 
-def _meant(world: World, key: ObjectKey) -> str:
-    """Where an object of that name exists, else similar names."""
-    known = [*world.objects.keys(key.group, key.resource)]
-    places = sorted(other.namespace for other in known if other.name == key.name)
-    if places:
-        return f"; there is one in namespace {', '.join(places[: scope.NEAREST_MAX])}"
-    near = scope.nearest(key.name, {other.name for other in known})
-    return f"; {near}" if near else ""
-
-
 def _cordon(world: World, change: ProposedCordon) -> tuple[ObjectKey, Effect]:
     key = ObjectKey(*api_resources.NODES, "", change.node)
     body = {"spec": {"unschedulable": True}}
     command = PatchObject(key=key, version="v1", type=PatchType.MERGE, body=body, options=_STRICT)
-    decided = world.apply(command, "patch")
+    decided = world.apply_to(key, command, "patch")
     action = "cordoned" if decided.drafts else "unchanged"
     return key, Effect(action=action, kind="Node", name=change.node, warnings=decided.warnings)
 

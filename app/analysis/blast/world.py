@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from app.analysis import scope
 from app.analysis.blast import reach
 from app.analysis.views import LiveViews, compiler_of
 from app.domain.allocation import AllocatedState
@@ -29,7 +30,7 @@ from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory, SliceChange
 from app.domain.devices.patches import ClassFilter
 from app.domain.devices.pools import OldPool
-from app.domain.errors import InputError, Rejected
+from app.domain.errors import InputError, NotFound, Rejected
 from app.domain.log import Actor, Draft, Event, EventType, HistoryInfo, ObjectKey, Revision, Stamp
 from app.domain.log.chain import seal
 from app.domain.objects.profile import Profile
@@ -224,6 +225,23 @@ class World:
         if decided.warnings and not self._frozen.quotes_policies:
             return msgspec.structs.replace(decided, warnings=_without_policies(decided.warnings))
         return decided
+
+    def apply_to(self, key: ObjectKey, command: Command, verb: str) -> Decided:
+        """Like `apply`, about an existing object; NotFound names the nearest ones."""
+        try:
+            return self.apply(command, verb)
+        except NotFound as problem:
+            text = f"{problem.message}{self._meant(key)}"
+            raise NotFound(text, resource=key.resource) from problem
+
+    def _meant(self, key: ObjectKey) -> str:
+        """Where an object of that name exists, else similar names."""
+        known = [*self.objects.keys(key.group, key.resource)]
+        places = sorted(other.namespace for other in known if other.name == key.name)
+        if places:
+            return f"; there is one in namespace {', '.join(places[: scope.NEAREST_MAX])}"
+        near = scope.nearest(key.name, {other.name for other in known})
+        return f"; {near}" if near else ""
 
     def check_goes_on(self) -> None:
         """Raises InputError when the caller no longer waits for the answer."""

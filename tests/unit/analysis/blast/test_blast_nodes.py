@@ -5,8 +5,9 @@ import random
 import pytest
 
 from app.analysis.blast import text
-from app.analysis.blast.compare import ProposedCordon, ProposedDeletion, Put
+from app.analysis.blast.compare import ProposedCordon, ProposedDeletion, ProposedDrain, Put
 from app.analysis.blast.radius import Fate, Prospect
+from app.domain.errors import NotFound
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from tests.cluster import DRIVER, Cluster
@@ -220,3 +221,11 @@ def test_rule_that_does_nothing_says_why():
     cluster = running(profile=Profile(gates={"DRADeviceTaintRules": False}))
     (effect,) = ask(cluster, rule()).effects
     assert effect.warnings == ("the gate DRADeviceTaintRules is off: the rule does nothing",)
+
+
+@pytest.mark.parametrize("change", [ProposedCordon, ProposedDrain])
+def test_node_that_does_not_exist_is_answered_with_the_nearest(change):
+    cluster = Cluster()
+    cluster.node("worker-1")
+    with pytest.raises(NotFound, match=r'"worker-l" not found; do you mean worker-1\?'):
+        ask(cluster, change(node="worker-l"))
