@@ -4,7 +4,7 @@ For pods also what their termination waits for, and what keeps a pod with a node
 Events are those of the object, newest first.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -230,15 +230,19 @@ def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:
     yield from (Reason(text=text, is_kept=True) for text in waiting_containers(tree))
 
 
-def silence(views: LiveViews, tree: JsonView, now: Instant) -> str:
-    """That a kubelet has long reported nothing about a pod of its node; empty if it has."""
+def silence(views: LiveViews, tree: JsonView, now: Instant, newest: Callable[[], Instant]) -> str:
+    """That a kubelet has long reported nothing about a pod of its node; empty if it has.
+
+    Empty, too, where a recording may lack the reports of kubelets: it shows no later state of the
+    pod, and `newest`, the `newest_report`, is not younger than the pod's place.
+    """
     placed = meta.condition(tree, condition_types.POD_SCHEDULED)
     since = None if placed is None else sources.instant_of(placed.last_transition_time)
     if not is_starting(tree) or has_report(tree) or since is None or now - since < SILENT_AFTER:
         return ""
     name = core.node_name(tree)
     node = views.objects.get(ObjectKey(*api_resources.NODES, "", name))
-    if node is None:
+    if node is None or not (_is_seen_since(views, tree, since) or newest() > since):
         return ""
     text = f"the kubelet of node {name} has reported nothing about it"
     if meta.annotation(node, annotations.KUBELET) == "off":
@@ -246,6 +250,22 @@ def silence(views: LiveViews, tree: JsonView, now: Instant) -> str:
             f"; the node's annotation {annotations.KUBELET}=off leaves its pods to a real kubelet"
         )
     return text
+
+
+def newest_report(views: LiveViews) -> Instant:
+    """The newest instant at which a kubelet began with a pod that is there; 0 without one."""
+    trees = (views.objects.get(key) or {} for key in views.objects.keys(*api_resources.PODS))
+    starts = (sources.instant_of(core.start_time(tree)) for tree in trees)
+    return max((start for start in starts if start is not None), default=Instant(0))
+
+
+def _is_seen_since(views: LiveViews, pod: JsonView, placed: Instant) -> bool:
+    """Whether every report about a pod is in the log, or its state was recorded long afterwards."""
+    key = ObjectKey(*api_resources.PODS, meta.namespace(pod), meta.name(pod))
+    event = views.objects.event(key)
+    if event is None or not sources.is_recorded([event]):
+        return True
+    return event.stamp.time - placed >= SILENT_AFTER
 
 
 def has_report(tree: JsonView) -> bool:

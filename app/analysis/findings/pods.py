@@ -184,6 +184,7 @@ def unstarted(
     compared. A kubelet that says nothing counts where others report, or where it is switched off.
     """
     reports = cache(lambda: _has_reports(views))
+    newest = cache(lambda: lives.newest_report(views))
     starting = [
         (key, event)
         for key in views.objects.keys(*api_resources.PODS, namespace or None)
@@ -203,15 +204,17 @@ def unstarted(
             groups.setdefault(said, []).append((key, warning.event.revision, warning.text))
         elif waits:
             groups.setdefault((waits, ""), []).append((key, event.revision, waits))
-        elif reports() and (silent := lives.silence(views, event.object, now)):
+        elif reports() and (silent := lives.silence(views, event.object, now, newest)):
             groups.setdefault((silent, ""), []).append((key, event.revision, silent))
     for refused in groups.values():
         refused.sort(key=lambda one: -one[1])
-        have = "has" if len(refused) == 1 else "have"
+        have, why = "has", refused[0][2]
+        if len(refused) > 1:
+            have, why = "have", why.replace("nothing about it", "nothing about them")
         yield Finding(
             kind=FindingKind.UNSTARTED_PODS,
             severity=Severity.ERROR,
-            text=f"{_pods(len(refused))} {have} a node and did not start there: {refused[0][2]}",
+            text=f"{_pods(len(refused))} {have} a node and did not start there: {why}",
             count=len(refused),
             present=len(refused),
             first=min(revision for _, revision, _ in refused),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from app.analysis.explain import attempts, choices, lives, scores, sources, verdicts
 from app.analysis.explain import decisions as decision_reasons
@@ -149,7 +150,9 @@ async def _held_up(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
         warnings = lives.warnings(evidence.views.objects, meta.namespace(tree))
         warning = lives.warning_about(warnings, tree)
     reasons = [*lives.held_up(warning, tree)]
-    if not reasons and (silent := lives.silence(evidence.views, tree, await evidence.now())):
+    newest = partial(lives.newest_report, evidence.views)
+    silent = lives.silence(evidence.views, tree, await evidence.now(), newest)
+    if silent and not reasons:
         return [Reason(text=silent, is_kept=True)]
     if warning is not None and warning.reason == lives.FAILED_PREPARE:
         first = await evidence.changes(warning.event.key)
