@@ -226,6 +226,20 @@ async def test_answer_names_what_decides(make):
         assert told in await why(make(), about, help="true")
 
 
+async def test_claim_with_which_a_pod_waits_is_in_use():
+    said = await why(
+        (*quota_that_is_used_by_more(),
+         {"apply": [pod("more", "lab", claim="two"), pod("done", "lab", claim="none")]},
+         {"wait": 5}),
+        "resourcequota/few",
+    )  # fmt: skip
+    assert "claim lab/two counts for 2" in said
+    assert "nobody uses it" not in said
+    assert "and nobody uses it: it is reserved for no pod" in await why(
+        quota_that_is_used_by_more(), "resourcequota/few"
+    )
+
+
 async def test_device_of_the_asked_node_is_not_for_other_nodes():
     twice = [slice_of(name, DRIVER, "n", [{"name": "x"}], of=2, nodeName="n") for name in "st"]
     told = await why((

@@ -2,17 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 from app.analysis.explain import stuck
 from app.analysis.explain.reasons import NAMES_MAX, Reason
+from app.domain.controllers import pods
 from app.domain.controllers.plan import Views
 from app.domain.log import ObjectKey
 from app.domain.objects.quota import limits, usage
 from app.domain.objects.quota.usage import DEVICES_SUFFIX
 from app.domain.values import api_resources, counts, quantity
-from app.domain.values.fields import dra, paths
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.fields import core, dra, paths
+from app.domain.values.json_tree import JsonView
 
 _hard = paths.mapping("spec", "hard")
 _used = paths.mapping("status", "used")
@@ -127,9 +129,10 @@ def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reas
     Devices also count under the names of extended resources. Parity: objects.md 15.3.
     """
     used: list[tuple[str, ObjectKey, int]] = []
+    named = cache(lambda: frozenset(_named(views, namespace)))
     for key, nanos in _amounts(views, namespace, name):
         is_claim = key[:2] == api_resources.RESOURCE_CLAIMS
-        idle = _idle(views, key, views.objects.get(key) or {}) if is_claim else ""
+        idle = _idle(views, key, named) if is_claim else ""
         used.append((idle, key, nanos))
     if not used:
         return
@@ -167,12 +170,21 @@ def _noun(key: ObjectKey) -> str:
     return "claim" if (key.group, key.resource) == api_resources.RESOURCE_CLAIMS else "pod"
 
 
-def _idle(views: Views, key: ObjectKey, tree: JsonObject) -> str:
-    """Why nobody uses a claim; empty for a claim in use."""
+def _named(views: Views, namespace: str) -> Iterator[str]:
+    """The claims that unfinished pods of a namespace name."""
+    for key in views.objects.keys(*api_resources.PODS, namespace):
+        tree = views.objects.get(key) or {}
+        if not core.is_finished(tree):
+            yield from (each.name or "" for each in pods.named_claims(pods.facts(tree)))
+
+
+def _idle(views: Views, key: ObjectKey, named: Callable[[], frozenset[str]]) -> str:
+    """Why nobody uses a claim; empty for a claim in use, or that a pod waits with (`named`)."""
+    tree = views.objects.get(key) or {}
     way = stuck.cause(views, key, tree)
     if way in (stuck.CONSUMER_GONE, stuck.CONSUMER_ENDED, stuck.UNPROTECTED):
         return way
-    return "" if dra.consumers(tree) else "it is reserved for no pod"
+    return "" if dra.consumers(tree) or key.name in named() else "it is reserved for no pod"
 
 
 def _user(idle: str, key: ObjectKey, nanos: int) -> Reason:
