@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from app.analysis.explain import pages
 from app.analysis.scan.sightings import Sightings
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, condition_types
@@ -41,7 +42,8 @@ LABEL = "resource.kubernetes.io/admin-access: true"
 """The text of a refusal because of the missing label."""
 
 REFUSED = (403, 422)
-QUOTED_MAX = 200
+QUOTED_MAX = 300
+"""Characters of a message that are quoted; longer ones end with an ellipsis."""
 
 
 class Reports:
@@ -65,13 +67,13 @@ class Reports:
                     continue
                 if (pod, incident) not in self._known:
                     self._known.add((pod, incident))
-                    self._sightings.add(incident, event.revision, text[:QUOTED_MAX], pod)
+                    self._sightings.add(incident, event.revision, _quoted(text), pod)
 
     def _refusal(self, event: Event) -> None:
         """A request in an audit log that the API refused."""
         message = str(event.object.get("message"))
         if event.object.get("code") in REFUSED and LABEL in message:
-            self._sightings.add(NEEDS_LABEL, event.revision, message[:QUOTED_MAX], event.key)
+            self._sightings.add(NEEDS_LABEL, event.revision, _quoted(message), event.key)
 
     def _patch(self, event: Event) -> None:
         report = core.event_object(event.object)
@@ -79,8 +81,12 @@ class Reports:
             patch = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", report.subject.name)
             if (patch, PATCH_FAILS) not in self._known:
                 self._known.add((patch, PATCH_FAILS))
-                text = report.text[:QUOTED_MAX]
+                text = _quoted(report.text)
                 self._sightings.add(PATCH_FAILS, event.revision, text, patch)
+
+
+def _quoted(message: str) -> str:
+    return pages.shortened(message, QUOTED_MAX)
 
 
 def _texts(event: Event) -> Iterator[tuple[ObjectKey, str]]:

@@ -123,3 +123,17 @@ def test_taint_in_a_slice_of_an_older_generation_ends_nothing():
     cluster.pod(claim="claim")
     assert cluster.settle().devices_of("claim")
     assert seen(cluster) == {}
+
+
+def test_message_of_a_sighting_is_quoted_to_the_words_that_decide():
+    label = "resource.kubernetes.io/admin-access"
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.patch("namespaces", "default", {"metadata": {"labels": {label: "true"}}}, namespace="")
+    cluster.template(adminAccess=True)
+    cluster.patch("namespaces", "default", {"metadata": {"labels": {label: None}}}, namespace="")
+    cluster.pod(template="gpu")
+    scan = Scan()
+    scan.follow(cluster.settle().line.events)
+    (one,) = scan.found()
+    assert one.message.endswith(f"requires the `{label}: true` label on the containing namespace")
