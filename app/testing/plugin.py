@@ -62,17 +62,32 @@ def redra_cluster(
 @pytest.fixture
 def redra_history(request: pytest.FixtureRequest) -> "Callable[[object], StoryRun]":
     """Decides again what came from outside of a history that `redra export --as pytest` wrote."""
-    from app.bootstrap import history_settings
     from app.bootstrap.handover import stories
-    from app.settings import read
 
-    chosen = _chosen(request)
-    changes = history_settings.history_settings(read(chosen)) if chosen else {}
+    changes = _changes(_chosen(request))
 
     def run(story: object) -> "StoryRun":
         return stories.run(story, changes)
 
     return run
+
+
+def _changes(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that a marker names; the others stay those of the history."""
+    from app.bootstrap.history_settings import history_settings
+    from app.settings import read
+
+    if not chosen:
+        return {}
+    default = history_settings(read({})).get("controllers", {})
+    changes = history_settings(read(chosen))
+    if "profile" not in chosen:
+        changes.pop("profile", None)
+    controllers = changes.get("controllers", {}).items()
+    changes["controllers"] = {
+        name: value for name, value in controllers if default.get(name) != value
+    }
+    return changes
 
 
 def _chosen(request: pytest.FixtureRequest) -> dict[str, Any]:

@@ -76,9 +76,18 @@ class StoryRun:
 
 
 def run(tree: object, changes: Mapping[str, object] | None = None) -> StoryRun:
-    """Run a story, with `changes` of its settings. Raises InputError for an invalid one."""
+    """Run a story, with `changes` of its settings. Raises InputError for an invalid one.
+
+    Gates, quirks and controllers that the changes do not name stay those of the story.
+    """
     story = stories.read(tree)
-    settings = {**story.settings, **(changes or {})}
+    settings = {**story.settings}
+    for name, value in (changes or {}).items():
+        own = settings.get(name)
+        if isinstance(own, dict) and isinstance(value, Mapping):
+            settings[name] = {**own, **value}
+        else:
+            settings[name] = value
     info = HistoryInfo(id=HistoryId(0), name="story", seed=story.seed, settings=settings)
     candidate = Candidate(kept=frozenset(range(len(story.material.steps))), until=story.end)
     return StoryRun(Runner(story.material, info, Engines()).run(candidate))
