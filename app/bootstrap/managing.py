@@ -16,7 +16,7 @@ from app.analysis.edits import Edit
 from app.bootstrap import history_settings, manifests
 from app.bootstrap.answers import differences
 from app.bootstrap.histories import open_histories
-from app.bootstrap.stores import Store, find_history, find_inside, find_revision
+from app.bootstrap.stores import Store, find_history, find_inside
 from app.domain.controllers import registry, switching
 from app.domain.errors import AlreadyExists, InputError, Rejected
 from app.domain.log import Actor, HistoryInfo, Tombstone
@@ -62,7 +62,7 @@ async def copy(
     """Copy a history up to a moment (empty: all of it); returns the number of events."""
     info = await find_history(store, name)
     await importing.check_name_is_free(store.log, new_name)
-    until = await find_revision(store, info, moment, option="--to")
+    until = await find_inside(store, info, moment, option="--to")
     await copying.copy_history(store.log, info, new_name, until=until, progress=progress)
     return until
 
@@ -100,7 +100,7 @@ async def fork(
     info = await find_history(store, name)
     await importing.check_name_is_free(store.log, new_name)
     await find_inside(store, info, moment, option=f"{name}@{moment}")
-    last = None if until is None else await find_revision(store, info, until, option="--until")
+    last = None if until is None else await find_inside(store, info, until, option="--until")
     wanted = ForkRequest(switches=switches, edits=edits, until=last)
     async with open_histories(store, settings) as histories:
         try:

@@ -166,6 +166,10 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
         (("prod@5", "--history", "x", "--inputs", "recorded", "--until", "3"), "no inputs after"),
         (("prod@5", "--history", "x", "--inputs", "recorded", "--until", "99999"), "99999"),
         (
+            ("prod@5", "--history", "x", "--inputs", "recorded", "--until", "2099-01-01T00:00:00Z"),
+            "--until: history 'prod' ends at ",
+        ),
+        (
             ("prod@5", "--history", "x", "--inputs", "recorded", "--delete", "node/none"),
             "does not exist at that moment",
         ),

@@ -7,6 +7,7 @@ import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.domain.errors import LogUnavailable
+from app.domain.log import Revision
 from app.domain.values.timestamps import Instant
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 from tests.api.test_authentication import AS_ANN, AS_ROOT, KNOWN, ROLES, grant
@@ -106,6 +107,22 @@ async def test_fork_goes_on_by_itself_with_its_own_switches():
         before = f"/h/fork@{source['revision']}{CONFIG_MAPS}"
         assert len((await server.get(before))["items"]) == 1
         assert (await server.get("/h/fork/version"))["minor"] == "35"
+
+
+async def test_inputs_of_a_recording_end_with_it():
+    store = MemoryStore()
+    log = MemoryLog(store)
+    async with serving(store=store) as server:
+        await night(server, a="b")
+        live = next(each for each in await log.histories() if each.name == "night")
+        settings = {**live.settings, "recorded": True}
+        tape = await log.create_history("tape", seed=0, settings=settings, created=live.created)
+        events = await log.read(live.id, after=Revision(0), limit=1_000)
+        await log.append(tape.id, expected=await log.head(tape.id), events=events)
+        wish = {"name": "wrong", "at": "3", "inputs": "recorded", "until": "2999-01-01T00:00:00Z"}
+        refused = await server.post(f"{ALL}/tape/fork", wish, 404)
+        assert refused["message"].startswith("history 'tape' ends at ")
+        assert await names(server) == ["default", "night", "tape"]
 
 
 async def test_recorded_inputs_go_on_in_a_fork_with_edits():

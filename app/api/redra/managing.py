@@ -13,6 +13,7 @@ from app.domain.errors import BadRequest, Conflict, Forbidden, NotFound, Revisio
 from app.domain.log import Actor, HistoryInfo, Tombstone
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
+from app.service import moments
 from app.service.forking import ForkRequest, ForkSwitches, MadeFork
 from app.service.histories import DEFAULT_HISTORY, Histories
 
@@ -92,6 +93,8 @@ class ManagingApi:
             head = await self._histories.head(info)
             until = head.revision
             if wanted.until:
+                log = (await self._histories.open(name)).log
+                await moments.check_inside(log, info, wanted.until)
                 until = await self._histories.revision(info, wanted.until)
         switches = ForkSwitches(
             profile=wanted.profile,
