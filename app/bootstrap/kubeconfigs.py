@@ -39,21 +39,31 @@ class Access:
     client: Certificate | None = None
 
 
-def publish(folder: Path, access: Access, *, is_shared: bool, note: Callable[[str], None]) -> Path:
+def publish(
+    folder: Path,
+    access: Access,
+    *,
+    is_shared: bool,
+    is_taken: bool,
+    note: Callable[[str], None],
+) -> Path:
     """Write the kubeconfig of a server that has just started; returns its path.
 
-    If another server runs on the same data (`is_shared`), it keeps its kubeconfig, and this server
-    gets a separate file. With an external database it is unknown whose data another server has;
-    then the file is overwritten. `note` is called in both cases.
+    If another server has the notice of the folder (`is_taken`), or runs on the same data
+    (`is_shared`), it keeps its kubeconfig, also while it has not written it yet, and this server
+    gets a separate file. Otherwise it is unknown whose data another server has; then the file is
+    overwritten. `note` is called in all cases.
     """
     path = folder / "kubeconfig"
     other = other_server(path, access.url)
-    if other and is_shared:
+    if is_taken or (other and is_shared):
         own = folder / f"kubeconfig-{urlsplit(access.url).port}"
-        note(
-            f"{path} still names {other}, which serves the same data; the file of this server is "
-            f"{own}"
+        keeper = (
+            f"still names {other}, which serves the same data"
+            if other and is_shared
+            else "is that of another server on this folder"
         )
+        note(f"{path} {keeper}; the file of this server is {own}")
         return write(own, access)
     if other:
         note(

@@ -4,7 +4,7 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -214,8 +214,8 @@ async def serve(
         server = _Server(_server_config(application, door, settings))
         take_connections(listener)
         url = _url(door, listener)
-        kubeconfig = _publish(url, door, store, settings, note)
-        stack.enter_context(_noticed(url, kubeconfig, settings))
+        place = stack.enter_context(notice.claimed(settings.data))
+        kubeconfig = _publish(url, door, store, settings, place, note)
         garbage_collection.keep_loaded()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server, application.end_watches)
@@ -383,19 +383,22 @@ class _Server(uvicorn.Server):
 
 
 def _publish(
-    url: str, door: Door, store: Store, settings: Settings, note: Callable[[str], None]
+    url: str,
+    door: Door,
+    store: Store,
+    settings: Settings,
+    place: notice.Place,
+    note: Callable[[str], None],
 ) -> Path:
-    """Write the kubeconfig of this server; returns its path."""
+    """Write the kubeconfig of this server and its notice; returns the path of the kubeconfig."""
     access = kubeconfigs.Access(
         url=url, authority=door.authority, token=door.token, client=door.client
     )
-    return kubeconfigs.publish(settings.data, access, is_shared=store.is_shared, note=note)
-
-
-def _noticed(url: str, kubeconfig: Path, settings: Settings) -> AbstractContextManager[None]:
-    """Post the notice by which commands on the data folder find this server, within the context."""
-    sign = notice.Notice(url=url, kubeconfig=kubeconfig)
-    return notice.posted(settings.data, sign, database=settings.database_url)
+    kubeconfig = kubeconfigs.publish(
+        settings.data, access, is_shared=store.is_shared, is_taken=place.is_taken, note=note
+    )
+    place.post(notice.Notice(url=url, kubeconfig=kubeconfig), database=settings.database_url)
+    return kubeconfig
 
 
 async def _stop_on_signal(server: _Server, end_watches: Callable[[], None]) -> None:

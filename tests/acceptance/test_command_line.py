@@ -1,5 +1,6 @@
 """What the commands say and how they end, as a person at a terminal meets them."""
 
+import fcntl
 import gc
 import gzip
 import json
@@ -8,12 +9,14 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import httpx
 import pytest
 from typer.core import TyperGroup
 
+from app.adapters.running import notice
 from app.bootstrap import child_processes, kubeconfigs, serving
 from app.cli.application import SECTIONS, program
 from app.domain.errors import InputError
@@ -440,6 +443,51 @@ def test_second_server_on_the_same_data_has_a_kubeconfig_of_its_own(tmp_path: Pa
 
 
 @pytest.mark.parametrize("is_shared", [True, False])
+def test_kubeconfig_and_notice_name_one_of_two_servers_that_start_at_once(
+    tmp_path: Path, is_shared: bool
+) -> None:
+    said: list[str] = []
+
+    def publish(url: str, place: notice.Place) -> None:
+        path = kubeconfigs.publish(
+            tmp_path,
+            kubeconfigs.Access(url=url),
+            is_shared=is_shared,
+            is_taken=place.is_taken,
+            note=said.append,
+        )
+        place.post(notice.Notice(url=url, kubeconfig=path), database="")
+
+    with notice.claimed(tmp_path) as first, notice.claimed(tmp_path) as second:
+        publish("http://127.0.0.1:9", second)
+        assert notice.read(tmp_path, database="") is None
+        publish("http://127.0.0.1:8", first)
+        posted = notice.read(tmp_path, database="")
+        assert posted is not None
+        assert (posted.url, posted.kubeconfig.name) == ("http://127.0.0.1:8", "kubeconfig")
+        assert "server: http://127.0.0.1:8\n" in posted.kubeconfig.read_text()
+        assert "server: http://127.0.0.1:9\n" in (tmp_path / "kubeconfig-9").read_text()
+    own = f"{tmp_path / 'kubeconfig-9'}"
+    assert said == [
+        f"{tmp_path / 'kubeconfig'} is that of another server on this folder; the file of this "
+        f"server is {own}"
+    ]
+
+
+def test_command_that_reads_the_notice_is_not_taken_for_a_server(tmp_path: Path) -> None:
+    def is_taken() -> bool:
+        with notice.claimed(tmp_path) as place:
+            return place.is_taken
+
+    with (tmp_path / notice.FILE).open("w+b") as read, ThreadPoolExecutor(1) as thread:
+        fcntl.flock(read, fcntl.LOCK_SH)
+        claim = thread.submit(is_taken)
+        wait([claim], timeout=0.1)  # a claim that does not wait has ended
+        fcntl.flock(read, fcntl.LOCK_UN)
+        assert not claim.result(timeout=PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
 def test_kubeconfig_of_a_server_of_other_data_is_taken_over(
     tmp_path: Path, is_shared: bool
 ) -> None:
@@ -447,7 +495,9 @@ def test_kubeconfig_of_a_server_of_other_data_is_taken_over(
 
     def publish(url: str) -> str:
         access = kubeconfigs.Access(url=url)
-        return kubeconfigs.publish(tmp_path, access, is_shared=is_shared, note=said.append).name
+        return kubeconfigs.publish(
+            tmp_path, access, is_shared=is_shared, is_taken=False, note=said.append
+        ).name
 
     with socket.create_server(("127.0.0.1", 0)) as other:
         answers = f"http://127.0.0.1:{other.getsockname()[1]}"

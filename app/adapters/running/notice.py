@@ -31,39 +31,82 @@ class Notice:
     kubeconfig: Path
 
 
-@contextlib.contextmanager
-def posted(folder: Path, notice: Notice, *, database: str) -> Iterator[None]:
-    """Post the notice of a server until the block ends; `database` is the external one, if any.
+class Place:
+    """The place of the notice in a data folder, as one server has it.
 
-    A second server on the same folder posts nothing: the first one answers.
+    `is_taken` means that another server runs on the folder. The server that has the place also
+    has the folder's `kubeconfig`, so that both name the same server.
     """
-    try:
-        file = os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        # Without a notice, commands open the data themselves.
-        yield
-        return
-    try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield
+
+    def __init__(self, file: int | None, *, is_taken: bool) -> None:
+        self._file = file
+        self.is_taken = is_taken
+
+    def post(self, notice: Notice, *, database: str) -> None:
+        """Post the notice of the server; `database` is the external one, if any.
+
+        A second server on the same folder posts nothing: the first one answers.
+        """
+        if self._file is None:
             return
         tree = {
             "url": notice.url,
             "kubeconfig": str(notice.kubeconfig.resolve()),
             "database": _mark(database),
         }
-        os.ftruncate(file, 0)
         # On a full disk the notice is empty or cut, which is the same as none.
         with contextlib.suppress(OSError):
-            os.pwrite(file, json.dumps(tree).encode(), 0)
+            os.pwrite(self._file, json.dumps(tree).encode(), 0)
+
+
+@contextlib.contextmanager
+def claimed(folder: Path) -> Iterator[Place]:
+    """Claim the place of the notice for a server that starts, until the block ends."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        # Without a notice, commands open the data themselves.
+        yield Place(None, is_taken=False)
+        return
+    try:
+        if not _locks(folder, file):
+            yield Place(None, is_taken=True)
+            return
+        os.ftruncate(file, 0)  # The notice of a server that was killed is not ours.
         try:
-            yield
+            yield Place(file, is_taken=False)
         finally:
             os.ftruncate(file, 0)
     finally:
         os.close(file)
+
+
+@contextlib.contextmanager
+def posted(folder: Path, notice: Notice, *, database: str) -> Iterator[None]:
+    """Post the notice of a server until the block ends."""
+    with claimed(folder) as place:
+        place.post(notice, database=database)
+        yield
+
+
+def _locks(folder: Path, file: int) -> bool:
+    """Lock the file of the notice; False when another server has locked it.
+
+    A command that reads the notice shares the lock for a moment, and is waited for. Servers that
+    start do this one after the other.
+    """
+    starting = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(starting, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return True
+    finally:
+        os.close(starting)
 
 
 def read(folder: Path, *, database: str) -> Notice | None:
