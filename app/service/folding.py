@@ -40,7 +40,7 @@ class FoldingBounds:
 
 
 SNAPSHOT_LATE = 8
-"""How many times `snapshot_every` a busy projector may wait for a quiet moment."""
+"""The multiple of `snapshot_every` for which a busy projector waits for a quiet moment."""
 
 
 @dataclass(slots=True, kw_only=True)

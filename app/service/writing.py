@@ -3,7 +3,7 @@
 Concurrent commands queue up. The writer takes the queued ones (bounded), decides each against the
 head in order, seals the drafts and commits the batch once. A rejected command does not affect the
 others. When another process has moved the head, the missing events are folded and the batch is
-decided again. Every answer to a caller rests on stored events.
+decided again. Every answer to a caller is based on stored events only.
 
 Storing takes disk time, deciding processor time. A command that arrives while a batch is stored is
 decided at once, as if the batch were stored already, and follows it without delay. If the
@@ -149,7 +149,7 @@ class GroupWriter:
 
     `commit` is called with the committed events before any caller is woken, so a caller finds its
     write in the views. `hand_on` is called with the same events next, before the callers are woken.
-    `catch_up` folds what others wrote and returns the hashes of those events.
+    `catch_up` folds the events of other writers and returns their hashes.
     """
 
     def __init__(
@@ -313,7 +313,7 @@ class GroupWriter:
         else:
             times = counts.of(self._bounds.retries_max, "time")
             raise LogUnavailable(f"other writers moved the head {times} in a row")
-        # Nothing is awaited since the commit: nobody sees events that were not handed on.
+        # Nothing is awaited since the commit, so no task sees events before they are handed on.
         self._hand_on(batch.events)
         for request in batch.requests:
             request.settle()
@@ -325,9 +325,9 @@ class GroupWriter:
 
         An append is stored as a whole. If it was stored, all requests in it are answered. If it was
         not stored, or if that cannot be learned, the requests with events fail. A request without
-        events (a refusal, a dry run, a write that changes nothing) may rest on an event that was
-        never stored. It fails when the log cannot be read, and is returned to be decided again when
-        the log can be read.
+        events (a refusal, a dry run, a write that changes nothing) may be based on an event that
+        was never stored. It fails when the log cannot be read, and is returned to be decided again
+        when the log can be read.
         """
         waiting = [request for request in requests if not request.is_settled]
         try:

@@ -211,14 +211,14 @@ class Waits:
         return len(long) >= tolerances.TABLE.slower_min and 2 * sum(long) > len(long)
 
     def _made_before(self, sent: Instant) -> Instant | None:
-        """When the request of the last pair before this one was made, without a pause between."""
+        """When the request of the last pair before was made; None if a pause lies between."""
         index = bisect_left(self._sent, sent)
         if not index or self._busy_from(self._sent[index - 1]) != self._busy_from(sent):
             return None
         return self._made_by[index - 1]
 
     def _made_after(self, sent: Instant) -> Instant | None:
-        """When the request of the first pair from this one on was made, without a pause between."""
+        """When the request of the first pair from here was made; None if a pause lies between."""
         index = bisect_left(self._sent, sent)
         if index == len(self._sent) or self._busy_from(self._sent[index]) != self._busy_from(sent):
             return None
@@ -230,7 +230,7 @@ class Waits:
         return self._busy[index - 1] if index else sent
 
     def _empty_from(self, sent: Instant) -> Instant | None:
-        """Since when the bucket had been empty; `sent` when it was not; None when unknown."""
+        """The instant since which the bucket was empty; `sent` if it was not; None if unknown."""
         index = bisect_left(self._writes, sent)
         if index == len(self._writes) or self._writes[index] != sent:
             return None
@@ -276,7 +276,7 @@ def _busy_since(writes: list[Instant], pause: int) -> list[Instant]:
 
 
 def _empty_since(writes: list[Instant]) -> tuple[list[Instant], list[Instant | None]]:
-    """For each write, since when the bucket had been empty, None where it was not.
+    """The instants since which the bucket had been empty at each write, None where it was not.
 
     Example: of 103 writes at once, the last three found it (nearly) empty, since the hundredth.
     When more was sent than the bucket allows, the real limit was different, and nothing is known.

@@ -283,7 +283,7 @@ class RecordedPace:
         return min(placed, default=None)
 
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
-        """When the claims of a pod that is placed now are written, and when it is bound.
+        """The instants at which a pod placed now has its claims written, and at which it is bound.
 
         These are the recorded instants, shifted by the delay when the attempt is late.
         """

@@ -221,7 +221,7 @@ class Recording:
         return violating
 
     def _rule_of(self, violation: ForbiddenPlacement) -> Instant | None:
-        """Since when the violated rule existed; None when the taint is not of a rule."""
+        """The instant since which the violated rule existed; None if the taint is not of a rule."""
         rules = [key.name for key in violation.objects if key.resource == "devicetaintrules"]
         return max((self._changed.get(name, Instant(0)) for name in rules), default=None)
 
@@ -300,7 +300,7 @@ class Recording:
             self.inputs.append(source)
 
     def _note_user(self, event: Event, author: str) -> None:
-        """Records who wrote, except the controller that `author` names and unnamed writers."""
+        """Records the user of a write, unless it is the controller `author` or has no name."""
         user = event.stamp.actor.user
         if self.is_over or user in ("", author, UNNAMED):
             return

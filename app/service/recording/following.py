@@ -45,7 +45,7 @@ BACKLOG_AFTER = 5 * SECOND
 """Silence after which a new watch begins with changes that are older than their arrival."""
 
 BACKLOG_MICROS = 2 * SECOND
-"""How long a watch sends such old changes; a server has them ready."""
+"""The time in which a new watch sends such old changes, which the server has ready."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,7 @@ class Follower:
                 seconds = self._next_pause()
                 if isinstance(problem, TooManyRequests):
                     seconds = max(seconds, float(problem.retry_after_seconds))
-            # Kinds that lost their server together must not all come back at once.
+            # Kinds that lost their server at the same time must not all send requests at once.
             await anyio.sleep(seconds * self._share())
 
     async def _may_continue(self, problem: Rejected) -> bool:

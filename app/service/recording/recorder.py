@@ -258,7 +258,8 @@ class Recorder:
                     following.start_soon(follower.audits)
                 following.start_soon(self._watch_clock)
                 await self._stop.wait()
-                # Everything seen until now is taken out in order, while the watches continue.
+                # All entries until now are taken from the window in order, while the watches
+                # continue.
                 uncompared = {follower.kind.name for follower in self._followers}
                 with anyio.move_on_after(self._bounds.stop_seconds):
                     await self._audit(uncompared)

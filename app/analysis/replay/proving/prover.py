@@ -134,7 +134,7 @@ class Prover:
             self._settle(key, self._undecided(sides, detail))
 
     def _unproved(self) -> str:
-        """Why a difference is unexplained: no hypothesis held, or some were not tried."""
+        """The reason why a difference is unexplained: no hypothesis held, or some are untried."""
         return _UNPROVED if self._search.is_complete else self.budget.words()
 
     def _end_in_vain(self, *, is_turned: bool) -> None:

@@ -21,7 +21,7 @@ Kinds: TypeAlias = frozenset[tuple[str, str]]
 
 
 class Read(NamedTuple):
-    """What a write depends on besides its own pods and claims: all objects of these kinds.
+    """The dependence of a write on all objects of these kinds, besides its own pods and claims.
 
     Without `has_states`, it depends only on fields of its pods and claims that never change.
     """

@@ -71,7 +71,7 @@ class Clocks:
         return self._until(pod) - since > LATE_AFTER
 
     def _until(self, pod: str) -> Instant:
-        """When the recorded pod was deleted, or the recording ended."""
+        """The instant at which the recorded pod was deleted, or the recording ended."""
         return self.recorded.removed.get(pod, self.end)
 
     def _holds(self, devices: frozenset[str]) -> Iterator[tuple[Instant, Instant]]:

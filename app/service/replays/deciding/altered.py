@@ -140,7 +140,7 @@ def lacks_no_pod(event: Event, objects: ObjectsReader) -> bool:
 def collision(
     event: Event, ours: JsonView | None, objects: ObjectsReader, namespaces: frozenset[str]
 ) -> str:
-    """Why a recorded object cannot be made here; empty if it can.
+    """The reason why a recorded object cannot be made here; empty if it can.
 
     `ours` is the object with its name here. `namespaces` are those before the alteration.
     """

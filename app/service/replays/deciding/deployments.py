@@ -69,7 +69,7 @@ class ChangedDeployments:
         return True
 
     def lack_owner(self, event: Event, objects: ObjectsReader) -> str:
-        """Why a recorded pod is not made here, if its ReplicaSet is not; empty otherwise."""
+        """The reason not to make a recorded pod: its ReplicaSet does not exist here; or empty."""
         if event.type is not EventType.OBJECT_CREATED or event.key.resource != "pods":
             return ""
         owner = meta.controller(event.object)
