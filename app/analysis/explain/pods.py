@@ -141,12 +141,7 @@ def waiting(
         raise _unknown(views, node)
     vain = (*waits.repeated(tree), *outcomes.full_claims(views, tree))
     follow, evicting = outcomes.evictions(views, tree, fitting, rules.quirks, now)
-    children = (
-        *_beside(rules, views, tree, fitting, now),
-        *vain,
-        *follow,
-        *merge_nodes(fitting),
-    )
+    children = (*_beside(rules, views, tree, fitting, now), *vain, *follow, *merge_nodes(fitting))
     helps: list[JsonObject] = []
     if help and all(reason.text for reason in fitting):
         helpful, helps = yield from _help(list(refused.values()), fitting, bounds)

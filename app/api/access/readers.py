@@ -15,6 +15,7 @@ from app.domain.objects.access import rules
 from app.domain.objects.access.rules import AccessRequest, Grants
 from app.domain.values import api_groups, api_resources
 from app.domain.values.identifiers import GroupResource
+from app.service.explaining.evidence import Sight
 from app.service.recorded_events import IMPORTS
 from projections import timeline_kinds
 
@@ -100,6 +101,14 @@ class HistoryReader:
             # Reports of imports name objects of any kind; redra's other events name no objects.
             return key.resource != IMPORTS.resource or self.sees_all(EVERYTHING)
         return self.sees(key)
+
+    def sight(self, namespace: str = "") -> Sight:
+        """The rights for an answer about an object of a namespace, or (empty) of all."""
+        return Sight(
+            reads_events=self.sees_all(api_resources.EVENTS, namespace),
+            sees=self.sees_event,
+            sees_key=self.sees,
+        )
 
     def rows(self, view: str, rows: list[Row]) -> list[Row]:
         """The rows of a view that the user may read. Raises Forbidden for views over all kinds."""

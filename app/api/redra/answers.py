@@ -55,7 +55,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.service.answering import decoding
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer, waiting
-from app.service.explaining.evidence import ExplainedMoment, Sight
+from app.service.explaining.evidence import ExplainedMoment
 from app.service.histories import Histories
 from app.service.moments import is_revision, parse_instant, time_of
 from app.service.runtime import HistoryRuntime
@@ -166,11 +166,7 @@ class Answers:
                 views_at=lambda revision: self._histories.at(runtime.info.name, revision),
                 bounds=self._limits.explain,
                 blast_bounds=self._limits.blast,
-                sight=Sight(
-                    reads_events=reader.sees_all(api_resources.EVENTS, key.namespace or "default"),
-                    sees=reader.sees_event,
-                    sees_key=reader.sees,
-                ),
+                sight=reader.sight(key.namespace or "default"),
             )
             return await explainer.why(question, await self.time(inquiry, views))
 
@@ -186,11 +182,7 @@ class Answers:
             rules=scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler),
             bounds=self._limits.explain,
             blast_bounds=self._limits.blast,
-            sight=Sight(
-                reads_events=reader.sees_all(api_resources.EVENTS),
-                sees=reader.sees_event,
-                sees_key=reader.sees,
-            ),
+            sight=reader.sight(),
             time=await self.time(inquiry, views),
         )
 
@@ -383,10 +375,7 @@ class Answers:
         return search.find(views.objects, query, inquiry.reader().sees)
 
     async def findings(self, inquiry: Inquiry) -> Findings:
-        """The problems in the history up to the moment, ranked.
-
-        On a long history they are complete only up to their `examined`.
-        """
+        """The problems up to the moment, ranked; of a long history only up to their `examined`."""
         inquiry.reader().check_all(WORKED_OUT_FROM)
         runtime, namespace = inquiry.runtime, inquiry.request.parameter("namespace")
         views = await self.views(inquiry)
