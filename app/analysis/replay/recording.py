@@ -235,15 +235,7 @@ class Recording:
         before = self._objects.get(event.key)
         if before is not None and meta.uid(before) != event.uid:
             before = None
-        author = self._authors.of(event, before)
-        sort = self._writers.of(event, before, author)
-        self._has_begun |= event.stamp.verb != BASELINE_VERB
-        if not self._has_begun:
-            # No act is known yet: the existing objects are the common initial state.
-            sort, author = Writer.OUTSIDE, UNNAMED
-        if event.type is EventType.OBJECT_DELETED and event.uid in self._ending:
-            # The request was made before the beginning, so nobody makes it again.
-            sort = Writer.OUTSIDE
+        sort, author = self._writer_of(event, before)
         if not self.is_over:
             self.counts[sort.value] += 1
         if sort is Writer.ECHO:
@@ -298,6 +290,19 @@ class Recording:
                     self.returned[event.key] = known
         elif not is_event_object(event.key) and not self.is_over:
             self.inputs.append(source)
+
+    def _writer_of(self, event: Event, before: JsonObject | None) -> tuple[Writer, str]:
+        """The treatment of a write, and its author."""
+        author = self._authors.of(event, before)
+        sort = self._writers.of(event, before, author)
+        self._has_begun |= event.stamp.verb != BASELINE_VERB
+        if not self._has_begun:
+            # No act is known yet: the existing objects are the common initial state.
+            return Writer.OUTSIDE, UNNAMED
+        if event.type is EventType.OBJECT_DELETED and event.uid in self._ending:
+            # The request was made before the beginning, so nobody makes it again.
+            sort = Writer.OUTSIDE
+        return sort, author
 
     def _note_user(self, event: Event, author: str) -> None:
         """Records the user of a write, unless it is the controller `author` or has no name."""
