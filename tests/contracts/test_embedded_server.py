@@ -88,6 +88,15 @@ def ask(url: str, question: str) -> object:
     return anyio.run(answer)
 
 
+async def copy_in(url: str, rows: list[tuple[str, str]]) -> None:
+    """Copy rows into the table `rows`."""
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.copy_records_to_table("rows", records=rows)
+    finally:
+        await connection.close()
+
+
 def maintenance(server: EmbeddedServer) -> str:
     return server.url.replace("/redra?", "/postgres?")
 
@@ -280,6 +289,27 @@ def test_server_that_cannot_start_is_quoted(folder: Path):
     (server.data / "global" / "pg_control").unlink()
     with pytest.raises(LogUnavailable, match=r"ended while starting: .*pg_control"):
         EmbeddedServer(folder).start()
+
+
+@pytest.mark.usefixtures("made")
+def test_log_of_the_server_has_causes_of_failed_statements_and_no_values(folder: Path):
+    rows = "CREATE TABLE rows (name text PRIMARY KEY, body text CHECK (body <> 'hidden-1'))"
+    failing = [
+        "INSERT INTO rows VALUES ('hidden-2', 'hidden-1')",
+        "INSERT INTO rows VALUES ('hidden-3', ''), ('hidden-3', '')",
+        "DO $$ BEGIN EXECUTE 'INSERT INTO rows VALUES (''hidden-4'', ''hidden-1'')'; END $$",
+    ]
+    with EmbeddedServer(folder) as server:
+        anyio.run(say, maintenance(server), rows)
+        for statement in failing:
+            with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+                anyio.run(say, maintenance(server), statement)
+        with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+            anyio.run(copy_in, maintenance(server), [("hidden-5", "hidden-1")])
+        log = server.log_path.read_text()
+    assert log.count("violates check constraint") == 3
+    assert log.count("violates unique constraint") == 1
+    assert "hidden" not in log
 
 
 def test_folder_that_cannot_be_made_is_named(tmp_path: Path):

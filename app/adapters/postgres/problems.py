@@ -86,22 +86,28 @@ def translated(*, was_ours: bool = False) -> Iterator[None]:
 
 
 def translate(problem: BaseException, *, was_ours: bool = False) -> LogError:
-    """redra's error for an error of the driver; `was_ours` as in `translated`."""
+    """redra's error for an error of the driver; `was_ours` as in `translated`.
+
+    The details of the error are dropped: they may hold values of rows, and a traceback shows them.
+    """
+    if isinstance(problem, asyncpg.PostgresError):
+        problem.detail = None
+    said = _message(problem)
     if _NO_SPACE in str(problem):
         # When its journal cannot grow, PostgreSQL crashes on purpose and recovers by itself.
-        return LogUnavailable(f"{_BY_STATE['53100']} ({problem})")
+        return LogUnavailable(f"{_BY_STATE['53100']} ({said})")
     if isinstance(problem, asyncpg.PostgresError):
         state = problem.sqlstate or ""
         if state in _NOT_OURS:
             kind = LogUnavailable if was_ours and state in _RESTORED else WrongDatabase
-            return kind(f"{_NOT_OURS[state]} ({problem})")
+            return kind(f"{_NOT_OURS[state]} ({said})")
         if state in _NOT_STORABLE:
-            return NotStorable(f"{_NOT_STORABLE[state]} ({problem})")
+            return NotStorable(f"{_NOT_STORABLE[state]} ({said})")
         if state in _BY_STATE:
-            return LogUnavailable(f"{_BY_STATE[state]} ({problem})")
+            return LogUnavailable(f"{_BY_STATE[state]} ({said})")
         if state.startswith("08") or isinstance(problem, asyncpg.PostgresConnectionError):
-            return LogUnavailable(f"the connection to the database was lost ({problem})")
-        return LogUnavailable(f"the database refused a statement: {problem} [{state}]")
+            return LogUnavailable(f"the connection to the database was lost ({said})")
+        return LogUnavailable(f"the database refused a statement: {said} [{state}]")
     if isinstance(problem, TimeoutError):
         return LogUnavailable("the database did not answer in time")
     if isinstance(problem, FileNotFoundError | ConnectionRefusedError):
@@ -113,3 +119,10 @@ def translate(problem: BaseException, *, was_ours: bool = False) -> LogError:
     if isinstance(problem, asyncpg.InterfaceError | asyncpg.InternalClientError):
         return LogUnavailable(f"the connection to the database was lost ({problem})")
     return LogUnavailable(f"the database cannot be reached ({problem})")
+
+
+def _message(problem: BaseException) -> str:
+    """The message of an error in one sentence, without details and hints."""
+    if isinstance(problem, asyncpg.PostgresError) and problem.args:
+        return str(problem.args[0])
+    return str(problem)

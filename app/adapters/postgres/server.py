@@ -63,6 +63,9 @@ OPTIONS = {
     # In the data folder: what a killed server leaves is found there, however small /dev/shm is.
     "dynamic_shared_memory_type": "mmap",
     "log_min_messages": "warning",
+    # Statements, and the details and contexts of errors, may hold what objects hold.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
     "log_checkpoints": "off",
     "logging_collector": "off",
     "timezone": "UTC",

@@ -46,6 +46,17 @@ def test_sentence(problem: Exception, kind: type[Exception], text: str):
         raise found
 
 
+@pytest.mark.parametrize("state", ["23514", "53100", "08006", "42P01", "22021"])
+def test_values_in_the_details_of_an_error_are_not_repeated(state: str):
+    fields = {"C": state, "M": "it failed", "D": "Failing row contains (secret).", "H": "try"}
+    problem = asyncpg.PostgresError.new(fields)
+    assert "secret" in str(problem)
+    said = str(problems.translate(problem))
+    assert "it failed" in said
+    assert "secret" not in said
+    assert "secret" not in str(problem), "a traceback shows it"
+
+
 @pytest.mark.parametrize(
     ("problem", "kind"),
     [
