@@ -292,6 +292,13 @@ def test_server_that_cannot_start_is_quoted(folder: Path):
 
 
 @pytest.mark.usefixtures("made")
+def test_data_that_others_may_read_is_named_with_the_mode_it_needs(folder: Path):
+    (folder / "data").chmod(0o755)
+    with pytest.raises(LogUnavailable, match=rf"chmod 0700 {folder / 'data'}"):
+        EmbeddedServer(folder).start()
+
+
+@pytest.mark.usefixtures("made")
 def test_log_of_the_server_has_causes_of_failed_statements_and_no_values(folder: Path):
     rows = "CREATE TABLE rows (name text PRIMARY KEY, body text CHECK (body <> 'hidden-1'))"
     failing = [

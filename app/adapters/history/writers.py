@@ -140,7 +140,7 @@ class WatchWriter:
                     group, resource = place
                     # Names of resources come from recordings and can be any text.
                     name = quote(f"{resource}.{group}" if group else resource, safe="")
-                    lines += file.finish(folder / f"{name}.jsonl")
+                    lines += file.copy_to(folder / f"{name}.jsonl")
         except OSError as problem:
             raise unwritable(self._path, problem) from problem
         finally:
@@ -199,14 +199,21 @@ class _PendingFile:
     def finish(self, path: Path) -> int:
         """Write the file and return its number of lines. Raises InputError."""
         try:
-            self._file.seek(0)
-            with whole_files.replacing(path) as partial, partial.open("wb") as target:
-                while chunk := self._file.read(CHUNK):
-                    target.write(chunk)
+            return self.copy_to(path)
         except OSError as problem:
             raise unwritable(path, problem) from problem
         finally:
             self._file.close()
+
+    def copy_to(self, path: Path) -> int:
+        """Write the file and return its number of lines. Raises OSError.
+
+        A file of a folder is written under a temporary name, which no message may name.
+        """
+        self._file.seek(0)
+        with whole_files.replacing(path) as partial, partial.open("wb") as target:
+            while chunk := self._file.read(CHUNK):
+                target.write(chunk)
         return self._lines
 
 

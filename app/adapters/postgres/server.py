@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -32,6 +33,8 @@ _LOG_BYTES_MAX = 4 << 20
 
 _POLL_SECONDS = 0.01
 
+_RIGHTS_REFUSED = 0o027
+"""The rights to its files with which PostgreSQL does not start."""
 _FATAL = ("FATAL", "PANIC", "error:")
 """What the lines have in which PostgreSQL's programs say why they end."""
 
@@ -291,7 +294,7 @@ class EmbeddedServer:
             if self._guardian.poll() is not None:
                 raise LogUnavailable(
                     f"PostgreSQL ended while starting: {self._last_words(log_start)} "
-                    f"(more in {self.log_path}){self._room_text()}"
+                    f"(more in {self.log_path}){self._mode_text()}{self._room_text()}"
                 )
             if time.monotonic() > deadline:
                 raise LogUnavailable(
@@ -322,6 +325,12 @@ class EmbeddedServer:
                 f"{self._room_text()}"
             )
         fresh.rename(self.data)
+
+    def _mode_text(self) -> str:
+        """What to do when other users have rights to the files, which PostgreSQL refuses."""
+        if not stat.S_IMODE(self.data.stat().st_mode) & _RIGHTS_REFUSED:
+            return ""
+        return f"; it must belong to one user alone: chmod 0700 {self.data}"
 
     def _room_text(self) -> str:
         """What to do when the disk is full, which PostgreSQL's own words may not say."""

@@ -1,5 +1,6 @@
 """A recording that leaves in the forms of other tools comes back with what each form can say."""
 
+import resource
 import zipfile
 from pathlib import Path
 
@@ -175,6 +176,22 @@ async def test_streams_stay_in_their_folder_whatever_kinds_are_called(tmp_path):
     made = set(tmp_path.rglob("*")) - before
     assert made == {folder / "watch", *(folder / "watch").iterdir()}
     assert len(made) == 2 + 2 * len(ODD_NAMES)
+
+
+async def test_folder_without_room_has_the_name_that_the_user_gave(tmp_path):
+    lines = [audit("create", tree(CLAIMS, "c"), audit_id="1")]
+    _, events = await imported(write_lines(tmp_path / "audit.log", lines), "prod")
+    writer = WatchWriter(tmp_path / "watch")
+    writer.write(events)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30, before[1]))
+    try:
+        with pytest.raises(InputError, match=f"{tmp_path / 'watch'}: it cannot be written") as told:
+            writer.finish({})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert ".partial" not in str(told.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["audit.log"]
 
 
 async def test_capture_ends_with_each_object_once_whatever_versions_it_was_written_with(tmp_path):
