@@ -130,7 +130,7 @@ async def test_several_processes_find_what_one_finds(
         # A worker that is slow to begin gets its part, however fast the other one is.
         while len(names_in(tmp_path) - {own}) < 2 and os.getpid() != int(own):
             assert time.monotonic() < until, "one process does all parts"
-            time.sleep(0.01)  # In a worker, which does nothing else.
+            time.sleep(0.01)  # waits: for the other worker process
         return verify_part(content, data)
 
     own = str(os.getpid())
