@@ -141,7 +141,8 @@ async def test_devices_that_were_prepared_in_the_end_hold_no_pod_up(init, main, 
     said = [one for one in texts(answer.reason) if "kubelet of node" in one or "waits: " in one]
     assert [told in one for one in said] == [True] * bool(told)
     views = views_up_to(cluster.line.events, len(cluster.line.events))
-    found = [*pod_findings.unstarted(views, PodCauses(unasked=lambda _: ""))]
+    now = cluster.line.events[-1].stamp.time
+    found = [*pod_findings.unstarted(views, PodCauses(unasked=lambda _: ""), now)]
     assert [told in one.text for one in found] == [True] * bool(told)
 
 
