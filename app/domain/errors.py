@@ -229,9 +229,17 @@ class UnreadablePatch(Invalid):
     """
 
     def __init__(
-        self, message: str, *, subject: str, detail: str, causes: tuple[StatusCause, ...]
+        self,
+        message: str,
+        *,
+        group: str = "",
+        resource: str = "",
+        name: str = "",
+        subject: str = "",
+        detail: str = "",
+        causes: tuple[StatusCause, ...] = (),
     ) -> None:
-        super().__init__(message, causes=causes)
+        super().__init__(message, group=group, resource=resource, name=name, causes=causes)
         self.subject = subject
         self.detail = detail
 
