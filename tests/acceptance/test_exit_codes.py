@@ -1,15 +1,12 @@
 """Every command ends as the table of exit codes says, and names the history alike."""
 
 import ast
-import contextlib
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +18,7 @@ from tests import draws
 from tests.acceptance.server_process import ServerProcess
 from tests.acceptance.test_moments_of_commands import commands
 from tests.command_line import ROOT, database_running, redra
+from tests.no_room import no_room
 
 RECORDING = ROOT / "examples" / "recordings" / "maintenance"
 FOLDER = ROOT / "app" / "cli"
@@ -254,17 +252,6 @@ UNWRITTEN = {
 }
 GONE_ON_FROM = {"minimise": ["made.trials"]}
 """What the same command continues from. A line that was cut is not read."""
-
-
-@contextlib.contextmanager
-def no_room(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond `size` bytes, as if the disk were full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.database

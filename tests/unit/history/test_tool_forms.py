@@ -1,6 +1,5 @@
 """A recording that leaves in the forms of other tools comes back with what each form can say."""
 
-import resource
 import zipfile
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from app.domain.log.records import IMPORTER_USER
 from app.domain.values.timestamps import Instant
 from app.service import exporting, importing
 from app.service.importing import ImportOptions
+from tests.no_room import no_room
 from tests.unit.history.worlds import CLAIMS, audit, tree, write_lines
 
 RECORDING = Path(__file__).parents[3] / "examples/recordings/maintenance"
@@ -183,13 +183,11 @@ async def test_folder_without_room_has_the_name_that_the_user_gave(tmp_path):
     _, events = await imported(write_lines(tmp_path / "audit.log", lines), "prod")
     writer = WatchWriter(tmp_path / "watch")
     writer.write(events)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (30, before[1]))
-    try:
-        with pytest.raises(InputError, match=f"{tmp_path / 'watch'}: it cannot be written") as told:
-            writer.finish({})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with (
+        no_room(30),
+        pytest.raises(InputError, match=f"{tmp_path / 'watch'}: it cannot be written") as told,
+    ):
+        writer.finish({})
     assert ".partial" not in str(told.value)
     assert [path.name for path in tmp_path.iterdir()] == ["audit.log"]
 
