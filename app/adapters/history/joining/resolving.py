@@ -5,8 +5,7 @@ and contradictions of that state are made explicit: a new uid is a deletion and 
 of an unknown key is preceded by a baseline. Parity: history-formats.md 3.3, 3.4, 4.3.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import msgspec
 
@@ -24,6 +23,7 @@ from app.adapters.history.joining.acceptance import Acceptance
 from app.adapters.history.joining.generations import GenerationStep
 from app.adapters.history.joining.rule_times import RuleTimes
 from app.adapters.history.joining.spool import Row, Spool
+from app.adapters.history.joining.unseen_writes import KnownState, UnseenWrites
 from app.adapters.history.reading import Notes
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey, doubts
@@ -34,45 +34,16 @@ from app.domain.log.records import (
     Quality,
     Record,
     TimeQuality,
-    comparable_version,
     join_losses,
 )
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import api_groups, json_tree
+from app.domain.values import json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.patches import PatchError
 from app.domain.values.timestamps import Instant
 
 _replace = msgspec.structs.replace
-_LEFT_ALONE: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("update", ""): ("status",),
-    ("patch", ""): ("status",),
-    ("update", "status"): ("spec",),
-    ("patch", "status"): ("spec",),
-    ("delete", ""): ("spec", "status"),
-}
-"""The parts of an object that a request does not change, by verb and subresource."""
-
-_FIXED_SPECS = frozenset({"resourceclaims"})
-"""Resources whose spec is immutable. Parity: objects.md 5.1."""
-
-
-@dataclass(slots=True)
-class _Known:
-    """The last state of a key: in the spool (`row`) or, for a derived state, in `tree`.
-
-    `own` is its last known version; `is_own` is true when that is the version of this state.
-    `node` is the node of a pod.
-    """
-
-    uid: str
-    own: str
-    is_own: bool
-    record: Record
-    row: int | None
-    tree: JsonObject | None
-    node: str
 
 
 class Resolver:
@@ -82,7 +53,7 @@ class Resolver:
         self._spool = spool
         self._schemas = schemas
         self._notes = notes
-        self._known: dict[ObjectKey, _Known] = {}
+        self._known: dict[ObjectKey, KnownState] = {}
         self._judged_in: dict[str, dict[ObjectKey, None]] = {}
         # The existing pods and objects of devices, by namespace.
         self._acceptance = Acceptance()
@@ -92,7 +63,7 @@ class Resolver:
         self._first_of: dict[str, Record] = {}
         # The first record of each uid of a pod or object of devices, without its object.
         self._tells_ends = False
-        self._unseen_ends: set[ObjectKey] = set()
+        self._unseen = UnseenWrites(spool, self._tree)
 
     def records(self, settled: list[Instant | None]) -> Iterator[Record]:
         """The final records, in order. `settled` are the instants of the rows in log order."""
@@ -108,7 +79,7 @@ class Resolver:
             self._tells_ends = self._tells_ends or endings.tells_end(row.record)
             for record in self._resolve(row):
                 yield self._timed(record, moment)
-        if not self._tells_ends and len(self._unseen_ends) >= doubts.LOST_OF_MIN:
+        if not self._tells_ends and len(self._unseen.ends) >= doubts.LOST_OF_MIN:
             yield self._without_ends(row.record)
 
     def _joined(self, rows: list[Row]) -> Row:
@@ -168,7 +139,7 @@ class Resolver:
         for key in list(self._judged_in.get(row.record.name, ())):
             yield from self._unseen_end(row, self._known[key])
 
-    def _unseen_end(self, row: Row, known: _Known) -> Iterator[Record]:
+    def _unseen_end(self, row: Row, known: KnownState) -> Iterator[Record]:
         """A gap of an object, and its end, unless the object is recorded later."""
         if endings.is_judged(known.record) and not endings.is_shown_later(
             self._spool, row, known.record
@@ -185,7 +156,7 @@ class Resolver:
             )
             yield end
 
-    def _appeared(self, row: Row, known: _Known | None) -> Iterator[Record]:
+    def _appeared(self, row: Row, known: KnownState | None) -> Iterator[Record]:
         record = row.record
         if known is None:
             final = self._with_object(row, None)
@@ -199,7 +170,7 @@ class Resolver:
         changed = _replace(record, op=Op.MODIFIED, losses=losses, object=row.tree())
         yield self._keep(row, self._fitting(changed, known, self._step(row, known)))
 
-    def _modified(self, row: Row, known: _Known | None) -> Iterator[Record]:
+    def _modified(self, row: Row, known: KnownState | None) -> Iterator[Record]:
         record = row.record
         if known is not None and row.own and row.own <= known.own:
             if record.actor is not None:
@@ -217,12 +188,12 @@ class Resolver:
             yield _replace(final, op=Op.BASELINE, losses=losses, actor=None, verb="")
         else:
             step = self._step(row, known)
-            if step is GenerationStep.TOO_LARGE or self._was_missed(final, known):
+            if step is GenerationStep.TOO_LARGE or self._unseen.shows(final, known):
                 yield self._missed_change(record)
             final = self._fitting(final, known, step)
         yield self._keep(row, final)
 
-    def _deleted(self, row: Row, known: _Known | None) -> Iterator[Record]:
+    def _deleted(self, row: Row, known: KnownState | None) -> Iterator[Record]:
         record = row.record
         tree = row.tree()
         if tree is None and known is not None:
@@ -240,14 +211,14 @@ class Resolver:
             yield _replace(record, op=Op.BASELINE, losses=losses, object=tree, actor=None, verb="")
         elif known is None:
             record = _replace(record, object_quality=Quality.IDENTITY)
-        elif self._was_missed(_replace(record, object=tree), known):
+        elif self._unseen.shows(_replace(record, object=tree), known):
             yield self._missed_change(record)
         self._forget(record.key)
         if record.uid:
             self._gone[record.uid] = row.own or (known.own if known is not None else "")
         yield _replace(record, object=tree)
 
-    def _with_object(self, row: Row, known: _Known | None) -> Record | None:
+    def _with_object(self, row: Row, known: KnownState | None) -> Record | None:
         """The record with the object after the change; None when the object cannot be derived."""
         record = row.record
         tree = row.tree()
@@ -286,7 +257,7 @@ class Resolver:
                 record = contradictions.marked(record)
         derived = record.object_quality is Quality.RECONSTRUCTED
         own = row.own or (self._known[record.key].own if record.key in self._known else "")
-        self._known[record.key] = _Known(
+        self._known[record.key] = KnownState(
             uid=record.uid,
             own=own,
             is_own=bool(row.own),
@@ -308,7 +279,7 @@ class Resolver:
             if not objects:
                 del self._judged_in[key.namespace]
 
-    def _tree(self, known: _Known) -> JsonObject | None:
+    def _tree(self, known: KnownState) -> JsonObject | None:
         """The last state. A derived state is copied, because records pass their objects on."""
         return json_tree.copy(known.tree) if known.row is None else self._spool.tree(known.row)
 
@@ -316,11 +287,11 @@ class Resolver:
         known = self._known.get(ObjectKey("", "nodes", "", name))
         return None if known is None else self._tree(known)
 
-    def _synthetic_delete(self, record: Record, known: _Known) -> Record:
+    def _synthetic_delete(self, record: Record, known: KnownState) -> Record:
         """The deletion that nobody recorded, before a new object takes the name."""
         self._forget(known.record.key)
         self._gone[known.uid] = known.own
-        self._unseen_ends.add(known.record.key)
+        self._unseen.ends.add(known.record.key)
         return _replace(
             known.record,
             op=Op.DELETED,
@@ -340,50 +311,7 @@ class Resolver:
         self._notes.count("records about an object that was already deleted")
         return _replace(record, op=Op.CONTEXT, object=None, effect=None, message="it was gone")
 
-    def _was_missed(self, record: Record, known: _Known) -> bool:
-        """True if an unrecorded change lies between the last known state and a request.
-
-        A request that names the version which it changes says so, if that is a later one. So does
-        a state on the way to an end, see `endings`.
-        A write to `status` leaves the spec alone, one to the object the status, and a deletion
-        both. A spec that no write may change is no sign of a missed one. An update in a log that
-        names no subresources, as exported ones, may be one of the status. Kinds of other groups are
-        left out, because policies often omit what kubelets write.
-
-        Parity: history-formats.md 4.5.
-        """
-        names_status = record.verb == "delete" or self._spool.names_subresources
-        if not known.node and endings.shows_unseen_binding(self._spool, record):
-            return True
-        may_show = endings.may_show_change(self._spool, record, names_status=names_status)
-        if may_show:
-            last = self._tree(known) or {}
-            if endings.shows_unseen_end(record, last):
-                self._unseen_ends.add(record.key)
-            if endings.shows_unseen_change(record, last):
-                return True
-        if record.group != api_groups.RESOURCE:
-            return False
-        if known.is_own and comparable_version(record.upon) > known.own:
-            return True
-        before, tree = known.record, record.object
-        is_whole = before.object_quality is record.object_quality is Quality.FULL
-        if tree is None or not is_whole:
-            return False
-        kept = set(_LEFT_ALONE.get((record.verb, record.subresource), ()))
-        if record.resource in _FIXED_SPECS:
-            kept.discard("spec")
-        if not names_status:
-            kept.discard("status")
-        stored = self._tree(known) if kept else None
-        if stored is None:
-            return False
-        return any(
-            contradictions.difference({part: stored.get(part)}, {part: tree.get(part)})
-            for part in kept
-        )
-
-    def _accepted(self, row: Row, final: Record, known: _Known | None) -> Record:
+    def _accepted(self, row: Row, final: Record, known: KnownState | None) -> Record:
         """The record, marked when no server accepts such a write upon the last known state."""
         own = known.own if known is not None and known.is_own else ""
         before = None if known is None else known.record
@@ -393,7 +321,7 @@ class Resolver:
         self._notes.contradict(contradiction)
         return contradictions.marked(final)
 
-    def _step(self, row: Row, known: _Known) -> GenerationStep:
+    def _step(self, row: Row, known: KnownState) -> GenerationStep:
         """How the generation steps from the last known state, as far as both are shown whole.
 
         After a restore the generation may be an earlier one.
@@ -407,7 +335,7 @@ class Resolver:
             return GenerationStep.RIGHT
         return generations.step(schemas, self._tree(known) or {}, row.tree() or {})
 
-    def _fitting(self, record: Record, known: _Known, step: GenerationStep) -> Record:
+    def _fitting(self, record: Record, known: KnownState, step: GenerationStep) -> Record:
         """The record, marked when its generation contradicts that of the last known state."""
         if step is not GenerationStep.TOO_SMALL:
             return record
@@ -432,7 +360,7 @@ class Resolver:
     def _without_ends(self, last: Record) -> Record:
         """The gap at the end of a log that has no deletion, although objects were deleted."""
         message = (
-            f"the log has no deletion, and later lines show that {len(self._unseen_ends)} objects "
+            f"the log has no deletion, and later lines show that {len(self._unseen.ends)} objects "
             "were deleted: any object may have ended since its last write"
         )
         self._notes.add(message)

@@ -1,0 +1,96 @@
+"""Writes that no record has, as far as a later write of the same object shows them.
+
+Parity: history-formats.md 4.5.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from app.adapters.history.joining import contradictions, endings
+from app.adapters.history.joining.spool import Spool
+from app.domain.log import ObjectKey
+from app.domain.log.records import Quality, Record, comparable_version
+from app.domain.values import api_groups
+from app.domain.values.json_tree import JsonObject
+
+_LEFT_ALONE: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("update", ""): ("status",),
+    ("patch", ""): ("status",),
+    ("update", "status"): ("spec",),
+    ("patch", "status"): ("spec",),
+    ("delete", ""): ("spec", "status"),
+}
+"""The parts of an object that a request does not change, by verb and subresource."""
+
+_FIXED_SPECS = frozenset({"resourceclaims"})
+"""Resources whose spec is immutable. Parity: objects.md 5.1."""
+
+
+@dataclass(slots=True)
+class KnownState:
+    """The last state of a key: in the spool (`row`) or, for a derived state, in `tree`.
+
+    `own` is its last known version; `is_own` is true when that is the version of this state.
+    `node` is the node of a pod.
+    """
+
+    uid: str
+    own: str
+    is_own: bool
+    record: Record
+    row: int | None
+    tree: JsonObject | None
+    node: str
+
+
+@dataclass(slots=True)
+class UnseenWrites:
+    """Judges the next state of each object by the last known one, which `tree_of` gives.
+
+    `ends` are the objects whose deletion only such a state shows.
+    """
+
+    spool: Spool
+    tree_of: Callable[[KnownState], JsonObject | None]
+    ends: set[ObjectKey] = field(default_factory=set)
+
+    def shows(self, record: Record, known: KnownState) -> bool:
+        """True if an unrecorded change lies between the last known state and a request.
+
+        A request that names the version which it changes says so, if that is a later one. So does
+        a state on the way to an end, see `endings`.
+        A write to `status` leaves the spec alone, one to the object the status, and a deletion
+        both. A spec that no write may change is no sign of a missed one. An update in a log that
+        names no subresources, as exported ones, may be one of the status. Kinds of other groups are
+        left out, because policies often omit what kubelets write.
+        """
+        names_status = record.verb == "delete" or self.spool.names_subresources
+        if not known.node and endings.shows_unseen_binding(self.spool, record):
+            return True
+        may_show = endings.may_show_change(self.spool, record, names_status=names_status)
+        if may_show:
+            last = self.tree_of(known) or {}
+            if endings.shows_unseen_end(record, last):
+                self.ends.add(record.key)
+            if endings.shows_unseen_change(record, last):
+                return True
+        if record.group != api_groups.RESOURCE:
+            return False
+        if known.is_own and comparable_version(record.upon) > known.own:
+            return True
+        before, tree = known.record, record.object
+        is_whole = before.object_quality is record.object_quality is Quality.FULL
+        if tree is None or not is_whole:
+            return False
+        kept = set(_LEFT_ALONE.get((record.verb, record.subresource), ()))
+        if record.resource in _FIXED_SPECS:
+            kept.discard("spec")
+        if not names_status:
+            kept.discard("status")
+        stored = self.tree_of(known) if kept else None
+        if stored is None:
+            return False
+        return any(
+            contradictions.difference({part: stored.get(part)}, {part: tree.get(part)})
+            for part in kept
+        )
