@@ -39,7 +39,8 @@ class RequestOutcome:
     """One outcome of a request.
 
     `is_after` places it after the last known version of its key, because it has no version of its
-    own; `floor` is a version that it certainly follows, `upon` the version that it changed.
+    own; `floor` is a version that it certainly follows, `upon` the version that it changed, `sent`
+    the patch that it answers.
     """
 
     op: Op
@@ -54,6 +55,7 @@ class RequestOutcome:
     is_after: bool = False
     floor: str = ""
     upon: str = ""
+    sent: PatchedEffect | None = None
     message: str = ""
 
 
@@ -87,13 +89,14 @@ def outcomes(event: AuditEvent) -> list[RequestOutcome]:
         return [_deleted(event, reference, response)]
     if reference.subresource == "scale":
         return [_scaled(response)]
-    return [replace(_written(event, response), upon=_upon(event))]
-
-
-def _upon(event: AuditEvent) -> str:
-    """The resource version in the body of an update or a patch: the only one that it may change."""
     request = as_object(event.request()) if event.verb in ("update", "patch") else None
-    return "" if request is None else meta.resource_version(request)
+    if request is None:
+        return [_written(event, response)]
+    sent = None
+    if event.verb == "patch":
+        sent = PatchedEffect(media_type=infer_patch_type(event, request)[0], body=request)
+    # The version in a request is the only one that it may change.
+    return [replace(_written(event, response), upon=meta.resource_version(request), sent=sent)]
 
 
 def listed_items(event: AuditEvent) -> tuple[list[JsonObject], bool] | None:

@@ -21,6 +21,7 @@ import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from app.adapters.history import json_text, times
+from app.adapters.history.joining.patched_parts import Part, parts_of
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.log import ObjectKey
 from app.domain.log.records import Op, Record, TimeQuality, comparable_version
@@ -106,6 +107,8 @@ class Spool:
         self.count = 0
         self.subresources: set[tuple[str, str]] = set()
         # The resources and their subresources that records name: exported logs name none.
+        self.patched: set[tuple[str, Part]] = set()
+        # The resources, and the parts of them that some recorded patch names.
         self.order = ORDER_BY_REVISION
         self.is_coarse = False
         # Whether no request has a time between two seconds.
@@ -148,6 +151,8 @@ class Spool:
         tree = record.object
         if record.subresource:
             self.subresources.add((record.resource, record.subresource))
+        if record.sent is not None:
+            self.patched.update((record.resource, part) for part in parts_of(record.sent))
         body = None if tree is None else self._encode_body(tree, record)
         if record.request_id and self._is_repeated(record, body):
             return False

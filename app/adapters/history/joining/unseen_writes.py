@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from app.adapters.history.joining import contradictions, endings
-from app.adapters.history.joining.spool import Spool
+from app.adapters.history.joining.patched_parts import changed_beside
+from app.adapters.history.joining.spool import ORDER_BY_REVISION, Spool
 from app.domain.log import ObjectKey
 from app.domain.log.records import Quality, Record, comparable_version
-from app.domain.values import api_groups
+from app.domain.values import api_groups, api_resources
 from app.domain.values.json_tree import JsonObject
 
 _LEFT_ALONE: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -21,6 +22,8 @@ _LEFT_ALONE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("delete", ""): ("spec", "status"),
 }
 """The parts of an object that a request does not change, by verb and subresource."""
+
+_BINDING = "binding"
 
 _FIXED_SPECS = frozenset({"resourceclaims"})
 """Resources whose spec is immutable. Parity: objects.md 5.1."""
@@ -74,6 +77,8 @@ class UnseenWrites:
                 self.ends.add(record.key)
             if endings.shows_unseen_change(record, last):
                 return True
+        if self._is_changed_beside(record, known):
+            return True
         if record.group != api_groups.RESOURCE:
             return False
         if known.is_own and comparable_version(record.upon) > known.own:
@@ -94,3 +99,18 @@ class UnseenWrites:
             contradictions.difference({part: stored.get(part)}, {part: tree.get(part)})
             for part in kept
         )
+
+    def _is_changed_beside(self, record: Record, known: KnownState) -> bool:
+        """True if a patch is answered with changes of others, such as some recorded patch makes.
+
+        A policy may leave out whoever writes a part of an object: then no patch names that part.
+        """
+        sent, before = record.sent, known.record
+        is_judged = endings.is_judged(record) or record.key[:2] == api_resources.NODES
+        if sent is None or not is_judged or self.spool.order != ORDER_BY_REVISION:
+            return False
+        is_whole = before.object_quality is Quality.FULL or before.subresource == _BINDING
+        if not is_whole:
+            return False
+        changed = changed_beside(self.tree_of(known) or {}, record.object or {}, sent)
+        return any((record.resource, part) in self.spool.patched for part in changed)

@@ -1,0 +1,156 @@
+"""Parts of objects that changed beside a patch: a line about another write is missing."""
+
+import pytest
+
+from app.adapters.history.joining.patched_parts import changed_beside
+from app.domain.log.records import Op, PatchedEffect
+from app.domain.objects.write.commands import PatchType
+from tests.unit.history.worlds import CLAIMS, PODS, audit, audit_records, tree
+
+STRATEGIC, MERGE, APPLY = PatchType.STRATEGIC, PatchType.MERGE, PatchType.APPLY
+
+
+def condition(type_, status="True", time="2026-01-01T00:00:01Z"):
+    return {"type": type_, "status": status, "lastTransitionTime": time}
+
+
+def status(*conditions, **fields):
+    return {"status": {"conditions": [condition(each) for each in conditions], **fields}}
+
+
+def noted(**annotations):
+    return {"metadata": {"annotations": annotations}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "body", "media_type", "beside"),
+    [
+        # a condition that nobody names
+        (status(), status("A", "B"), status("A"), STRATEGIC, [("condition", "B")]),
+        (status("B"), status("A"), status("A"), APPLY, []),
+        (status(), status("A", "B"), status("A"), APPLY, [("condition", "B")]),
+        # a merge patch replaces the list, and so may one whose type is a guess
+        (status("A", "B"), status("A"), status("A"), MERGE, []),
+        (status("A", "B"), status("A"), status("A"), STRATEGIC, []),
+        (status("A"), status("A"), {}, STRATEGIC, []),
+        # the time of a condition is no change
+        (
+            {"status": {"conditions": [condition("A")]}},
+            {"status": {"conditions": [condition("A", time="2026-01-01T00:00:02Z")]}},
+            {},
+            STRATEGIC,
+            [],
+        ),
+        # fields of the status
+        (status(), status(phase="Running"), status(phase="Running"), STRATEGIC, []),
+        (status(), status(phase="Running"), noted(a="1"), STRATEGIC, [("status", "phase")]),
+        (status(phase="Failed"), {}, {}, STRATEGIC, [("status", "phase")]),
+        (status(phase="Failed"), {}, {}, APPLY, []),
+        (status(), status(empty={}, no=None), {}, STRATEGIC, []),
+        # annotations, and mappings that are replaced as a whole
+        (noted(a="1"), noted(a="1", b="2"), noted(b="2"), STRATEGIC, []),
+        (noted(), noted(a="1", b="2"), noted(b="2"), STRATEGIC, [("annotation", "a")]),
+        (noted(a="1"), noted(b="2"), {"metadata": {"annotations": None}}, MERGE, []),
+        (noted(a="1"), noted(b="2"), {"metadata": None}, MERGE, []),
+        (noted(a="1"), noted(), noted(**{"$patch": "replace"}), STRATEGIC, []),
+        (status("A"), status("B"), {"status": {"$patch": "replace"}}, STRATEGIC, []),
+        # operations on paths are not followed
+        (status(), status("A"), [{"op": "remove", "path": "/spec/x"}], PatchType.JSON, []),
+    ],
+)
+def test_what_changed_beside_a_patch_was_written_before(before, after, body, media_type, beside):
+    patch = PatchedEffect(media_type=media_type.value, body=body)
+    assert list(changed_beside(before, after, patch)) == beside
+
+
+def pod(rv, phase="Pending", **annotations):
+    metadata = {"annotations": annotations} if annotations else {}
+    return tree(PODS, "p", rv=rv, metadata=metadata, status={"phase": phase})
+
+
+def patched(rv, second, after, body, *, type_=PODS, name="p", subresource="status", **options):
+    return audit(
+        "patch",
+        {**after, "metadata": {**after["metadata"], "resourceVersion": str(rv)}},
+        type_=type_,
+        name=name,
+        request=body,
+        subresource=subresource,
+        second=second,
+        **options,
+    )
+
+
+def gaps(folder, *lines):
+    return [record.name for record in audit_records(folder, *lines) if record.op is Op.GAP]
+
+
+CREATED = audit("create", pod(3), type_=PODS, name="p", second=1)
+ELSEWHERE = patched(
+    4, 2, tree(PODS, "q", rv=4, status={"phase": "Running"}), status(phase="Running"), name="q"
+)
+SHOWN = patched(9, 5, pod(9, "Running", a="1"), noted(a="1"))
+
+
+def test_later_patch_shows_the_write_before_it(tmp_path):
+    assert gaps(tmp_path, CREATED, ELSEWHERE, SHOWN) == ["p"]
+
+
+def test_write_that_is_recorded_is_not_missed(tmp_path):
+    running = patched(6, 3, pod(6, "Running"), status(phase="Running"))
+    assert gaps(tmp_path, CREATED, ELSEWHERE, running, SHOWN) == []
+
+
+def test_part_that_no_recorded_patch_names_may_be_left_out(tmp_path):
+    assert gaps(tmp_path, CREATED, SHOWN) == []
+
+
+def test_binding_is_derived_whole(tmp_path):
+    bound = audit(
+        "create",
+        type_=PODS,
+        name="p",
+        uid="uid-p",
+        subresource="binding",
+        request={"target": {"name": "n1"}},
+        second=3,
+        code=201,
+    )
+    true = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:04Z"}
+    after = tree(
+        PODS, "p", spec={"nodeName": "n1"}, status={"phase": "Running", "conditions": [true]}
+    )
+    named = patched(2, 0, tree(PODS, "q"), {"status": {"conditions": [true]}}, name="q")
+    running = patched(9, 5, after, status(phase="Running"))
+    assert gaps(tmp_path, CREATED, named, bound, running) == []
+
+
+def test_kinds_that_policies_leave_out_are_not_judged(tmp_path):
+    deployments = ("apps", "v1", "deployments", "Deployment")
+    lines = [
+        audit("create", tree(deployments, "d", rv=3), type_=deployments, name="d", second=1),
+        patched(4, 2, tree(deployments, "e", status={"x": 1}), status(x=1), type_=deployments),
+        patched(9, 5, tree(deployments, "d", status={"x": 1}), noted(a="1"), type_=deployments),
+    ]
+    assert gaps(tmp_path, *lines) == []
+
+
+def test_claims_are_judged_in_the_version_of_the_request(tmp_path):
+    early = ("resource.k8s.io", "v1beta1", "resourceclaims", "ResourceClaim")
+    devices = [{"driver": "d", "pool": "p", "device": "x", "conditions": []}]
+    first = tree(early, "c", rv=3, spec={}, status={})
+    after = tree(CLAIMS, "c", spec={}, status={"devices": devices})
+    body = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", **noted(a="1")}
+    lines = [
+        audit("create", first, type_=early, name="c", second=1),
+        patched(
+            4,
+            2,
+            tree(CLAIMS, "o", spec={}, status={"devices": devices}),
+            {"status": {"devices": devices}},
+            type_=CLAIMS,
+            name="o",
+        ),
+        patched(9, 5, after, body, type_=CLAIMS, name="c", uri="/apis/x?fieldManager=m"),
+    ]
+    assert gaps(tmp_path, *lines) == ["c"]
