@@ -17,6 +17,7 @@ _COUNTS = re.compile(r"(?:(?<=^)|(?<=, ))\d+ ")
 _REASON = re.compile(r"(\d+) (.+)$", re.DOTALL)
 _TAINTS = re.compile(r"\{[^}]*\}")
 _VOLUMES_OF_NODES = re.compile(r"node.*(?:volume|pvc|free storage|available disk)", re.IGNORECASE)
+_TOO_LITTLE = "Insufficient "
 _VOLUMES_OF_POD = re.compile(r"persistentvolumeclaim", re.IGNORECASE)
 
 
@@ -34,7 +35,16 @@ def first_cause(message: str) -> str:
 
 def lacks(refusal: str, resource: str) -> bool:
     """Whether one of the reasons of a node is that it has too little of a resource."""
-    return f"Insufficient {resource}" in refusal.split(", ")
+    return resource in lacking(refusal)
+
+
+def lacking(refusal: str) -> list[str]:
+    """The resources of which a node has too little, in the order of its reasons."""
+    return [
+        reason.removeprefix(_TOO_LITTLE)
+        for reason in refusal.split(", ")
+        if reason.startswith(_TOO_LITTLE)
+    ]
 
 
 def without_names(cause: str) -> str:

@@ -176,7 +176,31 @@ def node_without_processors_left():
     )  # fmt: skip
 
 
+def node_that_lacks_three_resources():
+    big, job = pod("big", "lab", claim="none"), pod("job", "lab", claim="want")
+    del big["spec"]["resourceClaims"]
+    big["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "15500m", "memory": "1Gi"}}
+    job["spec"]["containers"][0].setdefault("resources", {})["requests"] = {
+        "cpu": "1",
+        "memory": "9000Gi",
+        "x.test/card": "1",
+    }
+    job["spec"]["containers"][0]["resources"]["limits"] = {"x.test/card": "1"}
+    return (
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), node("m"), big,
+                   slice_of("s", DRIVER, "n", [{"name": "x"}], nodeName="n")]},
+        {"wait": 5},
+        {"apply": [claim("want", "lab", ask("c")), job]},
+        {"wait": 5},
+    )  # fmt: skip
+
+
 ROWS = [
+    (node_that_lacks_three_resources, "pod/job", " of which its pod requests 15500m; this pod "),
+    (node_that_lacks_three_resources, "pod/job", " of which its pod requests 1Gi; this pod "),
+    (node_that_lacks_three_resources, "pod/job", "node m has 64Gi memory; this pod "),
+    (node_that_lacks_three_resources, "pod/job",
+     "nodes m, n offer no x.test/card; this pod requests 1"),
     (node_without_processors_left, "pod/job",
      "node n has 16 cpu, of which its pod requests 15500m; this pod requests 1"),
     (node_without_processors_left, "pod/job", "pod lab/big requests 15500m"),

@@ -43,9 +43,6 @@ _FAILED = re.compile(r"\b(class|claim) (\S+): selector #(\d+)\b")
 _of_class = paths.objects("spec", "selectors")
 _expression = paths.text("cel", "expression")
 
-_ORDINARY = ("cpu", "memory", "ephemeral-storage")
-"""The resources that every node has."""
-
 _HELD = frozenset((CauseKind.ALLOCATED, CauseKind.COUNTERS, CauseKind.CAPACITY))
 
 
@@ -397,14 +394,10 @@ def _full(nodes: Sequence[NodeReason]) -> list[str]:
     return [one.node for one in nodes if nearby_nodes.TOO_MANY in one.text.split(", ")]
 
 
-def _short(nodes: Sequence[NodeReason]) -> dict[str, str]:
-    """The nodes with too little of an ordinary resource, each with the first such resource."""
-    return {
-        reason.node: name
-        for reason in nodes
-        for name in reversed(_ORDINARY)
-        if scheduler_messages.lacks(reason.text, name)
-    }
+def _short(nodes: Sequence[NodeReason]) -> dict[str, list[str]]:
+    """The nodes with too little of a resource, each with all such resources."""
+    lacking = {reason.node: scheduler_messages.lacking(reason.text) for reason in nodes}
+    return {node: names for node, names in lacking.items() if names}
 
 
 def _holders(views: LiveViews, nodes: Sequence[NodeReason]) -> dict[str, None]:

@@ -1,6 +1,8 @@
 """Nodes that take no further pod, nodes without devices, and the nodes that devices are for."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from app.analysis.explain import waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
@@ -13,7 +15,7 @@ from app.domain.objects.kinds import pod_resources
 from app.domain.values import api_resources, counts, quantity
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.quantity import QuantityError
+from app.domain.values.quantity import Quantity, QuantityError
 
 TOO_MANY = "Too many pods"
 """The scheduler's words for a node that takes no further pod."""
@@ -36,44 +38,75 @@ def full(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
         yield Reason(text=f"{text} and has {has}", about=key, is_kept=True)
 
 
-def short(views: LiveViews, pod: JsonObject, lacking: Mapping[str, str]) -> Iterator[Reason]:
+def short(
+    views: LiveViews, pod: JsonObject, lacking: Mapping[str, Sequence[str]]
+) -> Iterator[Reason]:
     """How much of a resource each node has, who requests it, and how much the pod requests.
 
-    `lacking` are nodes with the resource that each of them has too little of.
+    `lacking` are nodes with the resources that each of them has too little of. Nodes that offer
+    nothing of a resource are named together.
     """
-    shown = dict(list(lacking.items())[:NAMES_MAX])
-    users: dict[str, list[tuple[int, str]]] = {name: [] for name in shown}
-    for key in views.objects.keys(*api_resources.PODS) if shown else ():
-        tree = views.objects.get(key) or {}
-        name = core.node_name(tree)
-        if name in shown and not core.is_finished(tree):
-            amount = pod_resources.effective(meta.spec(tree), "requests").get(shown[name])
-            if amount is not None and amount.nanos:
-                users[name].append((amount.nanos, f"{key.namespace}/{key.name}"))
+    without: dict[str, list[str]] = {}
+    having: dict[str, list[tuple[str, Quantity]]] = {}
+    for name, resources in lacking.items():
+        node = views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {}
+        for resource in resources:
+            try:
+                amount = quantity.from_json(core.allocatable(node).get(resource, "0"))
+            except QuantityError:
+                continue
+            if not amount.nanos:
+                without.setdefault(resource, []).append(name)
+            elif name in having or len(having) < NAMES_MAX:
+                having.setdefault(name, []).append((resource, amount))
+    users = _requesting(views, having)
     wanted = pod_resources.effective(meta.spec(pod), "requests")
-    for name, resource in shown.items():
-        key = ObjectKey(*api_resources.NODES, "", name)
-        has = core.allocatable(views.objects.get(key) or {}).get(resource)
-        try:
-            form = quantity.from_json(has).format
-        except QuantityError:
-            continue
-        used = sorted(users[name], reverse=True)
-        total = quantity.from_nanos(sum(nanos for nanos, _ in used), form)
-        children = tuple(
-            Reason(text=f"pod {user} requests {quantity.from_nanos(nanos, form)}")
-            for nanos, user in used[:NAMES_MAX]
-        )
-        text = f"node {name} has {has} {resource}, of which its "
-        text += (
-            f"{counts.plural(len(used), 'pod')} request{'s' if len(used) == 1 else ''} {total}; "
-        )
+    for name, amounts in having.items():
+        for resource, amount in amounts:
+            yield _used(name, resource, amount, users[name], wanted.get(resource, quantity.ZERO))
+    for resource, names in without.items():
+        noun, offer = counts.plural(len(names), "node"), "offers" if len(names) == 1 else "offer"
+        text = f"{noun} {listed(sorted(names), len(names))} {offer} no {resource}"
         yield Reason(
-            text=f"{text}this pod requests {wanted.get(resource, 0)}",
-            about=key,
-            children=children,
+            text=f"{text}; this pod requests {wanted.get(resource, quantity.ZERO)}",
+            count=len(names),
+            about=ObjectKey(*api_resources.NODES, "", names[0]) if len(names) == 1 else None,
             is_kept=True,
         )
+
+
+_Users: TypeAlias = dict[str, list[tuple[int, str]]]
+"""The pods that request a resource, with the nanos that each requests."""
+
+
+def _requesting(views: LiveViews, nodes: Container[str]) -> dict[str, _Users]:
+    """The pods that request each resource of these nodes, by node."""
+    users: dict[str, _Users] = defaultdict(lambda: defaultdict(list))
+    for key in views.objects.keys(*api_resources.PODS) if nodes else ():
+        tree = views.objects.get(key) or {}
+        name = core.node_name(tree)
+        if name in nodes and not core.is_finished(tree):
+            for resource, amount in pod_resources.effective(meta.spec(tree), "requests").items():
+                if amount.nanos:
+                    users[name][resource].append((amount.nanos, f"{key.namespace}/{key.name}"))
+    return users
+
+
+def _used(name: str, resource: str, has: Quantity, users: _Users, wanted: Quantity) -> Reason:
+    """How much of a resource a node has, and the pods that request the most of it."""
+    used = sorted(users.get(resource, ()), reverse=True)
+    total = quantity.from_nanos(sum(nanos for nanos, _ in used), has.format)
+    children = tuple(
+        Reason(text=f"pod {user} requests {quantity.from_nanos(nanos, has.format)}")
+        for nanos, user in used[:NAMES_MAX]
+    )
+    text = f"node {name} has {has} {resource}"
+    if used:
+        text += f", of which its {counts.plural(len(used), 'pod')} "
+        text += f"request{'s' if len(used) == 1 else ''} {total}"
+    text += f"; this pod requests {wanted}"
+    key = ObjectKey(*api_resources.NODES, "", name)
+    return Reason(text=text, about=key, children=children, is_kept=True)
 
 
 def without_driver(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
