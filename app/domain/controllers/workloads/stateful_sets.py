@@ -83,13 +83,14 @@ def _read(situation: Situation) -> _Set:
 def _present(stateful_set: _Set) -> list[Step]:
     """Creates missing pods and replaces finished ones.
 
-    The number of steps is bounded, because a set may request billions of pods.
+    The number of pods is bounded, because a set may request billions of them.
     """
     steps: list[Step] = []
-    steps_max = 3 * stateful_set.situation.pods_max
+    changed = 0
     for ordinal in stateful_set.ordinals:
-        if len(steps) >= steps_max:
+        if changed == stateful_set.situation.pods_max:
             break
+        before = len(steps)
         pod = stateful_set.pods.get(ordinal)
         if pod is None:
             steps += _create(stateful_set, ordinal)
@@ -99,9 +100,10 @@ def _present(stateful_set: _Set) -> list[Step]:
             steps += _recreate(stateful_set, pod)
         elif stateful_set.is_available(pod):
             continue
+        changed += len(steps) > before
         if stateful_set.is_ordered:
             break
-    return steps[:steps_max]
+    return steps
 
 
 def _create(stateful_set: _Set, ordinal: int) -> list[Step]:
