@@ -35,6 +35,9 @@ class CauseSettings:
         ge=1,
         description="Events before the loss of a node's slice that are searched for deleted pods",
     )
+    cause_workload_pods_max: int = setting(
+        200, ge=0, description="Names of pods among which the deleted pods of a workload are found"
+    )
     cause_slice_writes_max: int = setting(
         20, ge=0, description="Writes of one ResourceSlice that are compared, newest first"
     )

@@ -19,15 +19,20 @@ from app.domain.values.json_tree import JsonView
 _hard = paths.mapping("spec", "hard")
 _used = paths.mapping("status", "used")
 
+_COUNTED = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
+"""The kinds whose objects are named as those that use a quota."""
+
 _EXCEEDED = re.compile(r"exceeded quota: ([^,]+), requested: (.*?), used: (.*?), limited: (.*)")
 """Upstream's refusal; each exceeded resource name is followed by its amount."""
 
 
-def reasons(views: Views, namespace: str, refusal: str, spec: JsonView) -> Iterator[Reason]:
-    """The claims that use up the quota, unused claims first.
+def reasons(
+    views: Views, namespace: str, refusal: str, spec: JsonView, *, noun: str = "claim"
+) -> Iterator[Reason]:
+    """The claims and pods that use up the quota, unused claims first.
 
-    `refusal` is the error text when a claim of the namespace could not be created; `spec` is the
-    spec of that claim.
+    `refusal` is the error text when a claim of the namespace could not be created, or what `noun`
+    names instead; `spec` is the spec of that claim.
     """
     exceeded = _EXCEEDED.search(refusal)
     if exceeded is None:
@@ -40,7 +45,7 @@ def reasons(views: Views, namespace: str, refusal: str, spec: JsonView) -> Itera
         yield from _users(views, namespace, quota, name)
         if name in limited and _more(requested, limited[name]):
             yield Reason(
-                text=f"one such claim counts for {requested}, and quota {quota} has "
+                text=f"one such {noun} counts for {requested}, and quota {quota} has "
                 f"{limited[name]} of {name} in all: it is never made",
                 is_kept=True,
             )
@@ -84,11 +89,11 @@ def _needed(views: Views, namespace: str, refusal: str) -> Iterator[tuple[str, i
 
 
 def of_quota(views: Views, namespace: str, quota: str, tree: JsonView) -> Iterator[Reason]:
-    """How much of a quota is used, as its status says, and the claims that use it."""
+    """How much of a quota is used, as its status says, and the claims and pods that use it."""
     used = _used(tree)
     for name, limit in sorted(_hard(tree).items()):
         users: tuple[Reason, ...] = ()
-        if api_resources.RESOURCE_CLAIMS in limits.places_of(name):
+        if not limits.places_of(name).isdisjoint(_COUNTED):
             users = tuple(_users(views, namespace, quota, name))
         yield Reason(
             text=f"{used.get(name, 'an unknown amount')} of {limit} {name} used", children=users

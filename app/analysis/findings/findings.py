@@ -62,7 +62,9 @@ def of(
             ),
             *pods.unstarted(views, causes, now, namespace),
             *pods.unrecorded(chronicle, views, until, namespace, reads_events=causes.reads_events),
-            *workloads.refused(views, causes.workloads, namespace),
+            *workloads.refused(
+                views, causes.workloads, namespace, reads_events=causes.reads_events
+            ),
             *claims.stuck(
                 views, namespace, has_pods=bool(chronicle.of_kind(pods.POD_CREATED, until=until))
             ),

@@ -1,23 +1,35 @@
 """Workloads whose pods the API refuses, so that there is no pod to ask about."""
 
-import re
 from collections.abc import Iterator, Sequence
 
+from app.analysis.explain.workloads import refused as refusals
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources, condition_types, counts
 from app.domain.values.fields import meta
 
-_OF_POD = re.compile(r'^.*?pods "[^"]*" is (?:forbidden|invalid): ')
-"""The part of a refusal with the generated name of a pod, which differs at each try."""
+KINDS = (
+    api_resources.DEPLOYMENTS,
+    api_resources.REPLICA_SETS,
+    api_resources.STATEFUL_SETS,
+    api_resources.DAEMON_SETS,
+    api_resources.JOBS,
+)
+"""The kinds of which it is told that the API refuses their pods."""
 
 
 def refused(
-    views: LiveViews, kinds: Sequence[tuple[str, str]], namespace: str = ""
+    views: LiveViews,
+    kinds: Sequence[tuple[str, str]],
+    namespace: str = "",
+    *,
+    reads_events: bool = False,
 ) -> Iterator[Finding]:
     """Workloads of these kinds with the condition ReplicaFailure, by message.
 
+    Other kinds have no such condition. With `reads_events` those to which no pod was made since the
+    Event of a refusal count, too.
     ReplicaSets of Deployments are left out where these are among the kinds: a Deployment takes the
     condition over. An owner of another kind does not.
     """
@@ -32,8 +44,10 @@ def refused(
                 continue
             failure = meta.condition(event.object, condition_types.REPLICA_FAILURE)
             if failure is not None and failure.status == "True":
-                said = _OF_POD.sub("", failure.message)
+                said = refusals.message_of(failure.message)
                 groups.setdefault(said, []).append((key, event.revision))
+    for key, refusal in _of_events(views, kinds, namespace) if reads_events else ():
+        groups.setdefault(refusal.message, []).append((key, refusal.event.revision))
     for text, workloads in groups.items():
         workloads.sort(key=lambda one: -one[1])
         yield Finding(
@@ -48,3 +62,19 @@ def refused(
                 Subject.of(key, views.revision) for key, _ in workloads[:OBJECTS_SHOWN_MAX]
             ),
         )
+
+
+def _of_events(
+    views: LiveViews, kinds: Sequence[tuple[str, str]], namespace: str
+) -> Iterator[tuple[ObjectKey, refusals.PodRefusal]]:
+    """The workloads of kinds without the condition to which the last pod was refused."""
+    for uid, refusal in refusals.newest(views, namespace).items():
+        key = views.objects.by_uid(uid)
+        tree = None if key is None else views.objects.get(key)
+        if key is None or tree is None or refusal.is_past or meta.is_deleting(tree):
+            continue
+        if key[:2] in kinds and key[:2] not in _WITH_CONDITION:
+            yield key, refusal
+
+
+_WITH_CONDITION = (api_resources.DEPLOYMENTS, api_resources.REPLICA_SETS)

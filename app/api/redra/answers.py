@@ -27,7 +27,7 @@ from app.analysis.chronicle import Chronicle
 from app.analysis.explain import attempts as explained_attempts
 from app.analysis.explain import untried
 from app.analysis.explain.questions import ObjectExplanation, Question, key_of, placed
-from app.analysis.findings import findings
+from app.analysis.findings import findings, workloads
 from app.analysis.findings.pods import PodCauses
 from app.analysis.findings.report import Findings
 from app.analysis.lanes import Lanes
@@ -390,7 +390,6 @@ class Answers:
         rules = scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler)
         sees_all = inquiry.reader().sees_all
         reads_events = sees_all(api_resources.EVENTS)
-        workloads = (api_resources.DEPLOYMENTS, api_resources.REPLICA_SETS)
         answer = findings.of(
             runtime.info.name,
             views,
@@ -399,7 +398,7 @@ class Answers:
             PodCauses(
                 unasked=untried.shared_causes(views, rules, now, reads_events=reads_events),
                 reads_events=reads_events,
-                workloads=[*filter(sees_all, workloads)],
+                workloads=[*filter(sees_all, workloads.KINDS)],
             ),
             quirks=rules.quirks,
             now=now,

@@ -22,6 +22,7 @@ def explain_bounds(settings: Settings) -> ExplainBounds:
         cause_changes_max=settings.cause_changes_max,
         cause_nodes_max=settings.cause_nodes_max,
         cause_pods_events_max=settings.cause_pods_events_max,
+        cause_workload_pods_max=settings.cause_workload_pods_max,
         cause_slice_writes_max=settings.cause_slice_writes_max,
         refusal_nodes_max=settings.refusal_nodes_max,
         refusal_events_max=settings.refusal_events_max,

@@ -1,10 +1,12 @@
 """The disruption of a pod: its eviction for a taint or for another pod, with the state before."""
 
+from collections.abc import Sequence
+
 from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import preemption, sources
 from app.analysis.explain.reasons import Reason
 from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
-from app.domain.log import ObjectKey, Revision
+from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import condition_types
 from app.domain.values.fields import meta
 from app.service.explaining import templates
@@ -21,6 +23,11 @@ async def of(evidence: ExplainedMoment, key: ObjectKey) -> list[Reason]:
     events = await evidence.changes(key)
     if events and events[0].type == "ObjectDeleted":
         events = events[1:]
+    return await among(evidence, events)
+
+
+async def among(evidence: ExplainedMoment, events: Sequence[Event]) -> list[Reason]:
+    """The disruption of a pod, from its states, newest first and without its deletion."""
     since = sources.since(
         events, lambda tree: meta.condition(tree, condition_types.DISRUPTION_TARGET) is not None
     )
@@ -46,6 +53,10 @@ async def of(evidence: ExplainedMoment, key: ObjectKey) -> list[Reason]:
     text = f"{condition.reason}: {condition.message}"
     return [
         Reason(
-            text=text, children=tuple(children), revision=since.revision, about=key, is_kept=True
+            text=text,
+            children=tuple(children),
+            revision=since.revision,
+            about=since.key,
+            is_kept=True,
         )
     ]

@@ -1,6 +1,6 @@
 """The explainer: answers one question about one history, with the doubts about the answer."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +14,7 @@ from app.analysis.explain import lives, questions, sources, untried, verdicts
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.workloads import refused
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -26,7 +27,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import recorded_doubts
-from app.service.explaining import claims, disruption, hardware, pods
+from app.service.explaining import claims, disruption, hardware, pods, workloads
 from app.service.explaining.evidence import ExplainedMoment, Sight, ViewsAt, body
 
 KEYS_AT_ONCE = 50
@@ -129,15 +130,20 @@ class Explainer:
             case "nodes":
                 return await hardware.node(evidence, key, tree)
             case "resourcequotas":
-                reads_events = evidence.sight.reads_events
-                used = untried.of_quota(evidence.views, key, tree, reads_events=reads_events)
-                return await self._other(key, tree, decision, used)
+                return await self._other(key, tree, decision, self._of_quota(key, tree))
             case "resourceclaimtemplates":
                 reads_events = evidence.sight.reads_events
                 used = untried.of_template(evidence.views, key, reads_events=reads_events)
                 return await self._other(key, tree, decision, used)
             case _:
                 return await self._other(key, tree, decision)
+
+    def _of_quota(self, key: ObjectKey, tree: JsonObject) -> Iterator[Reason]:
+        """The use of a quota, and what it refuses, as far as the reader may know that."""
+        views, sight = self._evidence.views, self._evidence.sight
+        yield from untried.of_quota(views, key, tree, reads_events=sight.reads_events)
+        if sight.reads_events:
+            yield from refused.of_quota(views, key, sight.sees_key)
 
     async def _other(
         self,
@@ -148,6 +154,7 @@ class Explainer:
     ) -> ObjectExplanation:
         """The explanation of any object: its history, its conditions, the last decision."""
         events = await self._evidence.changes(key)
+        made = await workloads.of(self._evidence, key, tree)
         said = () if decision is None else (decision_reasons.reason_of(decision),)
         outcome = decision_body.read(body(decision)).outcome
         if not outcome:
@@ -156,9 +163,10 @@ class Explainer:
             subject=questions.named(key),
             outcome=outcome,
             revision=self._evidence.views.revision,
-            text="",
+            text=made.text,
             reason=Reason(
-                text=questions.named(key), children=(*known, *said, *lives.of_object(events, tree))
+                text=questions.named(key),
+                children=(*made.reasons, *known, *said, *lives.of_object(events, tree)),
             ),
             decision=body(decision),
         )
@@ -182,6 +190,7 @@ class Explainer:
             children.insert(0, decision_reasons.reason_of(decision, with_causes=True))
         children += lives.asked_for(events[1:])
         children += await disruption.of(evidence, key)
+        children += (await workloads.of(evidence, key, last.object)).reasons
         if key.resource == "deviceclasses":
             children += untried.waiting_for_class(evidence.views, key.name)
         outcome = decision_body.read(decision.object).outcome if decision is not None else "Deleted"

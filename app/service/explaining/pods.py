@@ -116,10 +116,7 @@ async def _placed(
     decision = next(iter(decisions), None)
     quirks = evidence.rules.quirks
     now = await evidence.now()
-    state = await disruption.of(evidence, key)
-    state += lives.of_pod(evidence.views, events, tree)
-    state += await _held_up(evidence, tree)
-    state += containers.reasons(evidence.views, tree)
+    state = await _state_reasons(evidence, key, tree, events)
     said = [] if decision is None else [decision_reasons.reason_of(decision)]
     holdings = await evidence.run(lambda views: device_reasons.claims_of(views, tree, quirks, now))
     held = _held(evidence, tree)
@@ -135,6 +132,32 @@ async def _placed(
         reason=Reason(text=subject, children=(*state, *said, *holdings, *again, *chosen)),
         decision=body(decision),
     )
+
+
+async def causes(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> PodFindings:
+    """What keeps a pod from running, in a sentence and as reasons, without its attempts."""
+    if core.has_node(tree) or core.needs_no_node(tree) or meta.is_deleting(tree):
+        events = await evidence.changes(key)
+        node = core.node_name(tree)
+        text = await _place_text(evidence, events, tree) if node else _state(tree)
+        state = await _state_reasons(evidence, key, tree, events)
+        return PodFindings(text=text, children=tuple(state))
+    decision = next(iter(await evidence.decisions(key)), None)
+    question = Question(kind="pod", namespace=key.namespace, name=key.name)
+    waiting = await _findings(evidence, tree, decision, question)
+    children = waiting.children
+    children = await evidence.run(lambda views: selected.with_values(views, children))
+    return replace(waiting, children=children)
+
+
+async def _state_reasons(
+    evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject, events: Sequence[Event]
+) -> list[Reason]:
+    """The reasons for the state of a pod that has, had or needs no node."""
+    state = await disruption.of(evidence, key)
+    state += lives.of_pod(evidence.views, events, tree)
+    state += await _held_up(evidence, tree)
+    return state + containers.reasons(evidence.views, tree)
 
 
 async def _held_up(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:

@@ -40,9 +40,9 @@ _ORDER = (
     api_resources.EVENTS,
     (api_groups.EVENTS, "events"),
     api_resources.DEPLOYMENTS,
-    (api_groups.APPS, "daemonsets"),
+    api_resources.DAEMON_SETS,
     api_resources.RESOURCE_CLAIM_TEMPLATES,
-    (api_groups.APPS, "statefulsets"),
+    api_resources.STATEFUL_SETS,
     api_resources.RESOURCE_CLAIMS,
     api_resources.REPLICA_SETS,
 )

@@ -8,7 +8,7 @@ from app.domain.controllers.workloads import (
     stateful_sets,
 )
 from app.domain.controllers.workloads.answer import Workload
-from app.domain.values import api_groups, api_resources
+from app.domain.values import api_resources
 
 DEPLOYMENTS = Workload(
     name="deployments",
@@ -33,7 +33,7 @@ STATEFUL_SETS = Workload(
     name="stateful-sets",
     kind="StatefulSet",
     api_version="apps/v1",
-    place=(api_groups.APPS, "statefulsets"),
+    place=api_resources.STATEFUL_SETS,
     component="statefulset-controller",
     dependents=frozenset({api_resources.PODS, api_resources.CONTROLLER_REVISIONS}),
     sync=stateful_sets.sync,
@@ -42,7 +42,7 @@ DAEMON_SETS = Workload(
     name="daemon-sets",
     kind="DaemonSet",
     api_version="apps/v1",
-    place=(api_groups.APPS, "daemonsets"),
+    place=api_resources.DAEMON_SETS,
     component="daemonset-controller",
     dependents=frozenset({api_resources.PODS, api_resources.CONTROLLER_REVISIONS}),
     sync=daemon_sets.sync,
@@ -52,7 +52,7 @@ JOBS = Workload(
     name="jobs",
     kind="Job",
     api_version="batch/v1",
-    place=(api_groups.BATCH, "jobs"),
+    place=api_resources.JOBS,
     component="job-controller",
     dependents=frozenset({api_resources.PODS}),
     sync=jobs.sync,

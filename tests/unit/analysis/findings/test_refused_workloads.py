@@ -53,3 +53,28 @@ def test_pods_of_one_unknown_scheduler_are_read_once(monkeypatch):
     said = {shared(views.objects.get(key)) for key in views.objects.keys(*api_resources.PODS)}
     assert said == {"it is left to the scheduler defualt-scheduler, which does not run here"}
     assert asked == ["defualt-scheduler"]
+
+
+def refused_job(*, gone_for=0):
+    cluster = Cluster()
+    cluster.create("v1", "ResourceQuota", "none", spec={"hard": {"pods": "0"}})
+    pod = {**POD, "spec": {**POD["spec"], "restartPolicy": "Never"}}
+    cluster.create("batch/v1", "Job", "train", spec={"template": pod})
+    cluster.wait(30)
+    if gone_for:
+        cluster.delete("resourcequotas", "none")
+        cluster.wait(gone_for)
+    return views_of(cluster)
+
+
+def test_job_has_no_condition_and_is_told_from_events():
+    views = refused_job()
+    (finding,) = workloads.refused(views, (api_resources.JOBS,), reads_events=True)
+    assert finding.text.startswith("1 workload cannot make pods: exceeded quota: none")
+    assert [(subject.resource, subject.name) for subject in finding.objects] == [("jobs", "train")]
+    assert not [*workloads.refused(views, (api_resources.JOBS,))], "nothing comes from Events"
+
+
+def test_job_whose_pod_was_made_in_the_end_is_not_told():
+    views = refused_job(gone_for=900)
+    assert not [*workloads.refused(views, (api_resources.JOBS,), reads_events=True)]

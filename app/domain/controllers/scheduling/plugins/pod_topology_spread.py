@@ -19,7 +19,7 @@ from app.domain.controllers.scheduling.framework.nodes import BoundPod, NodeInde
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_groups, api_resources, json_tree, selectors, well_known
+from app.domain.values import api_resources, json_tree, selectors, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, Requirement, SelectorError
@@ -39,7 +39,7 @@ UNLABELLED = NodeRejection(
 
 _OWNERS = {
     "ReplicaSet": api_resources.REPLICA_SETS,
-    "StatefulSet": (api_groups.APPS, "statefulsets"),
+    "StatefulSet": api_resources.STATEFUL_SETS,
 }
 
 

@@ -1,0 +1,257 @@
+"""The pods of a workload: the states of those that are there, and the ends of those that are gone.
+
+Pods with the same state, or the same end, are told together.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+
+from app.analysis import scheduler_messages
+from app.analysis.explain import lives, sources
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.views import LiveViews
+from app.domain.log import Event, ObjectKey
+from app.domain.values import api_resources, condition_types, counts, json_tree
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+UNTOLD = "no scheduler has said why"
+
+_KINDS_WITH_REPLICAS = frozenset(("deployments", "replicasets", "statefulsets"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodGroup:
+    """Pods with the same state, newest first; `is_held_up` is whether they do not run yet."""
+
+    state: str
+    pods: tuple[ObjectKey, ...]
+    is_held_up: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedPod:
+    """A pod that is gone: the event of its deletion, and what ended it, in words.
+
+    `events` are those of its life, newest first.
+    """
+
+    end: Event
+    words: str
+    events: Sequence[Event]
+
+
+def groups(
+    views: LiveViews,
+    pods: Iterable[ObjectKey],
+    unasked: Callable[[JsonObject], str],
+    now: Instant,
+    *,
+    reads_events: bool,
+) -> list[PodGroup]:
+    """The pods by state, those that are held up first.
+
+    `unasked` says why no node is asked about a pod, or nothing.
+    """
+    states: dict[tuple[bool, str], list[ObjectKey]] = {}
+    warnings: dict[str, lives.KubeletWarning] | None = None
+    newest = cache(partial(lives.newest_report, views))
+    for key in pods:
+        tree = views.objects.get(key)
+        if tree is None:
+            continue
+        if warnings is None:
+            warnings = lives.warnings(views.objects, key.namespace) if reads_events else {}
+        states.setdefault(_state(views, tree, unasked, warnings, now, newest), []).append(key)
+    ordered = sorted(states.items(), key=lambda one: (not one[0][0], one[0][1]))
+    return [
+        PodGroup(
+            state=state,
+            pods=tuple(sorted(keys, key=lambda key: -views.objects.created(key))),
+            is_held_up=is_held_up,
+        )
+        for (is_held_up, state), keys in ordered
+    ]
+
+
+def _state(
+    views: LiveViews,
+    tree: JsonObject,
+    unasked: Callable[[JsonObject], str],
+    warnings: Mapping[str, lives.KubeletWarning],
+    now: Instant,
+    newest: Callable[[], Instant],
+) -> tuple[bool, str]:
+    """Whether a pod is held up, and its state after `1 pod`: what it waits for, or that it runs."""
+    if core.is_finished(tree):
+        if meta.phase(tree) != "Failed":
+            return False, "finished"
+        return True, f"failed: {failure(tree)}"
+    if meta.is_deleting(tree):
+        return False, f"being deleted: {lives.kept_by(views, tree)}"
+    if not core.has_node(tree):
+        refused = meta.condition(tree, condition_types.POD_SCHEDULED)
+        said = "" if refused is None or refused.status != "False" else refused.message
+        cause = unasked(tree) or (said and scheduler_messages.first_cause(said)) or UNTOLD
+        return True, f"waiting: {cause}"
+    waits = next(lives.waiting_containers(tree), "")
+    if lives.is_starting(tree):
+        warning = lives.warning_about(warnings, tree)
+        said = "" if warning is None else warning.text
+        why = said or waits or lives.silence(views, tree, now, newest)
+        return True, f"not started on its node{f': {why}' if why else ''}"
+    return (True, f"running, but {waits}") if waits else (False, "running")
+
+
+def failure(tree: JsonView) -> str:
+    """Why a pod failed: its reason and message, or the exit code of a container."""
+    said = ": ".join(part for part in (core.status_reason(tree), core.status_message(tree)) if part)
+    if said:
+        return said
+    for container in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
+        end = container.state.terminated
+        if end is not None and end.exit_code:
+            why = f" ({end.reason})" if end.reason else ""
+            return f"exit code {end.exit_code}{why}"
+    return "for a reason that its status does not show"
+
+
+def restarts(views: LiveViews, pods: Iterable[ObjectKey]) -> Iterator[Reason]:
+    """The containers that were restarted most, with how they ended before."""
+    restarted: list[tuple[int, ObjectKey, core.ContainerStatus]] = []
+    for key in pods:
+        tree = views.objects.get(key) or {}
+        for container in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
+            if container.restart_count:
+                restarted.append((container.restart_count, key, container))
+    restarted.sort(key=lambda one: (-one[0], one[1]))
+    for count, key, container in restarted[:NAMES_MAX]:
+        end = container.last_state.terminated
+        why = "" if end is None else f", last after exit code {end.exit_code}"
+        why += f" ({end.reason})" if end is not None and end.reason else ""
+        text = f"container {container.name} of pod {key.namespace}/{key.name} was restarted "
+        yield Reason(text=f"{text}{counts.of(count, 'time')}{why}", about=key, is_kept=True)
+    if len(restarted) > NAMES_MAX:
+        left = counts.of(len(restarted) - NAMES_MAX, "more container")
+        yield Reason(text=f"{left} were restarted" if left[0] != "1" else f"{left} was restarted")
+
+
+def group_reason(group: PodGroup, children: Sequence[Reason] = ()) -> Reason:
+    """The state of pods, with the first names of them."""
+    count = len(group.pods)
+    names = [f"{key.namespace}/{key.name}" for key in group.pods]
+    text = f"{counts.of(count, 'pod')} {counts.plural(count, 'is')} {group.state}: "
+    return Reason(
+        text=text + listed(names, count),
+        children=tuple(children),
+        count=count,
+        about=group.pods[0] if count == 1 else None,
+        is_kept=group.is_held_up,
+    )
+
+
+def ended(events: Sequence[Event]) -> EndedPod:
+    """The end of a pod from the events of its life, newest first; the first is its deletion."""
+    end = events[0]
+    tree = end.object
+    disrupted = meta.condition(tree, condition_types.DISRUPTION_TARGET)
+    since = sources.since(events[1:], meta.is_deleting)
+    author = sources.by(since or end).partition(" at ")[0]
+    if disrupted is not None and disrupted.status == "True":
+        words = f"evicted: {disrupted.reason}: {disrupted.message}"
+    elif meta.phase(tree) == "Failed":
+        words = f"deleted {author} after they had failed: {failure(tree)}"
+    elif core.is_finished(tree):
+        words = f"deleted {author} after they had finished"
+    else:
+        words = f"deleted {author}"
+    return EndedPod(end=end, words=words, events=events)
+
+
+def together(pods: Iterable[EndedPod]) -> list[list[EndedPod]]:
+    """The pods that ended alike, newest first, evictions before others."""
+    alike: dict[str, list[EndedPod]] = {}
+    for pod in sorted(pods, key=lambda one: -one.end.revision):
+        alike.setdefault(pod.words, []).append(pod)
+    return sorted(alike.values(), key=lambda one: not one[0].words.startswith("evicted"))
+
+
+def ended_reason(pods: Sequence[EndedPod], children: Sequence[Reason] = ()) -> Reason:
+    """The end of pods that are gone, with the first names and the newest instant."""
+    count, newest = len(pods), pods[0].end
+    names = [f"{pod.end.key.namespace}/{pod.end.key.name}" for pod in pods]
+    words = pods[0].words.replace("after they", "after it") if count == 1 else pods[0].words
+    last = "" if count == 1 else "the last "
+    when = f"{last}{'gone ' if count == 1 else ''}at {sources.when(newest.stamp.time)}"
+    was = "was" if count == 1 else "were"
+    return Reason(
+        text=f"{counts.of(count, 'pod')} {was} {words}: {listed(names, count)}, {when}",
+        children=tuple(children),
+        count=count,
+        revision=newest.revision,
+        about=newest.key if count == 1 else None,
+        is_kept=words.startswith("evicted"),
+    )
+
+
+def summary(views: LiveViews, key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
+    """How many of the wanted pods run, after the name of the workload; empty without pods."""
+    running = sum(len(group.pods) for group in shown if group.state == "running")
+    present = sum(len(group.pods) for group in shown)
+    wanted, noun = present, "pod"
+    if key.resource in _KINDS_WITH_REPLICAS:
+        replicas = json_tree.integer(meta.spec(tree), "replicas")
+        wanted, noun = 1 if replicas is None else replicas, "wanted pod"
+    if not wanted and not present:
+        return "no pod is wanted" if key.resource in _KINDS_WITH_REPLICAS else ""
+    return f"{running} of {counts.of(wanted, noun)} {'runs' if running == 1 else 'run'}"
+
+
+def held_back(views: LiveViews, key: ObjectKey, tree: JsonView) -> Iterator[Reason]:
+    """The switches of a workload that keep its controller from making pods."""
+    spec = meta.spec(tree)
+    if spec.get("paused") is True:
+        yield Reason(
+            text="spec.paused is true: no rollout goes on",
+            about=key,
+            holds=lambda state: meta.spec(state).get("paused") is True,
+            is_kept=True,
+        )
+    if spec.get("suspend") is True:
+        yield Reason(
+            text="spec.suspend is true: its controller makes no pods",
+            about=key,
+            holds=lambda state: meta.spec(state).get("suspend") is True,
+            is_kept=True,
+        )
+
+
+def in_turn(views: LiveViews, key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
+    """That a StatefulSet makes its next pod when the present ones are ready; empty otherwise."""
+    spec = meta.spec(tree)
+    if key.resource != "statefulsets" or spec.get("podManagementPolicy") == "Parallel":
+        return ""
+    wanted = json_tree.integer(spec, "replicas")
+    held_up = [pod for group in shown if group.is_held_up for pod in group.pods]
+    lacking = (1 if wanted is None else wanted) - sum(len(group.pods) for group in shown)
+    if lacking <= 0 or not held_up:
+        return ""
+    names = [f"{pod.namespace}/{pod.name}" for pod in held_up]
+    text = f"{counts.of(lacking, 'pod')} {counts.plural(lacking, 'is')} made only when "
+    return f"{text}{listed(names, len(names))} {counts.plural(len(names), 'is')} ready: one by one"
+
+
+def may_be_of(key: ObjectKey, pod: ObjectKey) -> bool:
+    """Whether a pod may have been made for a workload, by its namespace and name.
+
+    Names of pods begin with that of what they were made for, cut where it is long.
+    """
+    if pod[:2] != api_resources.PODS or pod.namespace != key.namespace:
+        return False
+    return pod.name.startswith(key.name[:_SHARED_CHARACTERS])
+
+
+_SHARED_CHARACTERS = 40
+"""The characters of a workload's name with which the names of its pods begin at least."""

@@ -1,0 +1,127 @@
+"""Pods that the API refuses to a workload, as the Events of its controller tell.
+
+Parity: controllers.md 5.5.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from app.analysis.explain import questions, quota_use
+from app.analysis.explain.reasons import Reason
+from app.analysis.views import LiveViews
+from app.domain.log import Event, ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import core
+from app.domain.values.identifiers import Uid
+
+_REFUSED = "FailedCreate"
+_MADE = "SuccessfulCreate"
+_BODIES = tuple(f'"reason":"{reason}"'.encode() for reason in (_REFUSED, _MADE))
+
+_OF_POD = re.compile(r'^.*?pods "[^"]*" is (?:forbidden|invalid): ', re.DOTALL)
+"""The part of a refusal with the generated name of a pod, which differs at each try."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PodRefusal:
+    """The newest refusal of pods of one workload, with the number of tries that ended like it.
+
+    `is_past` is whether a pod was made since.
+    """
+
+    event: Event
+    message: str
+    times: int
+    is_past: bool = False
+
+
+def message_of(text: str) -> str:
+    """The message of a refusal without the name of the pod."""
+    return _OF_POD.sub("", text)
+
+
+def newest(views: LiveViews, namespace: str = "") -> dict[Uid, PodRefusal]:
+    """The newest refusal of each workload, by its uid, as far as Events are there."""
+    refusals: dict[Uid, PodRefusal] = {}
+    made: dict[Uid, int] = {}
+    for key in views.objects.keys(*api_resources.EVENTS, namespace or None):
+        event = views.objects.event(key)
+        # A long history keeps many Events: others are not decoded.
+        if event is None or not any(body in event.body for body in _BODIES):
+            continue
+        said = core.event_object(event.object)
+        uid = Uid(said.subject.uid)
+        if said.reason == _MADE:
+            made[uid] = max(made.get(uid, 0), event.revision)
+        if said.reason != _REFUSED:
+            continue
+        times = max(1, said.count, 0 if said.series is None else said.series.count)
+        message, known = message_of(said.text), refusals.get(uid)
+        if known is None:
+            refusals[uid] = PodRefusal(event=event, message=message, times=times)
+        elif known.message == message:
+            known.times += times
+            known.event = max(known.event, event, key=lambda one: one.revision)
+        elif known.event.revision < event.revision:
+            refusals[uid] = PodRefusal(event=event, message=message, times=times)
+    for uid, refusal in refusals.items():
+        refusal.is_past = made.get(uid, 0) > refusal.event.revision
+    return refusals
+
+
+def reason(views: LiveViews, refusal: PodRefusal, *, sees_quota: bool) -> Reason:
+    """The refusal, and what uses up the quota that refuses, if a quota does."""
+    namespace = refusal.event.key.namespace
+    times = f", {refusal.times} times" if refusal.times > 1 else ""
+    text = f"its pods are refused{times}: {refusal.message}"
+    if refusal.is_past:
+        text = f"its pods were refused{times}, and one was made since: {refusal.message}"
+    children: tuple[Reason, ...] = ()
+    if sees_quota and not refusal.is_past:
+        children = tuple(_of_quota(views, namespace, refusal.message))
+    return Reason(
+        text=text,
+        children=children,
+        revision=refusal.event.revision,
+        about=refusal.event.key,
+        is_kept=True,
+    )
+
+
+def quota_of(refusal: PodRefusal) -> ObjectKey | None:
+    """The quota that refused; None where something else did."""
+    name = quota_use.refusing(refusal.message)
+    namespace = refusal.event.key.namespace
+    return ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, name) if name else None
+
+
+def _of_quota(views: LiveViews, namespace: str, message: str) -> Iterator[Reason]:
+    yield from quota_use.reasons(views, namespace, message, {}, noun="pod")
+    name = quota_use.refusing(message)
+    quota = views.objects.get(ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, name))
+    if not name:
+        return
+    if quota is None:
+        yield Reason(text=f"quota {name} is gone by now: the next try is not refused for it")
+    elif quota_use.has_room(views, namespace, message, quota):
+        yield Reason(
+            text=f"quota {name} has room for the pod by now: the next try is not refused for it",
+            is_kept=True,
+        )
+
+
+def of_quota(
+    views: LiveViews, quota: ObjectKey, sees: Callable[[ObjectKey], bool]
+) -> Iterator[Reason]:
+    """The workloads to which a quota refused the last pod, as far as the reader `sees` them."""
+    for uid, refusal in newest(views, quota.namespace).items():
+        key = views.objects.by_uid(uid)
+        is_refused = not refusal.is_past and quota_use.refusing(refusal.message) == quota.name
+        if key is not None and is_refused and sees(key):
+            yield Reason(
+                text=f"it refuses pods of {questions.named(key)}",
+                revision=refusal.event.revision,
+                about=key,
+                is_kept=True,
+            )

@@ -1,0 +1,201 @@
+"""The pods of a workload, present and gone, with the first causes of those that do not run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.analysis.explain import untried
+from app.analysis.explain.reasons import NAMES_MAX, Reason
+from app.analysis.explain.workloads import members, refused
+from app.analysis.explain.workloads.members import EndedPod, PodGroup
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects import history_kinds, registry
+from app.domain.values import api_resources, counts
+from app.domain.values.fields import meta
+from app.domain.values.fields.meta import Owner
+from app.domain.values.identifiers import NO_UID, Uid
+from app.domain.values.json_tree import JsonObject
+from app.service.explaining import disruption, pods
+from app.service.explaining.evidence import ExplainedMoment
+
+_STEPS_MAX = 4
+"""The number of owners from a pod to its workload: a CronJob's Job, a Deployment's ReplicaSet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadPods:
+    """The reasons about the pods of a workload, and how many run, in words."""
+
+    text: str
+    reasons: tuple[Reason, ...]
+
+
+async def of(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> WorkloadPods:
+    """The pods that an object made, or that were made for it; without reasons if it makes none.
+
+    `tree` is its last state: a workload that is gone has pods that are gone.
+    """
+    if not key.namespace or key[:2] in _NO_WORKLOADS:
+        return WorkloadPods(text="", reasons=())
+    family = _Family(evidence, {meta.uid(tree): True, NO_UID: False})
+    present = await family.present(key)
+    ended, unread = await family.ended(key)
+    views, sight = evidence.views, evidence.sight
+    unasked = untried.shared_causes(
+        views, evidence.rules, await evidence.now(), reads_events=sight.reads_events
+    )
+    shown = members.groups(
+        views, present, unasked, await evidence.now(), reads_events=sight.reads_events
+    )
+    refusals = refused.newest(views, key.namespace) if sight.reads_events else {}
+    reasons = [*members.held_back(views, key, tree)]
+    for uid, refusal in refusals.items():
+        if await family.is_known(uid):
+            quota = refused.quota_of(refusal)
+            sees = quota is not None and sight.sees_key(quota)
+            reasons.append(refused.reason(views, refusal, sees_quota=sees))
+    reasons += [await _group(evidence, group) for group in shown[:NAMES_MAX]]
+    reasons += [members.group_reason(group) for group in shown[NAMES_MAX:]]
+    if text := members.in_turn(views, key, tree, shown):
+        reasons.append(Reason(text=text, is_kept=True))
+    reasons += members.restarts(views, present)
+    for number, alike in enumerate(members.together(ended)):
+        reasons.append(await _ended(evidence, alike, is_explained=number < NAMES_MAX))
+    if unread:
+        text = f"{counts.of(unread, 'more pod')} whose names begin alike were not looked at"
+        reasons.append(Reason(text=text, is_kept=True))
+    says = bool(present or ended) or key.resource in _MAKE_PODS
+    return WorkloadPods(
+        text=members.summary(views, key, tree, shown) if says else "", reasons=tuple(reasons)
+    )
+
+
+@dataclass(slots=True)
+class _Family:
+    """The objects of a workload by uid: whether each was made for it."""
+
+    evidence: ExplainedMoment
+    known: dict[Uid, bool]
+
+    async def is_known(self, uid: Uid) -> bool:
+        """Whether an object that is there was made for the workload, or is it."""
+        if uid not in self.known:
+            key = self.evidence.views.objects.by_uid(uid)
+            tree = None if key is None else self.evidence.views.objects.get(key)
+            owner = None if tree is None else meta.controller(tree)
+            self.known[uid] = owner is not None and await self._is_of(
+                key.namespace if key is not None else "", owner, _STEPS_MAX
+            )
+        return self.known[uid]
+
+    async def present(self, key: ObjectKey) -> list[ObjectKey]:
+        """The pods that are there."""
+        objects = self.evidence.views.objects
+        own = []
+        for pod in objects.keys(*api_resources.PODS, key.namespace):
+            owner = meta.controller(objects.get(pod) or {})
+            if owner is not None and await self._is_of(key.namespace, owner, _STEPS_MAX):
+                own.append(pod)
+        return own
+
+    async def ended(self, key: ObjectKey) -> tuple[list[EndedPod], int]:
+        """The pods that are gone, and the number of names that were not looked at."""
+        evidence = self.evidence
+        bounds = evidence.bounds
+        names = await evidence.log.keys(
+            evidence.info.id,
+            api_resources.PODS,
+            until=evidence.views.revision,
+            limit=bounds.names_max,
+            name="",
+        )
+        alike = [pod for pod in names if members.may_be_of(key, pod)]
+        ended: list[EndedPod] = []
+        for pod in alike[: bounds.cause_workload_pods_max]:
+            for life in _lives(await evidence.observed(pod)):
+                owner = meta.controller(life[0].object)
+                is_own = owner is not None and await self._is_of(pod.namespace, owner, _STEPS_MAX)
+                if is_own and evidence.sight.sees(life[0]):
+                    ended.append(members.ended(life))
+        return ended, max(0, len(alike) - bounds.cause_workload_pods_max)
+
+    async def _is_of(self, namespace: str, owner: Owner, steps: int) -> bool:
+        """Whether an owner is the workload, or was made for it, as far as the log tells."""
+        if owner.uid in self.known:
+            return self.known[owner.uid]
+        self.known[owner.uid] = False  # owners in a circle are of no workload
+        if steps > 1 and (made := await self._made(namespace, owner)) is not None:
+            further = meta.controller(made)
+            is_of = further is not None and await self._is_of(namespace, further, steps - 1)
+            self.known[owner.uid] = is_of
+        return self.known[owner.uid]
+
+    async def _made(self, namespace: str, owner: Owner) -> JsonObject | None:
+        """The last state of an owner, which may be gone."""
+        objects = self.evidence.views.objects
+        place = objects.by_uid(owner.uid)
+        if place is not None:
+            return objects.get(place)
+        group, version = registry.split_api_version(owner.api_version)
+        kind = history_kinds.find_kind(objects, group, version, owner.kind)
+        if kind is None:
+            return None
+        key = ObjectKey(kind.group, kind.plural, namespace if kind.namespaced else "", owner.name)
+        for event in await self.evidence.observed(key):
+            if event.is_about_object and meta.uid(event.object) == owner.uid:
+                return event.object
+        return None
+
+
+async def _group(evidence: ExplainedMoment, group: PodGroup) -> Reason:
+    """The state of pods, with the reasons of the newest one if they are held up."""
+    if not group.is_held_up:
+        return members.group_reason(group)
+    key = group.pods[0]
+    tree = evidence.views.objects.get(key)
+    if tree is None:
+        return members.group_reason(group)
+    causes = await pods.causes(evidence, key, tree)
+    about = Reason(
+        text=f"pod {key.namespace}/{key.name}: {causes.text}",
+        children=causes.children,
+        about=key,
+        is_kept=True,
+    )
+    return members.group_reason(group, (about,))
+
+
+async def _ended(
+    evidence: ExplainedMoment, alike: Sequence[EndedPod], *, is_explained: bool
+) -> Reason:
+    """The end of pods, with the reasons of the newest one."""
+    children = await disruption.among(evidence, alike[0].events[1:]) if is_explained else []
+    # The condition itself is in the words.
+    return members.ended_reason(alike, [below for one in children for below in one.children])
+
+
+def _lives(events: Sequence[Event]) -> list[list[Event]]:
+    """The events of each pod of a name that is gone, newest first."""
+    lives: list[list[Event]] = []
+    for event in events:
+        if not event.is_about_object:
+            continue
+        if event.type is EventType.OBJECT_DELETED:
+            lives.append([event])
+        elif lives and meta.uid(event.object) == meta.uid(lives[-1][0].object):
+            lives[-1].append(event)
+    return lives
+
+
+_NO_WORKLOADS = frozenset(
+    (
+        api_resources.EVENTS,
+        api_resources.RESOURCE_CLAIM_TEMPLATES,
+        api_resources.RESOURCE_QUOTAS,
+    )
+)
+"""Kinds that make no pods, and about which more is said elsewhere."""
+
+_MAKE_PODS = frozenset(
+    ("daemonsets", "deployments", "jobs", "replicasets", "replicationcontrollers", "statefulsets")
+)
+"""The kinds of which it is said that no pod runs."""

@@ -1,0 +1,124 @@
+"""What is asked about a workload leads to its pods, present and gone, and to their first causes."""
+
+import pytest
+
+from tests.web.invented import ask, class_of, node, rule, slice_of, space, template
+from tests.web.test_named_causes import DRIVER, why
+
+LABELS = {"app": "web"}
+
+
+def workload(kind, name="web", *, claims=True, **spec):
+    container = {"name": "main", "image": "example.com/job:1"}
+    pod = {"containers": [container]}
+    if claims:
+        container["resources"] = {"claims": [{"name": "d"}]}
+        pod["resourceClaims"] = [{"name": "d", "resourceClaimTemplateName": "one"}]
+    made = {"template": {"metadata": {"labels": LABELS}, "spec": pod}, **spec}
+    if kind == "Job":
+        pod["restartPolicy"] = "Never"
+    else:
+        made["selector"] = {"matchLabels": LABELS}
+    return {"apiVersion": f"{'batch' if kind == 'Job' else 'apps'}/v1", "kind": kind,
+            "metadata": {"name": name, "namespace": "lab"}, "spec": made}  # fmt: skip
+
+
+def world(devices, *more):
+    published = slice_of("s", DRIVER, "n", [{"name": name} for name in devices], nodeName="n")
+    return {"apply": [space("lab"), class_of("c", DRIVER), node("n"), published,
+                      template("one", "lab", ask("c")), *more]}  # fmt: skip
+
+
+def quota(**hard):
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": hard},
+            "metadata": {"name": "few", "namespace": "lab"}}  # fmt: skip
+
+
+def deployment_that_lost_a_device():
+    return (
+        world(("x", "y")),
+        {"apply": [workload("Deployment", replicas=2)]},
+        {"wait": 5},
+        {"apply": [rule("bad", DRIVER, key="ecc", effect="NoExecute") | {
+            "spec": {"deviceSelector": {"driver": DRIVER, "pool": "n", "device": "x"},
+                     "taint": {"key": "ecc", "effect": "NoExecute"}}}]},
+        {"wait": 5},
+    )  # fmt: skip
+
+
+def deployment_that_is_gone():
+    return (*deployment_that_lost_a_device(), {"delete": "deployment/lab/web"}, {"wait": 60})
+
+
+def deployment_of_another_image():
+    made = workload("Deployment", replicas=1, claims=False)
+    other = {"spec": {"containers": [{"name": "main", "image": "example.com/job:2"}]}}
+    return (
+        world(("x",)), {"apply": [made]}, {"wait": 5},
+        {"patch": {"spec": {"template": other}}, "of": "deployment/lab/web"}, {"wait": 60},
+    )  # fmt: skip
+
+
+def pods_over_a_quota():
+    parallel = {"replicas": 2, "podManagementPolicy": "Parallel", "serviceName": "web"}
+    return (
+        world(("x",), quota(pods="1")),
+        {"apply": [workload("StatefulSet", claims=False, **parallel)]},
+        {"wait": 5},
+        {"apply": [workload("Job", "train", claims=False, parallelism=1)]},
+        {"wait": 5},
+    )  # fmt: skip
+
+
+def pods_that_were_refused_before():
+    grown = {"spec": {"hard": {"pods": "9"}}}
+    return (*pods_over_a_quota(), {"patch": grown, "of": "resourcequota/lab/few"}, {"wait": 200})
+
+
+def set_that_waits_for_its_first_pod():
+    made = workload("StatefulSet", replicas=3, serviceName="web")
+    return world(()), {"apply": [made]}, {"wait": 5}
+
+
+def job_without_leave():
+    return world(("x",)), {"apply": [workload("Job", "train", suspend=True)]}, {"wait": 5}
+
+
+EVICTED = "1 pod was evicted: DeletionByDeviceTaintManager: "
+
+ROWS = [
+    (deployment_that_lost_a_device, "deployment/web", "1 of 2 wanted pods runs"),
+    (deployment_that_lost_a_device, "deployment/web", "1 pod is waiting: cannot allocate all "),
+    (deployment_that_lost_a_device, "deployment/web", "taint ecc:NoExecute by rule bad is not "),
+    (deployment_that_lost_a_device, "deployment/web", EVICTED),
+    (deployment_that_lost_a_device, "deployment/web", "/n/x, tainted ecc:NoExecute by rule bad"),
+    (deployment_that_is_gone, "deployment/web", EVICTED),
+    (deployment_that_is_gone, "deployment/web", "kube-system:generic-garbage-collector: lab/web-"),
+    (deployment_of_another_image, "deployment/web",
+     "1 pod was deleted by system:serviceaccount:kube-system:replicaset-controller after it had "),
+    (pods_over_a_quota, "statefulset/web", "1 of 2 wanted pods runs"),
+    (pods_over_a_quota, "statefulset/web", "its pods are refused"),
+    (pods_over_a_quota, "statefulset/web", "exceeded quota: few, requested: pods=1"),
+    (pods_over_a_quota, "statefulset/web", "pod lab/web-0 counts for 1"),
+    (pods_over_a_quota, "job/train", "exceeded quota: few, requested: pods=1"),
+    (pods_over_a_quota, "resourcequota/few", "it refuses pods of job lab/train"),
+    (pods_over_a_quota, "resourcequota/few", "pod lab/web-0 counts for 1"),
+    (pods_that_were_refused_before, "statefulset/web", ", and one was made since: exceeded quota"),
+    (set_that_waits_for_its_first_pod, "statefulset/web",
+     "2 pods are made only when lab/web-0 is ready: one by one"),
+    (job_without_leave, "job/train", "spec.suspend is true: its controller makes no pods"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", dict.fromkeys(row[0] for row in ROWS))
+async def test_answer_about_a_workload_leads_to_its_pods(make):
+    for _, about, told in (row for row in ROWS if row[0] is make):
+        assert told in await why(make(), about)
+
+
+async def test_workload_of_a_name_that_begins_alike_is_another():
+    steps = deployment_that_lost_a_device()
+    other = workload("Deployment", "web-of-others", replicas=1, claims=False)
+    said = await why((*steps, {"apply": [other]}, {"wait": 5}), "deployment/web-of-others")
+    assert "1 of 1 wanted pod runs" in said
+    assert "evicted" not in said
