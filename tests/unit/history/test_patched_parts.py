@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.adapters.history.joining.patched_parts import changed_beside
+from app.adapters.history.joining.patched_parts import changed_beside, is_managed_beside
 from app.domain.log.records import Op, PatchedEffect
 from app.domain.objects.write.commands import PatchType
 from tests.unit.history.worlds import CLAIMS, PODS, audit, audit_records, tree
@@ -89,6 +89,16 @@ CREATED = audit("create", pod(3), type_=PODS, name="p", second=1)
 ELSEWHERE = patched(
     4, 2, tree(PODS, "q", rv=4, status={"phase": "Running"}), status(phase="Running"), name="q"
 )
+BOUND = audit(
+    "create",
+    type_=PODS,
+    name="p",
+    uid="uid-p",
+    subresource="binding",
+    request={"target": {"name": "n1"}},
+    second=3,
+    code=201,
+)
 SHOWN = patched(9, 5, pod(9, "Running", a="1"), noted(a="1"))
 
 
@@ -101,28 +111,83 @@ def test_write_that_is_recorded_is_not_missed(tmp_path):
     assert gaps(tmp_path, CREATED, ELSEWHERE, running, SHOWN) == []
 
 
+def test_deletion_shows_the_write_before_it(tmp_path):
+    ended = {"deletionTimestamp": "2026-01-01T00:00:06Z", "deletionGracePeriodSeconds": 1}
+    after = tree(PODS, "p", rv=9, metadata=ended, status={"phase": "Running"})
+    delete = audit("delete", after, type_=PODS, name="p", second=5)
+    assert gaps(tmp_path, CREATED, ELSEWHERE, delete) == ["p"]
+
+
+def entry(manager, *conditions, time="2026-01-01T00:00:05Z"):
+    keys = {f'k:{{"type":"{each}"}}': {} for each in conditions}
+    fields = {"f:status": {"f:conditions": keys}}
+    common = {"operation": "Update", "subresource": "status", "fieldsV1": fields}
+    return {"manager": manager, "time": time, **common}
+
+
+def managed(*entries):
+    return {"metadata": {"managedFields": list(entries)}}
+
+
+OLD, KUBELET, OTHER = entry("old"), entry("kubelet", "A"), entry("other", "A", "B")
+ANCIENT = entry("ancient-changes", "A")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named", "is_shown"),
+    [
+        ([OLD], [OLD, KUBELET], "AB", False),
+        # what each had written may be overwritten
+        ([OLD], [OLD, KUBELET, OTHER], "A", True),
+        ([OLD], [OLD, KUBELET, OTHER], "AB", True),
+        # it is not, so the other entry is of no write
+        ([OLD], [OLD, KUBELET, OTHER], "B", False),
+        # nothing is known of managers before
+        ([], [KUBELET, OTHER], "AB", False),
+        # the server joins old entries
+        ([OLD], [KUBELET, ANCIENT], "A", False),
+        ([KUBELET], [entry("kubelet", "A", time="2026-01-01T00:00:07Z"), OTHER], "A", True),
+    ],
+)
+def test_more_new_managers_than_one_show_a_write_that_is_overwritten(
+    before, after, named, is_shown
+):
+    parts = [("condition", each) for each in named]
+    assert is_managed_beside(managed(*before), managed(*after), parts) is is_shown
+
+
+def test_nomination_that_its_binding_takes_back_shows_in_the_managers(tmp_path):
+    nominated = {"manager": "kube-scheduler", "operation": "Update", "subresource": "status"}
+    fields = {"f:status": {"f:nominatedNodeName": {}, "f:conditions": {}}}
+    made = {"manager": "kubectl", "operation": "Update", "time": "2026-01-01T00:00:01Z"}
+    first = tree(PODS, "p", rv=3, metadata={"managedFields": [made]}, status={"phase": "Pending"})
+    managers = [made, {**nominated, "time": "2026-01-01T00:00:03Z", "fieldsV1": fields}]
+    managers.append(entry("kubelet", "Ready"))
+    body = status("Ready")
+    after = tree(PODS, "p", metadata={"managedFields": managers}, spec={"nodeName": "n1"})
+    named = {"status": {"nominatedNodeName": "n1"}}
+    lines = [
+        audit("create", first, type_=PODS, name="p", second=1),
+        patched(4, 2, tree(PODS, "q", **named), named, name="q"),
+        BOUND,
+        patched(9, 5, {**after, "status": {"phase": "Pending", **body["status"]}}, body),
+    ]
+    assert gaps(tmp_path, *lines) == ["p"]
+    assert gaps(tmp_path, lines[0], *lines[2:]) == []
+
+
 def test_part_that_no_recorded_patch_names_may_be_left_out(tmp_path):
     assert gaps(tmp_path, CREATED, SHOWN) == []
 
 
 def test_binding_is_derived_whole(tmp_path):
-    bound = audit(
-        "create",
-        type_=PODS,
-        name="p",
-        uid="uid-p",
-        subresource="binding",
-        request={"target": {"name": "n1"}},
-        second=3,
-        code=201,
-    )
     true = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:04Z"}
     after = tree(
         PODS, "p", spec={"nodeName": "n1"}, status={"phase": "Running", "conditions": [true]}
     )
     named = patched(2, 0, tree(PODS, "q"), {"status": {"conditions": [true]}}, name="q")
     running = patched(9, 5, after, status(phase="Running"))
-    assert gaps(tmp_path, CREATED, named, bound, running) == []
+    assert gaps(tmp_path, CREATED, named, BOUND, running) == []
 
 
 def test_kinds_that_policies_leave_out_are_not_judged(tmp_path):

@@ -1,16 +1,18 @@
 """Parts of an object that a patch does not name, and that are changed in its answer.
 
 An audit log has both the body of a patch and the object after it. What changed although the patch
-does not name it was written before, by a request that is not in the log. Parity: history-formats.md
+does not name it was written before, by a request that is not in the log. What was written before
+and is overwritten by the patch shows in `metadata.managedFields` alone. Parity: history-formats.md
 4.5.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from typing import TypeAlias
 
 from app.domain.log.records import PatchedEffect
 from app.domain.objects.write.commands import PatchType
-from app.domain.values import json_tree
+from app.domain.values import condition_types, json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
@@ -22,12 +24,26 @@ _ANY = ""
 """The name of a part that stands for all of its sort."""
 
 _CONDITIONS = "conditions"
+BOUND: frozenset[Part] = frozenset(
+    ((_STATUS, "nominatedNodeName"), (_CONDITION, condition_types.POD_SCHEDULED))
+)
+"""The parts that a binding changes. Parity: controllers.md 4.6."""
+
+NO_PATCH = PatchedEffect(media_type=PatchType.MERGE.value, body={})
+"""The patch with the same effect on the judged parts as a deletion: none."""
+
+_ANCIENT = "ancient-changes"
+"""The manager under which a server joins the oldest entries of others. Parity: api.md 8."""
+
 _BY_TYPE = frozenset((PatchType.STRATEGIC.value, PatchType.APPLY.value))
 """Patches that name single conditions; others replace the list of all."""
 
 
 _MARKS = frozenset(("$patch", "$retainKeys"))
 """Marks in a patch that replace or remove the mapping in which they are."""
+
+_TYPE = re.compile(r'k:\{"type":"([^"]+)"\}')
+"""The key of a condition in `fieldsV1`."""
 
 _EVERYTHING = ((_ANNOTATION, _ANY), (_CONDITION, _ANY), (_STATUS, _ANY))
 
@@ -50,6 +66,17 @@ def changed_beside(before: JsonView, after: JsonView, patch: PatchedEffect) -> I
             yield part
 
 
+def is_managed_beside(before: JsonView, after: JsonView, named: Collection[Part]) -> bool:
+    """Whether the managers of fields show several writes between two states, all but one unseen.
+
+    A write adds or renews one entry of `managedFields`. A write that changes nothing is not stored,
+    so each changed a part that a later one has overwritten: `named` are the parts that these name.
+    """
+    old, new = _entries(before), _entries(after)
+    fresh = [parts & set(named) for entry, parts in new.items() if old and entry not in old]
+    return len(fresh) > 1 and all(fresh)
+
+
 def parts_of(patch: PatchedEffect) -> Iterator[Part]:
     """The parts that a patch names; a list of operations may change any."""
     body = patch.body
@@ -58,7 +85,7 @@ def parts_of(patch: PatchedEffect) -> Iterator[Part]:
         return
     yield from ((_ANNOTATION, name) for name in _named(body, "metadata", "annotations"))
     fields = set(_named(body, "status"))
-    yield from ((_STATUS, name) for name in fields)
+    yield from ((_STATUS, name) for name in fields if name != _CONDITIONS)
     if _ANY in fields:
         yield _CONDITION, _ANY
     elif _CONDITIONS in fields:
@@ -106,3 +133,26 @@ def _content(tree: JsonView) -> dict[Part, object]:
     for each in meta.conditions(tree):
         content[_CONDITION, each.type] = (each.status, each.reason, each.message)
     return content
+
+
+def _entries(tree: JsonView) -> dict[tuple[str, ...], set[Part]]:
+    """The entries of `managedFields` by manager, operation, subresource and time, with parts."""
+    names = ("manager", "operation", "subresource", "time")
+    return {
+        tuple(json_tree.text(entry, name) for name in names): set(_managed(entry))
+        for entry in json_tree.objects(meta.metadata(tree), "managedFields")
+        if json_tree.text(entry, "manager") != _ANCIENT
+    }
+
+
+def _managed(entry: JsonView) -> Iterator[Part]:
+    """The parts that an entry of `managedFields` names."""
+    fields = json_tree.mapping(entry, "fieldsV1")
+    for name in json_tree.mapping(fields, "f:metadata", "f:annotations"):
+        yield _ANNOTATION, name.removeprefix("f:")
+    status = json_tree.mapping(fields, "f:status")
+    names = (name.removeprefix("f:") for name in status)
+    yield from ((_STATUS, name) for name in names if name != _CONDITIONS)
+    for name in json_tree.mapping(status, "f:conditions"):
+        if match := _TYPE.fullmatch(name):
+            yield _CONDITION, match[1]

@@ -3,11 +3,18 @@
 Parity: history-formats.md 4.5.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.adapters.history.joining import contradictions, endings
-from app.adapters.history.joining.patched_parts import changed_beside
+from app.adapters.history.joining.patched_parts import (
+    BOUND,
+    NO_PATCH,
+    Part,
+    changed_beside,
+    is_managed_beside,
+    parts_of,
+)
 from app.adapters.history.joining.spool import ORDER_BY_REVISION, Spool
 from app.domain.log import ObjectKey
 from app.domain.log.records import Quality, Record, comparable_version
@@ -103,14 +110,22 @@ class UnseenWrites:
     def _is_changed_beside(self, record: Record, known: KnownState) -> bool:
         """True if a patch is answered with changes of others, such as some recorded patch makes.
 
-        A policy may leave out whoever writes a part of an object: then no patch names that part.
+        A deletion is judged as a patch that names nothing. A policy may leave out whoever writes a
+        part of an object: then no patch names that part.
         """
-        sent, before = record.sent, known.record
+        sent = NO_PATCH if record.verb == "delete" else record.sent
         is_judged = endings.is_judged(record) or record.key[:2] == api_resources.NODES
         if sent is None or not is_judged or self.spool.order != ORDER_BY_REVISION:
             return False
-        is_whole = before.object_quality is Quality.FULL or before.subresource == _BINDING
-        if not is_whole:
+        before, is_bound = known.record, known.record.subresource == _BINDING
+        if not is_bound and before.object_quality is not Quality.FULL:
             return False
-        changed = changed_beside(self.tree_of(known) or {}, record.object or {}, sent)
-        return any((record.resource, part) in self.spool.patched for part in changed)
+        old, new = self.tree_of(known) or {}, record.object or {}
+        if self._recorded(record, changed_beside(old, new, sent)):
+            return True
+        named = self._recorded(record, (*parts_of(sent), *(BOUND if is_bound else ())))
+        return is_managed_beside(old, new, named)
+
+    def _recorded(self, record: Record, parts: Iterable[Part]) -> list[Part]:
+        """The parts of a kind that some recorded patch names."""
+        return [part for part in parts if (record.resource, part) in self.spool.patched]
