@@ -69,7 +69,7 @@ class Prover:
         self.budget = budget
         self._sought: Sought | None = None
         self._proposals = Proposals(recorded, evidence.paired_by_time, evidence.waits)
-        self._doubting = Doubting(
+        self._doubting = Doubting.of(
             recorded=recorded,
             end=end.at,
             lacks=evidence.lacks,

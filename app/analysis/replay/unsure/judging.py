@@ -9,6 +9,7 @@ from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.races import Races
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.unsure import dependence
+from app.analysis.replay.unsure.aftermath import Aftermath
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.times import Clocks
 from app.analysis.replay.writers import short_name
@@ -33,6 +34,28 @@ class Doubting:
     lacks: Lacks
     impossible: Mapping[ObjectKey, str]
     races: Races
+    aftermath: Aftermath
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        recorded: Trace,
+        end: Instant,
+        lacks: Lacks,
+        impossible: Mapping[ObjectKey, str],
+        races: Races,
+    ) -> "Doubting":
+        """The doubts about a recorded trace."""
+        aftermath = Aftermath(recorded=recorded, lacks=lacks, races=races)
+        return cls(
+            recorded=recorded,
+            end=end,
+            lacks=lacks,
+            impossible=impossible,
+            races=races,
+            aftermath=aftermath,
+        )
 
     def lack(self, sides: Sides, again: Trace) -> str:
         """The missing record on which the difference depends: no run can decide it."""
@@ -43,7 +66,7 @@ class Doubting:
         first, last = self.races.since(sides, again), self.races.settled_by(sides, again)
         read = dependence.of_difference(sides, self.recorded, again, related)
         return (
-            self.lacks.about(related, keys, first, last, read)
+            self.lacks.about(related, keys, first, last, read, self.aftermath.of(again))
             or self._lack_at_end(sides, related, keys, first)
             or self._lack_within(sides, again)
             or self._lack_after(sides, again, first)
@@ -112,8 +135,10 @@ class Doubting:
         if sides.aspect is not Aspect.FINAL:
             return ""
         if sides.recorded and sides.again:
-            is_open = any(self.lacks.was_unseen(key, self.end) for key in keys)
-            return "it may have been written later, unseen" if is_open else ""
+            if any(self.lacks.was_unseen(key, self.end) for key in keys):
+                return "it may have been written later, unseen"
+            is_lost = any(key in keys for key, _, _ in self.lacks.lines())
+            return "of it or of what it is about: a line is lost" if is_lost else ""
         return self.lacks.of(uids, keys, first, self.end)
 
     def _lack_after(self, sides: Sides, again: Trace, first: Instant) -> str:

@@ -8,11 +8,13 @@ does not affect differences before it, or after the object was known again.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from app.analysis.replay.unsure.dependence import Read
 from app.analysis.replay.unsure.omissions import Omissions
+from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
 from app.domain.log.records import BASELINE_VERB, Loss
@@ -35,6 +37,7 @@ _NEEDED = (
 
 _PLACED = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
 _FOREVER = Instant(2**62)
+_NEVER = Instant(-1)
 
 
 @dataclass(slots=True)
@@ -46,10 +49,16 @@ class _Stretch:
     why: str
     since: Instant
     until: Instant = _FOREVER
+    is_line: bool = False
 
-    def meets(self, first: Instant, last: Instant) -> bool:
-        """Whether it overlaps the time between two instants."""
-        return self.since <= last and first <= self.until
+    def meets(self, first: Instant, last: Instant, until: Instant = _NEVER) -> bool:
+        """Whether it overlaps the time between two instants; `until` may make it longer."""
+        return self.since <= last and first <= max(self.until, until)
+
+    @property
+    def settled(self) -> Instant:
+        """The instant by which all is done that a lost line about its object would have led to."""
+        return Instant(self.until + IN_FLIGHT) if self.is_line else self.until
 
 
 class Lacks:
@@ -71,7 +80,8 @@ class Lacks:
         """Processes an event that others could see from instant `known` on."""
         key = event.key
         if self.omissions.note(event, known):
-            self._note_unseen(key, event.uid, self._written.get(key, known), _text(()))
+            since = self._written.get(key, known)
+            self._note_unseen(key, event.uid, since, _text(()), is_line=True)
         is_gap = event.type is EventType.GAP_OBSERVED
         if key.resource in _ALONE or key == CLOCKS:
             return
@@ -86,8 +96,9 @@ class Lacks:
             for kind in _NEEDED:
                 self._note_unseen(ObjectKey(*kind, "", ""), "", known, _text(()))
         elif is_gap:
-            since = self._written.get(key, known) if doubts.is_undated(event) else known
-            self._note_unseen(key, "", since, _text(doubts.of_event(event)))
+            is_line = doubts.is_undated(event)
+            since = self._written.get(key, known) if is_line else known
+            self._note_unseen(key, "", since, _text(doubts.of_event(event)), is_line=is_line)
         elif event.is_about_object:
             self._note_object(event, known)
 
@@ -96,10 +107,12 @@ class Lacks:
         if key[:2] == api_resources.NAMESPACES:
             self._implied[key.name] = end
 
-    def _note_unseen(self, key: ObjectKey, uid: str, since: Instant, why: str) -> None:
+    def _note_unseen(
+        self, key: ObjectKey, uid: str, since: Instant, why: str, *, is_line: bool = False
+    ) -> None:
         """Notes that the state of an object or a kind is unknown from an instant on."""
         if key not in self._unseen:
-            stretch = self._unseen[key] = _Stretch(key, uid, why, since)
+            stretch = self._unseen[key] = _Stretch(key, uid, why, since, is_line=is_line)
             self._stretches.append(stretch)
 
     def _note_whole(self, key: ObjectKey, known: Instant) -> None:
@@ -130,17 +143,19 @@ class Lacks:
         first: Instant,
         last: Instant,
         read: Read | None = None,
+        unlike: Mapping[ObjectKey, Instant] = MappingProxyType({}),
     ) -> str:
         """The reason why a difference about these objects between two instants is not judged.
 
-        `read` are the other objects on which it may depend, None for any.
+        `read` are the other objects on which it may depend, None for any. `unlike` says how long
+        objects with lost lines differed from the recorded ones afterwards.
         """
         if self._kinds:
             return f"the recording has no {self._kinds}"
         if lack := self.of(uids, keys, first, last):
             return lack
         if any(
-            each.meets(first, last)
+            each.meets(first, last, unlike.get(each.key, _NEVER))
             and (read is None or self._is_read(each, read, keys, first, last))
             for each in self._stretches
         ):
@@ -199,10 +214,19 @@ class Lacks:
         about = (
             each.why
             for each in self._stretches
-            if each.meets(first, last) and (each.key in keys or each.uid in uids)
+            if each.meets(first, last, each.settled) and (each.key in keys or each.uid in uids)
         )
         why = next(about, "")
         return f"of it or of what it is about: {why}" if why else ""
+
+    def lines(self) -> Iterator[tuple[ObjectKey, Instant, Instant]]:
+        """The objects of which single lines are lost, each with the time in which the loss counts.
+
+        That begins with the last state before the loss.
+        """
+        yield from (
+            (each.key, each.since, each.settled) for each in self._stretches if each.is_line
+        )
 
     def within(self, namespace: str, last: Instant) -> str:
         """The missing record of an object in a namespace before an instant, or empty.

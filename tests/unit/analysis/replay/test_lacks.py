@@ -219,3 +219,26 @@ def test_template_is_known_where_it_is_the_same_one_later(later, is_unsure):
     gap = (10, event(EVERYTHING, EventType.GAP_OBSERVED))
     lacks = lacks_after((1, event(TEMPLATE)), gap, *((30, each) for each in later))
     assert read_between(lacks, 12, 13, OF_CONTENT) is is_unsure
+
+
+def test_what_a_lost_line_led_to_may_come_after_the_line_that_shows_it():
+    gap = event(POD, EventType.GAP_OBSERVED, losses=[Loss.GAP])
+    lost = lacks_after((10, event(POD)), (30, gap), (31, event(POD)))
+    cut = lacks_after(
+        (10, event(POD, EventType.GAP_OBSERVED, losses=[Loss.METADATA_ONLY])), (31, event(POD))
+    )
+    spans = ((1, 9), (32, 33), (45, 50), (47, 50))
+    assert [bool(between(lost, *span, keys=(POD,))) for span in spans] == [False, True, True, False]
+    assert [bool(between(cut, *span, keys=(POD,))) for span in spans] == [False] * 4
+    assert [key for key, _, _ in lost.lines()] == [POD]
+    assert list(cut.lines()) == []
+
+
+def test_others_depend_on_a_lost_line_as_long_as_its_object_differs():
+    gap = event(POD, EventType.GAP_OBSERVED, losses=[Loss.GAP])
+    lacks = lacks_after((10, event(POD)), (30, gap), (31, event(POD)))
+    told = [
+        bool(lacks.about((), (), at(33), at(34), None, unlike))
+        for unlike in ({}, {POD: at(32)}, {POD: at(33)}, {CLAIM: at(40)})
+    ]
+    assert told == [False, False, True, False]
