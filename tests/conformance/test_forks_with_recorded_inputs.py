@@ -108,6 +108,21 @@ async def test_fork_without_a_change_ends_with_the_decisions_of_its_source(name:
         assert (report.unapplied, report.unlike) == ((), ()), f"at {at}"
 
 
+async def test_attempts_under_way_at_the_moment_end_as_they_did() -> None:
+    """A pod was refused because of its claim, which another one has written by the moment.
+
+    Its condition and its Event come later. At the first moment the Event has the instant of the
+    attempt, at the second the request of the condition had come. Nothing that is changed from the
+    moment on changes them, and the pod is not tried again before.
+    """
+    recording = await recorded("c-multihost-tpu")
+    for at, edits in ((119, ()), (119, (UNRELATED,)), (227, ())):
+        _, report = await recording.fork(at, *edits)
+        assert report.diff is not None
+        assert report.diff.is_same, f"at {at}: {report.diff.to_json()['differences']}"
+        assert (report.unapplied, report.unlike) == ((), ()), f"at {at}"
+
+
 async def test_pod_that_was_just_marked_for_its_removal_ends_in_a_fork() -> None:
     """The deletion had been requested before the fork; the log has its two revisions apart."""
     recording = await recorded("c-multihost-tpu")

@@ -1,8 +1,14 @@
 """The beginning of a replay that does not start with the first event: the objects at a moment."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from app.analysis.replay import tolerances
+from app.analysis.replay.acts import Act, FailedAttempt, refusal_of, report_of
+from app.analysis.replay.authors import SCHEDULER
+from app.analysis.replay.traces import is_event_object
+from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, Head, Revision
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra
@@ -25,6 +31,62 @@ class Beginning:
     def shows_work(self) -> bool:
         """Whether a pod has a node or a claim has devices, so that the control plane is up."""
         return any(_shows_work(event) for event in self.objects)
+
+
+def under_way(acts: Iterable[Act], beginning: Beginning, skew: int) -> frozenset[Revision]:
+    """The scheduler's writes about attempts that had failed before the beginning, by revision.
+
+    The Event of such an attempt has its instant, and its condition says the same; a condition
+    whose request came by then is of one, too. They were sent or waited to be sent: nothing that
+    happens after the beginning changes them. Clocks differ by `skew`.
+    """
+    tries = [act for act in acts if act.user == SCHEDULER]
+    until = beginning.head.time - skew
+    refused = {
+        str(event.uid): messages.note(refusal_of(event.object) or "")
+        for event in beginning.objects
+        if event.key[:2] == api_resources.PODS
+    }
+    revisions: set[Revision] = set()
+    failed: dict[str, list[FailedAttempt]] = defaultdict(list)
+    for act, report in _reports(tries):
+        if report.instant <= until:
+            revisions.add(act.event.revision)
+            if not report.note or report.note != refused.get(report.pod):
+                failed[report.pod].append(report)
+    for act in tries:
+        refusal = _new_refusal(act)
+        if refusal is None:
+            continue
+        reports = failed[act.event.uid]
+        causes = [each for each in reports if _is_of(each, act, refusal)][:1]
+        if causes or act.requested <= until:
+            failed[act.event.uid] = [each for each in reports if each not in causes]
+            revisions.add(act.event.revision)
+    return frozenset(revisions)
+
+
+def _reports(acts: Iterable[Act]) -> Iterator[tuple[Act, FailedAttempt]]:
+    for act in acts:
+        report = report_of(act) if is_event_object(act.event.key) else None
+        if report is not None:
+            yield act, report
+
+
+def _new_refusal(act: Act) -> str | None:
+    """The message of a condition that the write gave its pod."""
+    if act.event.key[:2] != api_resources.PODS:
+        return None
+    refusal = refusal_of(act.event.object)
+    return None if refusal == refusal_of(act.before or {}) else refusal
+
+
+def _is_of(report: FailedAttempt, act: Act, refusal: str) -> bool:
+    """Whether a condition may be that of a reported attempt."""
+    waited = act.requested - report.instant
+    if not report.note:
+        return waited <= tolerances.TABLE.same_attempt
+    return report.note == messages.note(refusal) and waited <= tolerances.TABLE.reported_before
 
 
 def _shows_work(event: Event) -> bool:

@@ -45,7 +45,8 @@ class Input:
     """One recorded write: the event, the object before it, when it was known, and its author.
 
     `number` is its position among all writes of the recording; `subjects` are the uids of its
-    object and of the pods that it concerns.
+    object and of the pods that it concerns. `is_under_way` is True for a write of a controller
+    that had been decided before the beginning of a run.
     """
 
     event: Event
@@ -54,6 +55,7 @@ class Input:
     author: str = ""
     number: int = 0
     subjects: frozenset[str] = frozenset()
+    is_under_way: bool = False
 
     @property
     def is_of_kubelet(self) -> bool:

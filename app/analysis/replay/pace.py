@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from app.analysis.replay import tolerances
-from app.analysis.replay.acts import Act
+from app.analysis.replay.acts import Act, refusal_of, report_of, version_number
 from app.analysis.replay.attempts import Placing, PodTries, Try, attempts_of, waits_of
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.instants import is_derived
@@ -23,10 +23,9 @@ from app.domain.controllers.garbage import namespaces
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import EventType
-from app.domain.values import condition_types, json_tree, timestamps
+from app.domain.values import json_tree
 from app.domain.values.fields import core, dra, meta
-from app.domain.values.json_tree import JsonView
-from app.domain.values.timestamps import Instant, TimestampError
+from app.domain.values.timestamps import Instant
 
 _Key = tuple[str, tuple[str, ...]]
 
@@ -428,20 +427,11 @@ class RecordedPace:
                         placing.free_at = Instant(max(placing.free_at, instants[number - 1]))
 
     def _learn_said(self, act: Act) -> None:
-        said = core.event_object(act.event.object)
-        if said.reason != "FailedScheduling":
-            return
-        last = said.series.last_observed_time if said.series else ""
-        when = last or said.event_time or ""
-        try:
-            instant = Instant(min(timestamps.parse(when), act.known))
-        except TimestampError:
-            instant = act.requested
-        # Parity: controllers.md 4.3, a repeated report keeps the note of the first.
-        is_repeated = act.event.type is not EventType.OBJECT_CREATED
-        tries = self._tries[said.subject.uid]
-        tries.failures.append((instant, "" if is_repeated else said.text))
-        tries.seen.append(_version(said.subject.resource_version))
+        report = report_of(act)
+        if report is not None:
+            tries = self._tries[report.pod]
+            tries.failures.append((report.instant, report.note))
+            tries.seen.append(version_number(report.version))
 
     def _learn_pod(self, act: Act) -> None:
         event = act.event
@@ -454,12 +444,12 @@ class RecordedPace:
             return
         named = ("status", "nominatedNodeName")
         node = json_tree.text(event.object, *named)
-        if _refusal(event.object) not in (None, _refusal(act.before or {})):
+        if refusal_of(event.object) not in (None, refusal_of(act.before or {})):
             # A node in the same write means that the attempt found victims there: it failed too.
-            tries.was_refused |= not tries.refusals and _refusal(act.before or {}) is not None
-            tries.refusals.append((act.requested, _refusal(event.object) or ""))
+            tries.was_refused |= not tries.refusals and refusal_of(act.before or {}) is not None
+            tries.refusals.append((act.requested, refusal_of(event.object) or ""))
             origin = event.stamp.origin
-            tries.written.append(_version("" if origin is None else origin.resource_version))
+            tries.written.append(version_number("" if origin is None else origin.resource_version))
         elif node and node != json_tree.text(act.before or {}, *named):
             tries.placings.append(Placing(began=act.requested, node=node))
 
@@ -469,16 +459,3 @@ class RecordedPace:
         if not placings or placings[-1].bind_at is not None:
             placings.append(Placing(began=act.requested))
         return placings[-1]
-
-
-def _version(text: str) -> int:
-    """A resource version as a number; 0 when there is none to compare."""
-    return int(text) if text.isascii() and text.isdigit() else 0
-
-
-def _refusal(pod: JsonView) -> str | None:
-    """The message of the condition of a pod that could not be placed; None without it."""
-    conditions = (
-        each for each in meta.conditions(pod) if each.type == condition_types.POD_SCHEDULED
-    )
-    return next((each.message for each in conditions if each.status == "False"), None)

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.analysis.recordings.recorded_gates import ShownGates
 from app.analysis.replay.acts import Act, RefusedRequest
 from app.analysis.replay.authors import COLLECTOR, EVICTION, SCHEDULER, UNNAMED, Acting, Authors
-from app.analysis.replay.beginning import Beginning
+from app.analysis.replay.beginning import Beginning, under_way
 from app.analysis.replay.facts import consumers, subject_of
 from app.analysis.replay.inputs import Input, is_terminating
 from app.analysis.replay.instants import skew_shown
@@ -115,9 +115,13 @@ class Recording:
         self._number = 0
         self._has_begun = False
         self.skew = 0
+        self._beginning: Beginning | None = None
+        self._reports_made: list[Input] = []
+        self.busy_until: dict[str, Instant] = {}
 
     def begin(self, beginning: Beginning) -> None:
         """Starts from the objects of a moment; must be called before the first event is taken."""
+        self._beginning = beginning
         self._views.load_objects(beginning.state)
         self.last = beginning.head.time
         for event in beginning.objects:
@@ -177,8 +181,14 @@ class Recording:
             reason = "whether the owner of an object exists, of whose kind no line is recorded"
             self.not_comparable[reason] += ownerless
 
-    def bound_starts(self) -> None:
-        """Lets no controller start long after the others of its process; call it at the end.
+    def finish(self) -> None:
+        """Completes the recording; call it after the last event."""
+        self._bound_starts()
+        if self._beginning is not None:
+            self._take_under_way(self._beginning)
+
+    def _bound_starts(self) -> None:
+        """Lets no controller start long after the others of its process.
 
         A manager starts all of its controllers together. A controller whose first write is much
         later had nothing to do before, or was late.
@@ -187,6 +197,25 @@ class Recording:
         first = min((self.starts[name] for name in managed), default=Instant(0))
         for name in managed:
             self.starts[name] = Instant(min(self.starts[name], first + IN_FLIGHT))
+
+    def _take_under_way(self, beginning: Beginning) -> None:
+        """Takes what was under way at the beginning as recorded, like writes from outside.
+
+        No pod is tried again before the condition of its last attempt is written: `busy_until`.
+        """
+        late = under_way(self.acts, beginning, self.skew)
+        self.acts = [act for act in self.acts if act.event.revision not in late]
+        self.made = [event for event in self.made if event.revision not in late]
+        taken_over = [
+            replace(each, is_under_way=True)
+            for each in (*self.decided, *self._reports_made)
+            if each.event.revision in late
+        ]
+        self.decided = [each for each in self.decided if each.event.revision not in late]
+        self.inputs = sorted((*self.inputs, *taken_over), key=lambda each: each.number)
+        for each in taken_over:
+            if not is_event_object(each.event.key):
+                self.busy_until[each.event.uid] = Instant(each.time + 1)
 
     @property
     def overused(self) -> Mapping[str, str]:
@@ -280,6 +309,8 @@ class Recording:
             if is_event_object(event.key):
                 if author == SCHEDULER:
                     self._note_report(event, known)
+                    if self._beginning is not None and not self.is_over:
+                        self._reports_made.append(source)
                 elif author == EVICTION and _is_marking(event.object):
                     self._marked.add(subject_of(event.object))
             elif not self.is_over:

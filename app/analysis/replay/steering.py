@@ -26,8 +26,9 @@ class SteeredPace:
     """The `Pace` and the bind delay of a run.
 
     `keys` maps uids to the keys of recorded objects. Call `note_finished` for pods that finish
-    here. Waits are noted in `readiness`. `prompt` has the keys of objects without recorded
-    acts, which do not wait. In a changed world, `control` is the readiness of the
+    here. Waits are noted in `readiness`. `busy_until` has the instants before which pods are not
+    tried, because an attempt for them is under way. `prompt` has the keys of objects without
+    recorded acts, which do not wait. In a changed world, `control` is the readiness of the
     unchanged one: an act that did not wait there has no recorded instant, and is done at once.
     """
 
@@ -52,6 +53,7 @@ class SteeredPace:
         self._let_through = ""
         self._looked: dict[tuple[str, tuple[str, ...]], tuple[Instant, Instant]] = {}
         self.prompt: Set[object] = frozenset()
+        self.busy_until: Mapping[str, Instant] = {}
         self.run = PacedRun()
 
     def attempts(self, pod: str) -> Sequence[Try]:
@@ -73,6 +75,8 @@ class SteeredPace:
         """The recorded instant, or the one that the variant sets."""
         if key in self.prompt:
             return now
+        if queue == QUEUE and now < self.busy_until.get(key[0], now):
+            return self.busy_until[key[0]]
         steered = self._steered(queue, key, now)
         due = self._recorded.not_before(queue, key, now) if steered is None else steered
         if steered is None:

@@ -172,6 +172,7 @@ class Runs:
             control = None if alteration is None else alteration.control
             keys, starts = recording.trace.keys, starts_of(recording, self.beginning)
             pace = SteeredPace(self.pace(variant), variant, keys, control, starts)
+            pace.busy_until = recording.busy_until
         run = Run(
             recording,
             variant,
@@ -484,7 +485,7 @@ def _sorted_out(
         for each in () if recording.is_over else implied.before(event):
             recording.take_implied(each, known)
         recording.take(event, known)
-    recording.bound_starts()
+    recording.finish()
     for event in events:
         event.forget_tree()
     return recording

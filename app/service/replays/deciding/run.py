@@ -292,11 +292,11 @@ class Run:
         return Instant(write.time + late)
 
     def _is_imposed(self, write: Input) -> bool:
-        """True when the variant takes a write of a controller as recorded."""
-        variant = self._variant
-        if write.event.uid in variant.unheard and write.author == NODES and write.is_about_status:
-            return True
-        return any((write.author, uid) in variant.imposed for uid in write.subjects)
+        """True when a write of a controller is taken as recorded."""
+        variant, uid = self._variant, write.event.uid
+        is_of_node = uid in variant.unheard and write.author == NODES and write.is_about_status
+        is_imposed = any((write.author, each) in variant.imposed for each in write.subjects)
+        return write.is_under_way or is_of_node or is_imposed
 
     def _is_spare(self, write: Input) -> bool:
         """True when the input makes a pod although its ReplicaSet has enough pods here now."""
