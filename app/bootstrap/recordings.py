@@ -138,7 +138,7 @@ async def import_history(
             source,
             name=name,
             options=importing.ImportOptions(
-                settings=chosen | {"recorded": True},
+                settings=chosen,
                 started=store.ports.clock.now(),
                 notes=tuple(notes),
                 secrets=None if store.secrets is None else store.secrets.cipher,

@@ -115,6 +115,7 @@ class Projector:
         events = await self._log.read(self._history, after=after, limit=self._bounds.page_max)
         if not events:
             await self._check_end()
+        chain.check_linked(events, after=after, hash=b"")
         await self.take(events, at_head=len(events) < self._bounds.page_max)
         return len(events)
 

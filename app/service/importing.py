@@ -59,7 +59,7 @@ class ImportOptions:
 
     `with_requests` keeps requests that changed nothing as `RequestObserved` events. `batch_events`
     events are appended in one step. `started` is the time of the first event when no record has a
-    time.
+    time. `settings` are those of the recorded cluster; that it is a recording is added to them.
     """
 
     with_requests: bool = True
@@ -109,7 +109,7 @@ async def import_records(
     await check_name_is_free(log, name)
     start = _first_time(source, options.started)
     # A history begins when its recording does: times never fall along a log.
-    seed, settings = options.seed, options.settings
+    seed, settings = options.seed, options.settings | {"recorded": True}
     make = partial(
         log.create_history,
         seed=seed,

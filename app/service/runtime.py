@@ -30,7 +30,9 @@ from app.domain.log import (
     LeaseToken,
     Revision,
     chain,
+    forks,
 )
+from app.domain.log.forks import FORK
 from app.domain.objects.review.attributes import Attributes
 from app.domain.objects.rules import Rules
 from app.domain.objects.write import review_calls
@@ -200,7 +202,7 @@ class HistoryRuntime:
         """Fold the history up to its present head. Raises ChainBroken."""
         stored = await self.log.head(self.info.id)
         await self._check_time(stored)
-        last = b"" if stored.revision else stored.hash
+        last = await self._check_beginning(stored)
         if self._ports.views is not None:
             kept = await snapshots.load_of_line(
                 self._ports.views, self.log, self.info, self._view, until=stored.revision
@@ -224,6 +226,28 @@ class HistoryRuntime:
         rows = await self.log.read_stored(self.info.id, after=before, limit=1, until=head.revision)
         if rows and rows[0].clock != head.time:
             raise ChainBroken(head.revision, chain.HEAD_TIME_PROBLEM)
+
+    async def _check_beginning(self, head: Head) -> bytes:
+        """Check the settings against the chain; returns the hash before the first event.
+
+        Everything that the controllers decide depends on the settings.
+        """
+        history, log = self.info, self.log
+        first = await log.read(history.id, after=Revision(0), limit=1, until=head.revision)
+        if not first:
+            return head.hash
+        beginning = chain.beginning_of(history, first[0])
+        if history.beginning is None:
+            return beginning
+        forked = await log.read_object(history.id, FORK, until=head.revision, limit=1)
+        if forked:
+            event = forked[0]
+            before = Revision(event.revision - 1)
+            rows = await log.read(history.id, after=Revision(before - 1), limit=1, until=before)
+            previous = rows[0].hash if rows else beginning
+            if problem := forks.problem_of(history, event.object, before, previous):
+                raise ChainBroken(event.revision, problem)
+        return beginning
 
     async def submit(
         self,

@@ -492,8 +492,12 @@ async def test_unreadable_settings_of_one_history_leave_the_others_served(
         (head("time = '4000-01-01 BC'"), "the head's time is not"),
         (head("time = time + interval '74 years'"), "the head's time is not"),
         (settings("is_fork = true, parent = history, parent_revision = 3"), "no readable profile"),
+        (settings('settings = \'{"profile": "1.36"}\''), "does not follow from the settings"),
+        (settings("seed = 2"), "does not follow from the settings"),
+        (column("uid", "'x'"), "breaks at revision 7: its content does not give the hash"),
+        (column("object", "(object::text || ' ')::json"), "breaks at revision 7: its content"),
     ],
-    ids=["never", "long-ago", "years-ahead", "its-own-parent"],
+    ids=["never", "long-ago", "years-ahead", "its-own-parent", "settings", "seed", "uid", "object"],
 )
 async def test_history_that_cannot_be_opened_leaves_the_others_served(
     url: str, tampering: Tampering, cause: str

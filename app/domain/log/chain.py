@@ -10,6 +10,7 @@ history (`genesis`). A history that was created before this rule existed has 32 
 """
 
 import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -216,17 +217,12 @@ def check_continues(events: list[Event], head: Head, stored: Head) -> None:
     """Raises ChainBroken unless a page of the log continues from `head`.
 
     `stored` is the head that the log named before the page was read. A head without a hash is
-    compared by revision only. Only the hash of the first event is computed, which covers all events
-    before it; verification checks the other hashes.
+    compared by revision only.
     """
     expected = Revision(head.revision + 1)
     if not events:
         raise ChainBroken(expected, "the event is missing although the log goes on")
-    if head.hash:
-        check_event(events[0], head.hash, expected)
-    for number, event in enumerate(events, start=expected):
-        if event.revision != number:
-            raise ChainBroken(event.revision, f"revision {number} is missing before it")
+    check_linked(events, after=head.revision, hash=head.hash)
     last = events[-1]
     if last.revision == stored.revision and last.hash != stored.hash:
         raise ChainBroken(last.revision, "the head of the log names another hash")
@@ -245,6 +241,21 @@ def check_same_end(head: Head, stored: Head) -> None:
         raise ChainBroken(stored.revision, "the log ends with another event than was read")
     if head.time and stored.time != head.time:
         raise ChainBroken(stored.revision, HEAD_TIME_PROBLEM)
+
+
+def check_linked(events: Sequence[Event], *, after: Revision, hash: bytes) -> None:
+    """Raises ChainBroken unless the events follow revision `after`, and each the one before.
+
+    `hash` is that of the event at `after`. When it is empty, the content of the first event is
+    checked by no hash.
+    """
+    previous = hash
+    for number, event in enumerate(events, start=after + 1):
+        if previous:
+            check_event(event, previous, Revision(number))
+        elif event.revision != number:
+            raise ChainBroken(event.revision, f"revision {number} is missing before it")
+        previous = event.hash
 
 
 def check_chain(

@@ -85,6 +85,11 @@ FORK_PROBLEM = "the history is marked as a fork, but not of which history: its r
 
 NO_FORK_PROBLEM = "it begins a fork, and the history is none: the event or the history was changed"
 
+RECORDING_PROBLEM = (
+    "an import begins the history, and its settings do not say that it is a recording: they were "
+    "changed"
+)
+
 COPY_PROBLEM = (
     "the history is marked as a copy of history {name} up to revision {revision}, whose events are "
     "not the same up to there: its row was changed"
@@ -263,8 +268,22 @@ class IntegrityCheck:
         ):
             if upcasting.hash_of(stored, beginning) == stored.hash:
                 self.settings = settings
+                if self._is_hidden_recording(stored):
+                    return RECORDING_PROBLEM
                 return ""
         return chain.BEGINNING_PROBLEM
+
+    def _is_hidden_recording(self, first: StoredEvent) -> bool:
+        """Whether an import begins a history that could be written to.
+
+        Imports said so in the settings before any chain began with its settings.
+        """
+        return (
+            self.settings is SettingsProof.ANCHORED
+            and first.type == EventType.HISTORY_IMPORTED
+            and self.info.begun.settings.get("recorded") is not True
+            and self.info.begun.settings.get("paced") is not True
+        )
 
     def _check_empty(self, head: Head) -> None:
         if head.hash == chain.genesis_of(self.info):

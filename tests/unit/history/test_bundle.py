@@ -55,7 +55,7 @@ async def test_reimported_bundle_is_the_same_history(tmp_path):
     again = await exporting.import_bundle(log, reader, name="two", created=Instant(1))
     assert again.head == first.head
     assert again.history.seed == 7
-    assert again.history.settings == {"profile": "1.36"}
+    assert again.history.settings == {"profile": "1.36", "recorded": True}
     before = await log.read(first.history.id, after=Revision(0), limit=100)
     after = await log.read(again.history.id, after=Revision(0), limit=100)
     assert [(e.hash, e.body, e.stamp, e.key) for e in before] == [
@@ -184,7 +184,7 @@ def with_entry(path, name, change):
     "change",
     [
         {"settings": {"profile": "1.37"}},
-        {"settings": {"profile": "1.36", "recorded": True}},
+        {"settings": {"profile": "1.36"}},
         {"seed": 8},
         {"created": "2026-01-02T03:04:05.000000Z"},
         {"created": None},

@@ -15,7 +15,7 @@ from app.adapters.memory import MemoryLog, MemoryStore, MemoryViewStore, MemoryW
 from app.adapters.uids import DerivedUids
 from app.analysis.edits import Apply, DeleteEdit, Edit, PatchEdit
 from app.bootstrap.rules import rules_of
-from app.domain.errors import AlreadyExists, InputError, Rejected, RevisionTooLarge
+from app.domain.errors import AlreadyExists, HistoryBroken, InputError, Rejected, RevisionTooLarge
 from app.domain.log import Event, EventType, HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import RULES_GATE
@@ -238,7 +238,9 @@ async def test_fork_is_opened_from_a_snapshot_of_its_parent(
         for name, first in (("fork", 6), ("again", 6), ("early", 1)):
             read.clear()
             runtime = await here.histories.open(name)
-            assert min(read) == first, "the event of the snapshot is read for its hash"
+            # The first event is read for the settings, that of the snapshot for its hash.
+            read.remove(Revision(1))
+            assert min(read) == first
             shown = {key.name for key in runtime.views.objects.keys("", "configmaps")}
             assert shown == ({"a", "b"} if name == "early" else {"a", "b", "c", "d", "e"})
 
@@ -286,6 +288,18 @@ async def test_chain_of_a_fork_covers_its_settings() -> None:
         other = msgspec.structs.replace(info.beginning, settings={"profile": "1.35"})
         (problem,) = await here.problems(msgspec.structs.replace(info, beginning=other))
         assert "it does not follow from the settings" in problem
+
+
+async def test_fork_whose_settings_were_changed_is_not_served() -> None:
+    async with world() as here:
+        for name, source in (("fork", "cluster"), ("again", "fork")):
+            info = await here.fork(name, source=source)
+            stored = here.store.history(info.id)
+            stored.info = msgspec.structs.replace(info, settings={"profile": "1.37"})
+            with pytest.raises(HistoryBroken, match="are not those of its first event"):
+                await here.histories.open(name)
+            stored.info = info
+        assert (await here.histories.open("cluster")).head.revision == 6
 
 
 async def test_name_is_taken_by_somebody_else_meanwhile() -> None:

@@ -448,7 +448,8 @@ async def imported_log(name: str, gates: dict[str, bool]) -> tuple[MemoryLog, Hi
         result = await importing.import_records(
             log, source, name=name, options=importing.ImportOptions()
         )
-    return log, msgspec.structs.replace(result.history, settings=profile.settings())
+    settings = result.history.settings | profile.settings()
+    return log, msgspec.structs.replace(result.history, settings=settings)
 
 
 async def imported(name: str, gates: dict[str, bool]) -> VerifyReport:
@@ -473,7 +474,6 @@ async def test_what_a_real_scheduler_chose_is_chosen_again(
 ) -> None:
     report = await imported(name, gates)
     assert report.agrees
-    # These are imported without the setting that says so, as old programs did.
     assert report.to_json()["notJudged"]
     assert report.allocations.total == allocations
     assert report.allocations.agrees
