@@ -194,7 +194,11 @@ async def read_sides(
         shift = firsts[1] - firsts[0]
     if together and not a.moment and not b.moment:
         ends = await _together(log, (a, b), ends, shift, common)
-    shown = as_recorded(a.history, b.history), as_recorded(b.history, a.history)
+    left_info, right_info = [
+        await moments.history_at(log, each.history, revision)
+        for each, (revision, _) in zip((a, b), ends, strict=True)
+    ]
+    shown = as_recorded(left_info, right_info), as_recorded(right_info, left_info)
     left = await _read(log, shown[0], common, *ends[0], events_max=events_max)
     right = await _read(log, shown[1], common, *ends[1], events_max=events_max)
     return left, replace(right, shift=shift)

@@ -82,7 +82,7 @@ class Histories:
         """`planes` are needed for forks in which recorded inputs continue."""
         self.planes = planes
         self._ports = ports
-        self._rules = rules
+        self.rules = rules
         self._bounds = bounds
         self._runtimes: dict[str, HistoryRuntime] = {}
         self._opening = anyio.Lock()
@@ -168,7 +168,7 @@ class Histories:
 
     def _runtime(self, info: HistoryInfo) -> HistoryRuntime:
         return HistoryRuntime(
-            info=info, ports=self._ports, rules=self._rules(info), bounds=self._bounds
+            info=info, ports=self._ports, rules=self.rules(info), bounds=self._bounds
         )
 
     async def find(self, name: str) -> HistoryInfo | None:
@@ -224,7 +224,7 @@ class Histories:
         await self._check_free(new_name)
         from app.service.forking import Forker
 
-        forker = Forker(self._ports, self._rules, self._bounds, self.planes, progress)
+        forker = Forker(self._ports, self.rules, self._bounds, self.planes, progress)
         return await forker.fork(parent, new_name, moment, wanted, actor)
 
     async def _check_free(self, name: str) -> None:
@@ -399,7 +399,8 @@ class Histories:
         return moments.objects_at(log, info, revision, most, group=group, resource=kind)
 
     async def _fold_at(self, info: HistoryInfo, revision: Revision) -> LiveViews:
-        views = LiveViews(self._rules(info).profile)
+        then = await moments.history_at(self._ports.log, info, revision)
+        views = LiveViews(self.rules(then).profile)
         await past.fold_objects(views, self._ports.log, info, revision, self._objects_max)
         return views
 

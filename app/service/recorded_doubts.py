@@ -21,11 +21,14 @@ _Doubtful = TypeVar("_Doubtful", BlastRadius, FitAnswer)
 
 async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
     """Doubts about the kinds that take part in the allocation of devices, sorted by kind."""
-    parents = [each for each in await log.histories() if info.is_fork and each.id == info.parent]
-    if parents:
+    histories = {each.id: each for each in await log.histories()}
+    # A fork at a moment before its beginning counts as no fork, and has its parent nevertheless.
+    stored = histories.get(info.id, info)
+    parent = None if stored.parent is None else histories.get(stored.parent)
+    if stored.is_fork and parent is not None:
         # The events that a fork shares with its parent may end before the report, which still
         # counts.
-        return await doubts_of(log, parents[0])
+        return await doubts_of(log, parent)
     opening = await log.read(info.id, after=Revision(0), limit=1)
     if not opening or opening[0].type is not EventType.HISTORY_IMPORTED:
         return ()

@@ -146,6 +146,10 @@ class HistoryRuntime:
         """The instant up to which the newest state lasts: now, or the end of a recording."""
         return self.head.time if self.info.is_recorded else self.clock.now()
 
+    async def as_of(self, revision: Revision) -> HistoryInfo:
+        """The history as it was at a revision, with the settings in force then."""
+        return await moments.history_at(self.log, self.info, revision)
+
     async def time_of(self, revision: Revision, moment: str = "") -> Instant:
         """The instant for which the state at a revision is shown, where `moment` asks for it.
 

@@ -356,3 +356,45 @@ def test_every_command_of_a_history_says_what_a_moment_behind_it_means() -> None
         "serve-replay",
     }  # fmt: skip
     assert {*OF_HISTORIES} - by_others <= {*BEHIND, *WHOLE}
+
+
+AS_THE_SOURCE = {
+    "blast": "blast --delete node/worker-1 --history {} --at 100",
+    "capacity": "capacity {} --at 100 -o json",
+    "diff again": "diff {} --again --at 40 -o json",
+    "findings": "findings {} --at 100",
+    "fit": "fit {} --at 100",
+    "rehearse": "rehearse {} --to 1.37 --at 40",
+    "scan": "scan {} --at 100",
+    "verify": "verify {} --to 100",
+    "why": "why pod/more-0 -n taints --history {} --at 100",
+}
+"""Commands whose answer depends on release and gates."""
+
+
+@pytest.mark.database
+def test_fork_answers_about_a_moment_before_it_as_its_source(data: Path) -> None:
+    """Its source decided by then, under other settings than those of the fork."""
+    switches = ("--profile", "1.34", "--gate", "DRADeviceTaints=false")
+    code, _, error = redra("fork", "prod@110", "--history", "fork", *switches, data=data)
+    assert code == 0, error
+    try:
+        for name, line in AS_THE_SOURCE.items():
+            first, second = [
+                redra(*line.replace("{}", history).split(), data=data, **BOUNDS)[:2]
+                for history in ("prod", "fork")
+            ]
+            assert first[1], name
+            assert (second[0], second[1].replace("fork", "prod")) == first, name
+        code, out, _ = redra("diff", "prod@100", "fork@100", "-o", "json", data=data)
+        assert (code, json.loads(out)["settings"]) == (0, [])
+        # What is older than the fork was decided under the settings of the source, too.
+        asked = "why pod/plain-0 -n taints --node worker-1 --history"
+        then, now = [
+            redra(*asked.split(), place, data=data)[1].splitlines()[1:]
+            for place in ("prod@110", "fork")
+        ]
+        assert "unhealthy=true:NoSchedule is not tolerated" in "".join(then)
+        assert now == then
+    finally:
+        redra("histories", "delete", "fork", "--yes", data=data)

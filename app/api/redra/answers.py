@@ -159,10 +159,10 @@ class Answers:
             views = await self.views(inquiry)
             explainer = Explainer(
                 runtime.log,
-                runtime.info,
+                await runtime.as_of(views.revision),
                 views,
                 self._compiler,
-                runtime.rules.profile,
+                views.profile,
                 views_at=lambda revision: self._histories.at(runtime.info.name, revision),
                 bounds=self._limits.explain,
                 blast_bounds=self._limits.blast,
@@ -174,12 +174,13 @@ class Answers:
         self, inquiry: Inquiry, views: LiveViews, reader: HistoryReader
     ) -> ExplainedMoment:
         runtime = inquiry.runtime
+        info = await runtime.as_of(views.revision)
         return ExplainedMoment(
             log=runtime.log,
-            info=runtime.info,
+            info=info,
             views=views,
             views_at=lambda revision: self._histories.at(runtime.info.name, revision),
-            rules=scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler),
+            rules=scheduling_rules.of(info, views.profile, self._compiler),
             bounds=self._limits.explain,
             blast_bounds=self._limits.blast,
             sight=reader.sight(),
@@ -348,8 +349,8 @@ class Answers:
         inquiry.reader().check_all(WORKED_OUT_FROM)
         views = await self.views(inquiry)
         name = inquiry.runtime.info.name
-        options = registry.options_from(inquiry.runtime.info.settings)
-        quirks = registry.allocator_quirks_of(inquiry.runtime.rules.profile, options)
+        options = registry.options_from((await inquiry.runtime.as_of(views.revision)).settings)
+        quirks = registry.allocator_quirks_of(views.profile, options)
         return device_map.of(name, views, pools_wanted(inquiry), self._limits.map, quirks)
 
     async def timeline(self, inquiry: Inquiry) -> TimelinePage:
@@ -387,7 +388,8 @@ class Answers:
         kept = self._findings.recent(place) if inquiry.reader().is_unlimited else None
         if kept is not None:
             return kept
-        rules = scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler)
+        evidence = await self._evidence(inquiry, views, inquiry.reader())
+        rules = evidence.rules
         sees_all = inquiry.reader().sees_all
         reads_events = sees_all(api_resources.EVENTS)
         answer = findings.of(
@@ -405,7 +407,6 @@ class Answers:
             items_max=self._limits.findings_max,
             namespace=namespace,
         )
-        evidence = await self._evidence(inquiry, views, inquiry.reader())
         answer = await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
         if inquiry.reader().is_unlimited and answer.examined == answer.revision:
             self._findings[place] = answer

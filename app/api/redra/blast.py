@@ -95,7 +95,8 @@ class BlastApi:
             now = moments.parse_instant(moment, runtime.head.time)
         else:
             now = await runtime.time_of(views.revision, moment)
-        return world.freeze(views, runtime.info, runtime.rules, now)
+        info = await runtime.as_of(views.revision)
+        return world.freeze(views, info, self._histories.rules(info), now)
 
     async def _answer(
         self,

@@ -130,7 +130,9 @@ class CapacityApi:
             views = await self._answers.views(inquiry)
             now = await self._answers.time(inquiry, views)
             quotes = inquiry.reader().sees_all(EVERYTHING)
-            frozen = world.freeze(views, runtime.info, runtime.rules, now, quotes_policies=quotes)
+            info = await runtime.as_of(views.revision)
+            rules = self._histories.rules(info)
+            frozen = world.freeze(views, info, rules, now, quotes_policies=quotes)
             fits = await abandoning.in_thread(inquiry.request, answer, frozen)
         return await recorded_doubts.with_doubts(fits, runtime.log, runtime.info)
 
@@ -166,12 +168,12 @@ class CapacityApi:
         """Have all moments computed; whether the last one is known when the time is over."""
 
         async def compute_all() -> None:
-            course = DeviceCourse(runtime.rules.profile)
+            courses: dict[str, DeviceCourse] = {}
             for revision in _spread(revisions):
                 # Other questions have their turns in between.
                 async with self._turns:
                     if (runtime.life, revision) not in self._kept:
-                        await self._compute(runtime, revision, course)
+                        await self._compute(runtime, revision, courses)
 
         errand = runtime.errands.begin(("capacity", *revisions), compute_all)
         if errand is not None and await errand.wait_ended(seconds):
@@ -183,15 +185,17 @@ class CapacityApi:
         # What another question finds in the meantime is not computed again.
         async with self._turns:
             lacking = [one for one in revisions if (runtime.life, one) not in self._kept]
-            course = DeviceCourse(runtime.rules.profile)
+            courses: dict[str, DeviceCourse] = {}
             for revision in sorted(_spread(lacking)[: self._limits.capacity.at_once_max]):
-                await self._compute(runtime, revision, course)
+                await self._compute(runtime, revision, courses)
 
     async def _compute(
-        self, runtime: HistoryRuntime, revision: Revision, course: DeviceCourse
+        self, runtime: HistoryRuntime, revision: Revision, courses: dict[str, DeviceCourse]
     ) -> None:
-        """Computes and keeps the capacity at a moment."""
-        profile, info = runtime.rules.profile, runtime.info
+        """Computes and keeps the capacity at a moment; there is a course for each release."""
+        info = await runtime.as_of(revision)
+        profile = self._histories.rules(info).profile
+        course = courses.setdefault(repr(info.settings), DeviceCourse(profile))
         quirks = registry.allocator_quirks_of(profile, registry.options_from(info.settings))
         compiler = compiler_of(profile)
         steps_max = self._limits.capacity.steps_max

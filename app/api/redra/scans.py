@@ -57,7 +57,7 @@ class Scans:
         if kept is None or kept.report.examined > until:
             kept = HistoryScan(
                 runtime.log,
-                runtime.info,
+                await runtime.as_of(until),
                 attempts_max=self._limits.scan_attempts_max,
                 labels=labels,
             )

@@ -247,7 +247,9 @@ class Pages:
         return linted.page(frame, report, ignored_rules(inquiry.request))
 
     async def _behaviours(self, inquiry: Inquiry) -> bytes:
-        rows = numbered.behaviours(inquiry.runtime.info.settings)
+        views = await self.answers.views(inquiry)
+        info = await inquiry.runtime.as_of(views.revision)
+        rows = numbered.behaviours(info.settings)
         frame = await framing.frame(self.answers, inquiry, "behaviours")
         return behaviours.page(frame, rows)
 

@@ -14,7 +14,7 @@ from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.log import HistoryInfo
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
-from app.service import diffing
+from app.service import diffing, moments
 from app.service.diffing import Comparison, ComparisonAspect, Ending
 from app.service.forking import MadeFork
 from app.service.replays.deciding import replay as deciding
@@ -64,11 +64,13 @@ async def diff_again(
     for that of the history. Raises InputError.
     """
     history = await find_history(store, name)
+    until = await find_revision(store, history, at, option="--at")
+    history = await moments.history_at(store.log, history, until)
     decided_as = await replays.as_asked(store, settings, history, profile)
     again = await deciding.decide_again(
         store.log,
         decided_as,
-        until=await find_revision(store, history, at, option="--at"),
+        until=until,
         plane=ControlPlanes(decided_as),
         bounds=ReplayBounds(
             page_max=settings.projector_batch_max, events_max=settings.decide_events_max

@@ -37,12 +37,13 @@ async def _why(store: Store, settings: Settings, histories: Histories, query: Se
     info = await find_history(store, query.history)
     revision = await find_revision(store, info, query.at, option="--at")
     runtime = await histories.open(info.name)
+    views = await histories.at(info.name, revision)
     explainer = Explainer(
         runtime.log,
-        runtime.info,
-        await histories.at(info.name, revision),
+        await runtime.as_of(revision),
+        views,
         CelCompiler(),
-        runtime.rules.profile,
+        views.profile,
         views_at=partial(histories.at, info.name),
         bounds=explain_bounds(settings),
         blast_bounds=blast_bounds(settings),

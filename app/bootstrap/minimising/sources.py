@@ -18,6 +18,7 @@ from app.domain.errors import InputError
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values.timestamps import Instant
+from app.service import moments
 from app.service.replays.deciding import replay as deciding
 from app.service.replays.replaying import ReplayBounds
 from app.service.replays.trials import Ran
@@ -60,8 +61,9 @@ async def read(
     settings' gates and quirks and the profile, where they are given.
     """
     stored = await find_history(store, name)
-    chosen = await replays.as_asked(store, settings, stored, profile)
     until = await find_inside(store, stored, moment, option=f"{name}@{moment}")
+    stored = await moments.history_at(store.log, stored, until)
+    chosen = await replays.as_asked(store, settings, stored, profile)
     engines = Engines()
     info = engines.settings_under(chosen, Switches(), frozenset())
     off = frozenset(info.settings["controllers"]["off"])

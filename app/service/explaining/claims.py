@@ -122,8 +122,9 @@ async def _choice(
             "made again"
         )
         return Choice(children=(Reason(text=text),))
+    rules = await evidence.rules_at(views)
     reasons = pod_reasons.waiting(
-        evidence.rules, views, pod, evidence.bounds,
+        rules, views, pod, evidence.bounds,
         now=Instant(0), node=node, help=False, reads_events=evidence.sight.reads_events,
     )  # fmt: skip
     try:
@@ -139,7 +140,7 @@ async def _choice(
         return choice
     better = await drive(
         alternatives.elsewhere(
-            evidence.rules, views, pod, tree, own,
+            rules, views, pod, tree, own,
             name=f"{key.namespace}/{key.name}", node=node,
             nodes_max=evidence.bounds.help_nodes_max,
         )

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import anyio.lowlevel
 
+from app.analysis import scheduling_rules
 from app.analysis.blast.bounds import BlastBounds
 from app.analysis.explain import sources
 from app.analysis.explain.pods import ExplainBounds, Steps
@@ -66,6 +67,16 @@ class ExplainedMoment:
         if self.time is not None:
             return self.time
         return await moments.time_of(self.log, self.info, self.views.revision)
+
+    async def rules_at(self, views: LiveViews) -> SchedulerRules:
+        """The rules of the scheduler at the revision of other views.
+
+        What a fork shares with its source was decided by the rules of the source.
+        """
+        info = await moments.history_at(self.log, self.info, views.revision)
+        if info.settings == self.info.settings:
+            return self.rules
+        return scheduling_rules.of(info, views.profile, self.rules.compiler)
 
     async def changes(self, key: ObjectKey) -> list[Event]:
         """The states of an object, newest first, without requests that were only observed.

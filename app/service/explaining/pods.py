@@ -228,7 +228,7 @@ async def _scores(
             continue
         return await drive(
             scores.reasons(
-                evidence.rules, views, unbound, core.node_name(tree),
+                await evidence.rules_at(views), views, unbound, core.node_name(tree),
                 now=event.stamp.time, start=decision.inputs.start,
             )
         )  # fmt: skip
@@ -269,7 +269,7 @@ async def _when_placed(
     if unbound is None:
         return PodFindings(text="it was made for its node, so no other was asked", children=())
     reasons = pod_reasons.waiting(
-        evidence.rules, views, unbound, evidence.bounds,
+        await evidence.rules_at(views), views, unbound, evidence.bounds,
         now=bound.stamp.time, node=question.node, help=question.help,
         reads_events=evidence.sight.reads_events,
     )  # fmt: skip

@@ -9,7 +9,7 @@ A refusal for the volumes of a pod is not searched for: pods are placed here wit
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from msgspec import structs
 
@@ -29,6 +29,7 @@ from app.domain.values import api_resources, counts, json_tree
 from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from app.service import moments
 from app.service.explaining.evidence import ExplainedMoment, drive
 
 
@@ -60,7 +61,7 @@ async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMe
         text = f"why it was refused is not known: {nodes} nodes are too many to be tried again"
         return Reason(text=text, is_kept=True)
     later = await _allocated_later(evidence, pod, then)
-    variants = [*_variants(evidence, then)]
+    variants = [*_variants(await _as_of(evidence, then), then)]
     for number in range(len(later) + 1):
         in_flight = later[:number]
         revision = in_flight[-1].revision if in_flight else refused
@@ -109,6 +110,12 @@ def _possible(variant: _Variant, in_flight: list[Event], refused: int) -> Reason
     revision = in_flight[-1].revision if in_flight else 0
     about = in_flight[-1].key if in_flight else None
     return Reason(text=text, revision=revision, about=about, is_kept=True)
+
+
+async def _as_of(evidence: ExplainedMoment, views: LiveViews) -> ExplainedMoment:
+    """The evidence with the settings in force at the revision of the views."""
+    info = await moments.history_at(evidence.log, evidence.info, views.revision)
+    return replace(evidence, info=info, rules=await evidence.rules_at(views))
 
 
 def _variants(evidence: ExplainedMoment, views: LiveViews) -> Iterator[_Variant]:

@@ -37,7 +37,7 @@ from app.domain.log import HistoryInfo, ObjectKey, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
-from app.service import diffing, recorded_doubts
+from app.service import diffing, moments, recorded_doubts
 from app.service.rehearsing.runs import RehearsedWorld, Worlds
 from app.service.rehearsing.trials import Trials, changes, findings_of, pod_finding
 from app.service.replays.deciding import continuing
@@ -85,6 +85,7 @@ async def rehearse(
             f"{wanted.events_max}",
             cure="name an earlier moment, or raise REDRA_DIFF_EVENTS_MAX",
         )
+    history = await moments.history_at(log, history, wanted.until)
     recorded = await _with_gates(log, history)
     under(recorded, wanted.release, Switches(gates=wanted.gates, quirks=wanted.quirks))
     control = await continuing.find_control(

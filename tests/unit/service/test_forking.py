@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,8 @@ from app.adapters.history.limits import DEFAULT_LIMITS
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryViewStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.analysis.edits import Apply, DeleteEdit, Edit, PatchEdit
+from app.bootstrap import stores
+from app.bootstrap.minimising import sources
 from app.bootstrap.rules import rules_of
 from app.domain.errors import AlreadyExists, HistoryBroken, InputError, Rejected, RevisionTooLarge
 from app.domain.log import Event, EventType, HistoryInfo, Revision
@@ -29,6 +31,7 @@ from app.service.histories import Histories
 from app.service.replays import integrity
 from app.service.replays.integrity import IntegrityCheck
 from app.service.runtime import RuntimeBounds
+from app.settings import Settings
 from tests.unit.service.builders import ALICE, START, config_map, namespace
 
 LATER = Instant(START + 86_400 * SECOND)
@@ -354,3 +357,13 @@ async def test_copy_and_bundle_from_before_a_fork_have_the_settings_of_then(
                     assert (await here.log.head(one.id)).revision == until
                     assert await here.problems(one) == ()
         assert first.settings["profile"] == "1.35"
+
+
+async def test_history_is_minimised_with_the_settings_of_the_moment() -> None:
+    async with world() as here:
+        info = await here.fork("fork", "", profile="1.34")
+        store = stores.memory_store()
+        store = replace(store, ports=replace(store.ports, log=here.log))
+        for moment, profile in (("6", "1.36"), ("", "1.34")):
+            source = await sources.read(store, Settings(), info.name, moment, None)
+            assert source.info.settings["profile"] == profile
