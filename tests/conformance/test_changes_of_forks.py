@@ -9,11 +9,15 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from app.analysis.diff.report import DiffReport
 from app.analysis.edits import Apply, DeleteEdit, Edit, PatchEdit
+from app.bootstrap.rules import rules_of
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
+from app.service import diffing
+from app.service.diffing import Comparison, ComparisonAspect, Ending
 from app.service.forking import ForkSwitches
 from tests import draws
 from tests.conformance.test_forks_with_recorded_inputs import Recording, recorded
@@ -375,3 +379,24 @@ async def test_gate_that_cannot_be_switched_makes_no_fork() -> None:
     with pytest.raises(InputError, match="cannot be switched off: it is locked on"):
         await source.fork(48, switches=switches)
     assert len(await source.log.histories()) == count
+
+
+async def test_what_uses_an_unchanged_quota_up_is_the_root_of_what_it_refuses() -> None:
+    """Both forks have the quota, with room for what is recorded; one has a pod more."""
+    source = await recording("a")
+    quota = Apply(tree=tree("v1", "ResourceQuota", "q", BASIC, spec={"hard": {"pods": "10"}}))
+    containers = [{"name": "c", "image": "i"}]
+    extra = Apply(tree=tree("v1", "Pod", "extra", BASIC, spec={"containers": containers}))
+    (without, report), (having, _) = [
+        await source.fork(222, *edits) for edits in ((quota,), (quota, extra))
+    ]
+    assert [each.key.name for each in report.unapplied if "quota" in each.why] == []
+    comparison = Comparison(by=ComparisonAspect.DECISIONS, schemas=rules_of(source.info).schemas)
+    diff = await diffing.compare_histories(
+        source.log, Ending(history=without), Ending(history=having), comparison
+    )
+    assert isinstance(diff, DiffReport)
+    assert {each.pair.name.rpartition("/")[2] for each in diff.differences} == {"extra", "too-many"}
+    assert {each.root.name for each in diff.differences} == {f"pods/{BASIC}/extra"}
+    assert diff.unexplained == 0
+    assert [(each.side, each.by.name) for each in diff.refused.values()] == [("b", "extra")]

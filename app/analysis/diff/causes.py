@@ -136,7 +136,7 @@ class Known:
     def root(self, change: InputDifference) -> Root:
         """A change as a root; what is refused on a side is missing for what refuses it."""
         refusal = self.refused.get(change.key)
-        return root_of(change if refusal is None else self.changes[refusal.by])
+        return root_of(change if refusal is None else self.changes.get(refusal.by, change))
 
     def refusal(self, pair: Pair) -> RefusedCreation | None:
         """The refusal of a pod that one side lacks, or of a claim that is made for it."""
@@ -226,7 +226,7 @@ class Linking:
                 return
         refusal = self._known.refusal(difference.pair)
         if refusal is not None:
-            yield root_of(self._known.changes[refusal.by])
+            yield from self._of_refusal(difference, refusal)
             return
         change = own_change(self._known, difference.pair, time)
         if change is not None:
@@ -239,6 +239,19 @@ class Linking:
             yield from self._of_existence(difference)
         parting = difference.parting
         yield from self._resolved(difference, () if parting is None else parting.causes)
+
+    def _of_refusal(
+        self, difference: PodDifference, refusal: RefusedCreation
+    ) -> Iterator[Root | PodDifference]:
+        """The change by which one side refuses the pod, or the pod that uses its quota up there."""
+        change = self._known.changes.get(refusal.by)
+        if change is not None:
+            yield root_of(change)
+        for other in self._differences:
+            course = other.pair.side(refusal.side)
+            is_user = course is not None and course.key == refusal.by and other is not difference
+            if is_user and change is None:
+                yield other
 
     def _resolved(
         self, difference: PodDifference, causes: Iterable[Cause]

@@ -1,12 +1,15 @@
-"""Creations that a changed quota or limit range refuses: what is missing there follows from it.
+"""Creations that one side refuses because of a quota or limit range; the other has the object.
 
 A refused request leaves no event. So the API of the side that lacks an object is asked whether it
-had room for it at that instant.
+had room for it at that instant. What is missing follows from the quota or limit range if that was
+changed, and else from what used the quota up on this side alone.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from msgspec import structs
 
 from app.analysis.diff.inputs import InputDifference
 from app.analysis.diff.sides import Side
@@ -27,9 +30,10 @@ _GUARDS = (api_resources.RESOURCE_QUOTAS, api_resources.LIMIT_RANGES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedCreation:
-    """The refusal of an object: the changed object `by` which `side` refuses it, and its words.
+    """The refusal of an object: the object `by` which `side` refuses it, and its words.
 
-    `owner` is the uid of its controller, if it has one.
+    `by` is the quota or limit range if it was changed, else an object without which the quota would
+    have room. `owner` is the uid of its controller, if it has one.
     """
 
     by: ObjectKey
@@ -43,13 +47,13 @@ def refused(
 ) -> dict[ObjectKey, RefusedCreation]:
     """The objects that only one side has, because the other refuses them."""
     guards = {each.key: each for each in changes if each.key[:2] in _GUARDS}
+    namespaces = {key.namespace for key in guards} | _with_quotas(sides.values())
     refusals: dict[ObjectKey, RefusedCreation] = {}
-    if not guards:
+    if not namespaces:
         return refusals
-    namespaces = {key.namespace for key in guards}
     for name, other in (("a", "b"), ("b", "a")):
         missing = list(_missing(sides[other], sides[name], namespaces))
-        for event, refusal in _judged(sides[name], missing, guards):
+        for event, refusal in _judged(sides[name], sides[other], missing, guards):
             owner = meta.controller(event.object)
             refusals[event.key] = RefusedCreation(
                 by=refusal[0],
@@ -58,6 +62,16 @@ def refused(
                 owner=NO_UID if owner is None else owner.uid,
             )
     return refusals
+
+
+def _with_quotas(sides: Iterable[Side]) -> set[str]:
+    """The namespaces that have a quota on a side at any time."""
+    return {
+        event.key.namespace
+        for side in sides
+        for event in (*side.start, *side.events)
+        if event.key[:2] == api_resources.RESOURCE_QUOTAS
+    }
 
 
 def _missing(side: Side, other: Side, namespaces: set[str]) -> Iterator[tuple[Instant, Event]]:
@@ -78,44 +92,126 @@ def _kin(event: Event) -> tuple[str, str, str]:
     return event.key.namespace, event.key.resource, "" if owner is None else owner.name
 
 
+class _State:
+    """The objects of a side at an instant, which only goes forward."""
+
+    def __init__(self, side: Side) -> None:
+        self.objects = ObjectsProjection(tells_changes=False)
+        for event in side.start:
+            self.objects.fold(event)
+        self._side = side
+        self._later = iter(side.events)
+        self._following = next(self._later, None)
+
+    def advance(self, time: Instant) -> None:
+        """Folds the events up to an instant of the comparison."""
+        while (
+            self._following is not None and self._side.instant(self._following.stamp.time) <= time
+        ):
+            self.objects.fold(self._following)
+            self._following = next(self._later, None)
+
+
 def _judged(
     side: Side,
+    other: Side,
     missing: Sequence[tuple[Instant, Event]],
     guards: Mapping[ObjectKey, InputDifference],
 ) -> Iterator[tuple[Event, tuple[ObjectKey, str]]]:
-    """The creations that a side refuses at their instants, each with the guard and its words."""
-    objects = ObjectsProjection(tells_changes=False)
-    for event in side.start:
-        objects.fold(event)
-    later = iter(side.events)
-    following = next(later, None)
+    """The creations that a side refuses at their instants, each with its cause and the words."""
+    here, there = _State(side), _State(other)
     for time, event in missing:
-        while following is not None and side.instant(following.stamp.time) <= time:
-            objects.fold(following)
-            following = next(later, None)
-        refusal = _refusal(objects, event, guards)
+        here.advance(time)
+        there.advance(time)
+        refusal = _refusal(here.objects, there.objects, event, guards)
         if refusal is not None:
             yield event, refusal
 
 
 def _refusal(
-    objects: ObjectsProjection, event: Event, guards: Mapping[ObjectKey, InputDifference]
+    objects: ObjectsProjection,
+    elsewhere: ObjectsProjection,
+    event: Event,
+    guards: Mapping[ObjectKey, InputDifference],
 ) -> tuple[ObjectKey, str] | None:
-    key, kind = event.key, kinds.find(*event.key[:2])
+    key, problem = event.key, _problem(objects, event)
+    if problem is None:
+        return None
+    quota = _QUOTA.search(problem.message)
+    place = (
+        ObjectKey(*api_resources.RESOURCE_QUOTAS, key.namespace, quota[1])
+        if quota is not None
+        else next((each for each in guards if each[:3] == _range_of(key)), None)
+    )
+    if quota is not None and place not in guards:
+        place = _used_up_by(objects, elsewhere, event)
+    return None if place is None else (place, problem.message)
+
+
+def _problem(objects: ObjectsProjection, event: Event) -> Forbidden | None:
+    """The refusal of a creation in the state of a side, if there is one."""
+    kind = kinds.find(*event.key[:2])
     if kind is None:
         return None
     try:
-        limit_ranges.check(objects, key, event.object)
-        limits.check_create(objects, kind, key, event.object)
+        limit_ranges.check(objects, event.key, event.object)
+        limits.check_create(objects, kind, event.key, event.object)
     except Forbidden as refusal:
-        quota = _QUOTA.search(refusal.message)
-        place = (
-            ObjectKey(*api_resources.RESOURCE_QUOTAS, key.namespace, quota[1])
-            if quota is not None
-            else next((each for each in guards if each[:3] == _range_of(key)), None)
-        )
-        return (place, refusal.message) if place in guards and place is not None else None
+        return refusal
     return None
+
+
+def _used_up_by(
+    objects: ObjectsProjection, elsewhere: ObjectsProjection, event: Event
+) -> ObjectKey | None:
+    """The object of this side alone without which an unchanged quota would have room.
+
+    Of several it is the last one without which there is none, when all later ones are left out.
+    """
+    own = sorted(_only_here(objects, elsewhere, event.key.namespace), key=_age)
+    first, last = 0, len(own)
+    if not _has_room(objects, own, event):
+        return None
+    while first + 1 < last:
+        middle = (first + last) // 2
+        if _has_room(objects, own[middle:], event):
+            first = middle
+        else:
+            last = middle
+    return own[first].key
+
+
+def _only_here(
+    objects: ObjectsProjection, elsewhere: ObjectsProjection, namespace: str
+) -> Iterator[Event]:
+    """The objects of a namespace that count for one of its quotas and that one side lacks."""
+    quotas = [objects.get(key) for key in objects.keys(*api_resources.RESOURCE_QUOTAS, namespace)]
+    counted = {
+        place
+        for quota in quotas
+        if quota is not None
+        for name in limits.hard(quota)
+        for place in limits.places_of(name)
+    }
+    for place in sorted(counted):
+        for key in objects.keys(*place, namespace):
+            here, there = objects.event(key), elsewhere.event(key)
+            if here is not None and (there is None or there.uid != here.uid):
+                yield here
+
+
+def _age(event: Event) -> tuple[str, int]:
+    return meta.creation_timestamp(event.object), event.revision
+
+
+def _has_room(objects: ObjectsProjection, without: Sequence[Event], event: Event) -> bool:
+    """Whether nothing refuses a creation when some objects are left out."""
+    for each in without:
+        objects.fold(structs.replace(each, type=EventType.OBJECT_DELETED))
+    has_room = _problem(objects, event) is None
+    for each in without:
+        objects.fold(structs.replace(each))
+    return has_room
 
 
 def _range_of(key: ObjectKey) -> tuple[str, str, str]:
