@@ -16,6 +16,16 @@ from app.domain.values.timestamps import Instant
 from projections.timeline import Entry, TimelineProjection
 
 
+def unread(read: Revision, until: Revision) -> str:
+    """That an answer up to a revision rests on a part of the log; empty if all of it was read."""
+    if read >= until:
+        return ""
+    return (
+        f"not complete: the log was read up to revision {read} of {until}; what only later events "
+        "show is missing; ask again for the rest"
+    )
+
+
 class Chronicle:
     """Folds a log from its first event on.
 
@@ -51,6 +61,10 @@ class Chronicle:
     def row(self, entry: Entry) -> Row:
         """An entry with its cause, as in the timeline's table."""
         return self._timeline.row_of(entry)
+
+    def unread(self, until: Revision) -> str:
+        """That an answer up to a revision rests on a part of the log; empty if all was read."""
+        return unread(self.revision, until)
 
     def kinds(self) -> list[str]:
         """The kinds of the existing entries, sorted."""

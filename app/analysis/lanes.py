@@ -107,7 +107,7 @@ class Lanes(msgspec.Struct, frozen=True, kw_only=True):
 
     `begin` and `end` are the instants between which something is shown: the requested ones, or all.
     If something did not fit, they cover the time of the pods and claims that did. `omitted` counts
-    the matching pods, claims and nodes that did not fit.
+    the matching pods, claims and nodes that did not fit. `note` says if more of the log is left.
     """
 
     history: str
@@ -118,6 +118,7 @@ class Lanes(msgspec.Struct, frozen=True, kw_only=True):
     lanes: tuple[Lane, ...]
     gaps: tuple[Blind, ...]
     omitted: int = 0
+    note: str = ""
 
 
 def of(
@@ -175,6 +176,7 @@ def of(
         history=history,
         revision=until,
         examined=Revision(min(chronicle.revision, until)),
+        note=chronicle.unread(until),
         begin=timestamps.micro_text(begin),
         end=timestamps.micro_text(Instant(max(window.end, begin))),
         lanes=tuple(lanes),
@@ -196,7 +198,14 @@ def _nothing(history: str, chronicle: Chronicle, until: Revision, now: Instant) 
     text = timestamps.micro_text(now)
     examined = Revision(min(chronicle.revision, until))
     return Lanes(
-        history=history, revision=until, examined=examined, begin=text, end=text, lanes=(), gaps=()
+        history=history,
+        revision=until,
+        examined=examined,
+        begin=text,
+        end=text,
+        lanes=(),
+        gaps=(),
+        note=chronicle.unread(until),
     )
 
 

@@ -89,7 +89,8 @@ class StartPace(msgspec.Struct, frozen=True, kw_only=True):
     """The durations of pod starts, up to a revision.
 
     `pods` are the slowest ones; of equal durations, waiting ones come first. `omitted` counts the
-    rest of `count`. `older` counts the pod names that began before those examined.
+    rest of `count`. `older` counts the pod names that began before those examined. `note` says if
+    the log was not read to its end.
     """
 
     history: str
@@ -102,6 +103,7 @@ class StartPace(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[PodStart, ...]
     omitted: int = 0
     older: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,7 @@ def of(
         history=history,
         revision=until,
         examined=Revision(min(chronicle.revision, until)),
+        note=chronicle.unread(until),
         count=len(starts),
         waiting=sum(bool(one.waits_for) for one in starts),
         steps=tuple(_paces(starts)),

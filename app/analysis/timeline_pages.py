@@ -61,7 +61,7 @@ class TimelinePage(msgspec.Struct, frozen=True, kw_only=True):
     """Entries, the newest first, as of `revision`.
 
     `next` is the revision before which the next page continues, 0 when there is none. `examined` is
-    the last revision read from the log.
+    the last revision read from the log; `note` says so when more is left.
     """
 
     history: str
@@ -69,6 +69,7 @@ class TimelinePage(msgspec.Struct, frozen=True, kw_only=True):
     examined: Revision
     items: tuple[dict[str, Any], ...]
     next: Revision = Revision(0)
+    note: str = ""
 
 
 def read(
@@ -101,6 +102,7 @@ def read(
         history=history,
         revision=until,
         examined=Revision(min(chronicle.revision, until)),
+        note=chronicle.unread(until),
         items=tuple(items),
         next=following,
     )

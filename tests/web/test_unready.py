@@ -1,5 +1,7 @@
 """Pages that take longer than a request waits say so, go on, and are there for the next request."""
 
+import re
+
 import anyio
 import anyio.lowlevel
 import pytest
@@ -188,6 +190,24 @@ async def test_long_history_is_read_on_in_the_background():
         assert str(revision) in read(answer.text).one("tbody").all("tr")[0].text
         examined = (await server.get(f"{JSON}/timeline?limit=1"))["examined"]
         assert examined == revision
+
+
+async def test_answers_from_a_part_of_the_log_say_so_in_the_same_words():
+    limits = ApiLimits(chronicle_events_max=2, findings_wait_seconds=1e-9)
+    async with serving(limits=limits) as server:
+        for number in range(30):
+            await server.post(CONFIG_MAPS, config_map(f"m-{number}"))
+        read_so_far = (
+            r"the log was read up to revision \d+ of \d+; what only later events show is missing"
+        )
+        for part in ("timeline", "lanes", "pace", "findings"):
+            note = (await server.get(f"{JSON}/{part}"))["note"]
+            assert re.match(f"not complete: {read_so_far}", note), part
+        page = await server.raw("GET", f"{UI}/timeline")
+        assert re.search(read_so_far, read(page.text).one("main").text)
+        await complete(server, f"{UI}/timeline")
+        for part in ("timeline", "lanes", "pace", "findings"):
+            assert (await server.get(f"{JSON}/{part}"))["note"] == "", part
 
 
 @pytest.mark.parametrize(("examined", "words"), [(9, "3 in all"), (5, "3 so far")])

@@ -18,8 +18,6 @@ from app.domain.values.timestamps import Instant
 ITEMS_MAX = 100
 """The number of findings in one answer."""
 
-_UNREAD = "not complete: the log was read up to revision {} of {}; ask again for the rest"
-
 
 def of(
     history: str,
@@ -88,7 +86,7 @@ def of(
         examined=examined,
         items=tuple(everything[:items_max]),
         omitted=max(0, len(everything) - items_max),
-        note="" if examined == until else _UNREAD.format(examined, until),
+        note=chronicle.unread(until),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from app.analysis import chronicle
 from app.domain.log import ObjectKey, Revision
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
@@ -64,6 +65,10 @@ class ScanReport:
     attempts_left_out: int = 0
     examined: Revision = Revision(0)
     is_complete: bool = True
+
+    def unread(self, until: Revision) -> str:
+        """That the log was not scanned to its end yet; empty if it was."""
+        return "" if self.is_complete else chronicle.unread(self.examined, until)
 
 
 @dataclass(slots=True, kw_only=True)

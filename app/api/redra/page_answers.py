@@ -36,6 +36,9 @@ class TimelineEntries(Model):
     next: int = Field(
         description="The value of `before` for the next page; 0: this is the last page"
     )
+    note: str = Field(
+        default="", description="That the log was not read to its end yet; empty if it was"
+    )
 
 
 class ObjectField(Model):
@@ -154,6 +157,9 @@ class LaneList(Model):
     lanes: list[Lane]
     gaps: list[LaneGap]
     omitted: int = Field(description="Pods, claims and nodes beyond the bound")
+    note: str = Field(
+        default="", description="That the log was not read to its end yet; empty if it was"
+    )
 
 
 class MappedDevice(Model):
@@ -231,6 +237,9 @@ class StartPace(Model):
     pods: list[dict[str, Any]] = Field(description="The slowest pods with their steps")
     omitted: int
     older: int = Field(description="Number of pods older than those that were read")
+    note: str = Field(
+        default="", description="That the log was not read to its end yet; empty if it was"
+    )
 
 
 class FittingCopies(Model):
