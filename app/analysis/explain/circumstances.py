@@ -196,7 +196,7 @@ def _ending_namespace(views: LiveViews, name: str) -> Iterator[Reason]:
     key = ObjectKey(*api_resources.NAMESPACES, "", name)
     if meta.is_deleting(views.objects.get(key) or {}):
         text = f"namespace {name} is being deleted, which goes on until this pod has ended"
-        yield Reason(text=text, about=key, holds=meta.is_deleting, is_kept=True)
+        yield Reason(text=text, about=key, holds=meta.is_deleting, is_kept=True, rests_on=(key,))
 
 
 def _holders_in(views: LiveViews, place: PoolId) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 
 from app.analysis.explain import stuck
@@ -27,12 +28,18 @@ _EXCEEDED = re.compile(r"exceeded quota: ([^,]+), requested: (.*?), used: (.*?),
 
 
 def reasons(
-    views: Views, namespace: str, refusal: str, spec: JsonView, *, noun: str = "claim"
+    views: Views,
+    namespace: str,
+    refusal: str,
+    spec: JsonView,
+    *,
+    noun: str = "claim",
+    template: ObjectKey | None = None,
 ) -> Iterator[Reason]:
     """The claims and pods that use up the quota, unused claims first.
 
     `refusal` is the error text when a claim of the namespace could not be created, or what `noun`
-    names instead; `spec` is the spec of that claim.
+    names instead; `spec` is the spec of that claim, from its `template`.
     """
     exceeded = _EXCEEDED.search(refusal)
     if exceeded is None:
@@ -41,7 +48,8 @@ def reasons(
     limited = dict(part.rpartition("=")[::2] for part in exceeded[4].split(","))
     for part in exceeded[2].split(","):
         name, _, requested = part.rpartition("=")
-        yield from _largest(name, spec)
+        for largest in _largest(name, spec):
+            yield replace(largest, rests_on=() if template is None else (template,))
         yield from _users(views, namespace, quota, name)
         if name in limited and _more(requested, limited[name]):
             yield Reason(

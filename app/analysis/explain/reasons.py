@@ -1,7 +1,7 @@
 """The reason: one sentence, the reasons behind it, and the number of things that it covers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.domain.log import ObjectKey
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -19,7 +19,9 @@ class Reason:
     with `is_kept` is never cut from a page. `holds` tests whether a state of `about` makes the
     reason true; with the log, the event since which it is true can be found. `marked` is the only
     part of the text that decides. `unselected` is a selector, as causes name it, with the devices
-    that it does not match, in groups.
+    that it does not match, in groups. `rests_on` are the objects of other kinds than those that
+    every answer is worked out from, without which the reason would not be known: a reader who may
+    not see one of them is not told the reason.
     """
 
     text: str
@@ -31,6 +33,7 @@ class Reason:
     is_kept: bool = False
     holds: Callable[[JsonView], bool] | None = field(default=None, compare=False, repr=False)
     marked: str = ""
+    rests_on: tuple[ObjectKey, ...] = ()
     unselected: tuple[str, Sequence[Sequence[str]]] | None = field(
         default=None, compare=False, repr=False
     )
@@ -83,6 +86,13 @@ class Reason:
             is_kept=body.get("kept", False),
             marked=body.get("marked", ""),
         )
+
+    def seen_by(self, sees: Callable[[ObjectKey], bool]) -> "Reason":
+        """The reason without those behind it that rest on objects which a reader does not see."""
+        children = tuple(
+            child.seen_by(sees) for child in self.children if all(map(sees, child.rests_on))
+        )
+        return self if children == self.children else replace(self, children=children)
 
     def size(self) -> int:
         """The number of reasons in the branch."""

@@ -289,19 +289,21 @@ def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
             text="the claim controller tries again by itself, after pauses that double up to "
             f"{pause} s; for a new pod it tries at once"
         )
-        spec = _spec_refused(views, pods.facts(tree), message)
-        yield from quota_use.reasons(views, meta.namespace(tree), message, spec)
+        template, spec = _spec_refused(views, pods.facts(tree), message)
+        yield from quota_use.reasons(views, meta.namespace(tree), message, spec, template=template)
 
 
-def _spec_refused(views: Views, pod: pods.PodFacts, message: str) -> JsonView:
-    """The spec of the claim that could not be created; empty when its template is gone."""
+def _spec_refused(
+    views: Views, pod: pods.PodFacts, message: str
+) -> tuple[ObjectKey | None, JsonView]:
+    """The spec of the claim that could not be created, with its template; empty if that is gone."""
     of_entry = _OF_ENTRY.match(message)
     for entry in pod.entries:
         lacks = bool(entry.template and pods.entry_claim(pod, entry).problem)
         if lacks and (of_entry is None or of_entry[1] == entry.name):
             key = ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, pod.namespace, entry.template)
-            return meta.spec(meta.spec(views.objects.get(key) or {}))
-    return {}
+            return key, meta.spec(meta.spec(views.objects.get(key) or {}))
+    return None, {}
 
 
 def _refusals(views: Views, namespace: str | None = None) -> dict[str, Event]:

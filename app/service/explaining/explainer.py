@@ -84,7 +84,7 @@ class Explainer:
                 raise
             text = "; ".join((problem.message, *(line.strip() for line in unsure)))
             raise NotFound(text, resource=key.resource) from problem
-        reason = await evidence.sourced(answer.reason)
+        reason = await evidence.sourced(answer.reason.seen_by(evidence.sight.sees_key))
         return replace(answer, reason=reason, doubts=(*self._of_subject(key), *recorded))
 
     def _of_subject(self, key: ObjectKey) -> tuple[Doubt, ...]:

@@ -167,7 +167,8 @@ async def device_class(
     """The devices that a class selects, and its users."""
     compiler = evidence.rules.compiler
     selection = await evidence.run(lambda views: classes.select(views, tree, compiler))
-    users = await evidence.run(lambda views: classes.users(views, key.name))
+    sees = evidence.sight.sees_key
+    users = await evidence.run(lambda views: classes.users(views, key.name, sees))
     extended = dra.extended_resource_name(tree)
     named = (Reason(text=f"serves the extended resource {extended}"),) if extended else ()
     return _explained(

@@ -1,6 +1,6 @@
 """Device classes: which devices they select, and who uses them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from app.analysis.explain.pods import Steps
@@ -10,6 +10,7 @@ from app.analysis.views import LiveViews
 from app.domain.devices import patches, pools
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.model import Device
+from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -83,8 +84,8 @@ def reasons(selection: ClassSelection) -> Iterator[Reason]:
     yield Reason(text=selection.text, children=tuple(lines), count=selection.selected)
 
 
-def users(views: LiveViews, name: str) -> Steps[list[Reason]]:
-    """The claims, templates and patches that name the class."""
+def users(views: LiveViews, name: str, sees: Callable[[ObjectKey], bool]) -> Steps[list[Reason]]:
+    """The claims, templates and patches that name the class, as far as the reader `sees` them."""
     reasons: list[Reason] = []
     for noun, place in (
         ("claim", api_resources.RESOURCE_CLAIMS),
@@ -97,7 +98,7 @@ def users(views: LiveViews, name: str) -> Steps[list[Reason]]:
                 yield
             tree = views.objects.get(key) or {}
             spec = tree if noun == "claim" else meta.spec(tree)
-            if _names_class(spec, name):
+            if _names_class(spec, name) and (noun == "claim" or sees(key)):
                 names.append(f"{key.namespace}/{key.name}")
                 allocated += dra.allocation(tree) is not None
         if names:
@@ -111,7 +112,12 @@ def users(views: LiveViews, name: str) -> Steps[list[Reason]]:
     if naming:
         text = f"named in the filter of {listed(naming, len(naming))}"
         reasons.append(Reason(text=text, count=len(naming)))
-    return reasons or [Reason(text="no claim and no template names it")]
+    if reasons:
+        return reasons
+    # A collection is named without an object.
+    if sees(ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, "", "")):
+        return [Reason(text="no claim and no template names it")]
+    return [Reason(text="no claim names it, and no template that you may read")]
 
 
 def _names_class(tree: JsonView, name: str) -> bool:

@@ -36,7 +36,16 @@ def held(views: LiveViews, pod: JsonObject, holders: Iterable[str]) -> Iterator[
                 continue
             text = f"claim {holder} is held by pod {namespace}/{consumer.name}, an earlier pod of "
             text += f"the same deployment {namespace}/{deployment.name}; a rolling update keeps "
-            yield Reason(text=f"{text}it until new pods are ready", about=key, is_kept=True)
+            yield Reason(
+                text=f"{text}it until new pods are ready",
+                about=key,
+                is_kept=True,
+                rests_on=tuple(
+                    ObjectKey(*api_resources.REPLICA_SETS, namespace, owner.name)
+                    for owner in (made, makers[0])
+                    if owner is not None
+                ),
+            )
             count += 1
             if count == NAMES_MAX:
                 return
