@@ -22,7 +22,7 @@ def unread(read: Revision, until: Revision) -> str:
         return ""
     return (
         f"not complete: the log was read up to revision {read} of {until}; what only later events "
-        "show is missing; ask again for the rest"
+        "show may be missing; ask again for the rest"
     )
 
 

@@ -106,7 +106,7 @@ async def test_findings_of_a_log_that_is_still_read_say_so_and_nothing_lasts_unt
         while answer["examined"] < answer["revision"]:
             answer = await server.get("/redra/v1/histories/default/findings")
     assert first["examined"] == gone < first["revision"]
-    said = f"read up to revision {gone} of {first['revision']}; ask again"
+    said = f"read up to revision {gone} of {first['revision']}; what only later events show may "
     assert said in first["note"]
     broken = [one["text"] for one in first["items"] if one["kind"] == "BrokenInvariant"]
     assert (broken, answer["note"]) == ([], "")

@@ -145,7 +145,17 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         "/histories/{history}/findings",
         "get",
         "The findings of a history, ranked",
-        (("namespace", "string", "Only findings about objects of this namespace."), _AT),
+        (
+            ("namespace", "string", "Only findings about objects of this namespace."),
+            (
+                "wait",
+                "integer",
+                "Seconds to wait for a log that is not read to its end, at most "
+                "REDRA_FINDINGS_WAIT_SECONDS, which is the default; 0 answers at once with what "
+                "has been read, and `note` says up to which revision.",
+            ),
+            _AT,
+        ),
         None,
         page_answers.FindingList,
     ),

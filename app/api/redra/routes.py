@@ -352,10 +352,15 @@ class RedraApi:
             ) from problem
 
     async def _findings(self, inquiry: Inquiry) -> Response:
-        """What is wrong; unlike a page, the answer waits for the whole log, for a bounded time."""
+        """What is wrong; unlike a page, the answer waits for the whole log, for a bounded time.
+
+        The request may have a shorter time; the log is read on meanwhile and afterwards.
+        """
         inquiry.reader().check_all(WORKED_OUT_FROM)
         views = await self.answers.views(inquiry)
         seconds = self._limits.findings_wait_seconds
+        if inquiry.request.parameter("wait"):
+            seconds = min(seconds, integer(inquiry.request, "wait", 0))
         await self.answers.read_within(inquiry.runtime, views.revision, seconds)
         return _encoded(await self.answers.findings(inquiry))
 

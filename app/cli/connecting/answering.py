@@ -1,8 +1,10 @@
 """The answers for commands, from a running or named server, else from the data folder."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from app.cli import console
@@ -10,10 +12,14 @@ from app.cli.connecting import reading
 from app.domain.errors import InputError, Rejected, ServerUnreachable, TooLarge
 
 if TYPE_CHECKING:  # heavy: not needed for a command that a server answers
+    from app.bootstrap.asking.queries import ServedQuery
     from app.bootstrap.asking.servers import AskedServer
     from app.settings import Settings
 
 DEFAULT_HISTORY = "default"
+
+ASKED_AGAIN_SECONDS = 2
+"""The time that one request waits for a log that a server has not read to its end."""
 
 Answer = TypeVar("Answer")
 Other = TypeVar("Other")
@@ -83,6 +89,22 @@ class AnswerSource:
 
         return self.answer(lambda server: server.ask(query), here)
 
+    def _read_on(self, server: "AskedServer", query: "ServedQuery") -> bytes:
+        """The answer from the whole log, or from what was read of it when the time is over."""
+        import msgspec
+
+        wait = {"wait": str(ASKED_AGAIN_SECONDS)}
+        patient = replace(query, parameters={**query.parameters, **wait})
+        ends = monotonic() + self.settings.findings_wait_seconds
+        with console.ProgressBar("reading the log") as bar:
+            while True:
+                answer = server.ask(patient)
+                shown = msgspec.json.decode(answer)
+                read, last = shown.get("examined", 0), shown.get("revision", 0)
+                if read >= last or monotonic() >= ends:
+                    return answer
+                bar.to(read, last)
+
     def ask_both(
         self,
         parts: tuple[str, str],
@@ -93,7 +115,9 @@ class AnswerSource:
     ) -> tuple[bytes, bytes]:
         """Two answers about one moment; the second is empty if it is refused or too large.
 
-        The parameters are those of the first answer.
+        The parameters are those of the first answer. A server that has not read the whole log yet
+        is asked for the first one again until it has, while a bar shows how far it is, or until
+        the time is over that findings wait.
         """
         from app.bootstrap.asking.queries import ServedQuery
 
@@ -108,7 +132,7 @@ class AnswerSource:
         ]
 
         def of_server(server: "AskedServer") -> tuple[bytes, bytes]:
-            first = server.ask(queries[0])
+            first = self._read_on(server, queries[0])
             try:
                 return first, server.ask(queries[1])
             except Rejected:
