@@ -305,6 +305,8 @@ class _Block:
             return False
         number = self._first + self._at
         json_text.check_depth(value, f"{self._place}:{number}", self._limits)
+        # A tool writes the command that it ran, in a line of JSON above the output.
+        self._commands.note(line, number)
         self._take(number, value)
         self._pass(end)
         return True

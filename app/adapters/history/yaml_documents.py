@@ -50,6 +50,11 @@ class _Open:
     size: int = 1
     key: str | None = None
     has_key: bool = False
+    is_merged: bool = False
+
+
+class _RepeatedKey(Exception):
+    """A key that stands twice in one mapping: a server refuses it, and one value would be lost."""
 
 
 @dataclass(slots=True)
@@ -100,6 +105,9 @@ class _Builder:
                 top.value.update(
                     {name: part for name, part in value.items() if name not in top.value}
                 )
+                top.is_merged = True
+            elif top.key in top.value and not top.is_merged:
+                raise _RepeatedKey(top.key)
             else:
                 top.value[top.key or ""] = value
             top.has_key = False
@@ -152,6 +160,13 @@ def parse_documents(
             elif isinstance(event, DocumentStartEvent):
                 builder.reset()
                 line = event.end_mark.line + 1 + before if event.end_mark else line
+    except _RepeatedKey as problem:
+        at = event.start_mark.line + 1 + before if event.start_mark else line
+        raise InputError(
+            f"the key {problem} stands twice in one object",
+            place=f"{place}:{at}",
+            cure="take one of the two out",
+        ) from problem
     except yaml.YAMLError as problem:
         raise InputError(
             _problem_text(problem), place=_problem_place(problem, place, before)

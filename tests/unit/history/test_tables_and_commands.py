@@ -41,6 +41,7 @@ COMMANDS = {
     "behind another": "kubectl describe node x; oc get pods -n shop\n",
     "of a folder": "~$ /usr/local/bin/kubectl get pods -n shop | tee x\n",
     "all": "$ kubectl get all -n shop\n",
+    "in JSON": '{"error": null, "ran": "kubectl get -o wide pod -n shop", "in": {"a": 1}}\n',
 }
 
 

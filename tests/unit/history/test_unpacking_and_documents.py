@@ -191,6 +191,12 @@ def test_merge_keys_do_not_override():
     assert read(b"base: &b {x: 1, y: 2}\nuse:\n  x: 3\n  <<: *b\n")[0]["use"] == {"x": 3, "y": 2}
 
 
+def test_key_that_stands_twice_is_refused_at_its_line():
+    with pytest.raises(InputError, match="x:3: the key a stands twice in one object"):
+        read(b"a: 1\nb: {a: 2}\na: 3\n")
+    assert read(b"base: &b {x: 1}\nuse:\n  <<: *b\n  x: 3\n")[0]["use"] == {"x": 3}
+
+
 def test_multi_document_yaml_json_sequence_and_kyaml():
     assert read(b"a: 1\n---\nb: 2\n---\n") == [{"a": 1}, {"b": 2}]
     assert read(b'{\n  "a": 1\n}\n{\n  "b": 2\n}\n') == [{"a": 1}, {"b": 2}]

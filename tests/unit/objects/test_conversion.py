@@ -110,6 +110,11 @@ def test_devices_always_get_a_wrapping() -> None:
     ]
 
 
+def test_object_without_its_api_version_is_refused_with_these_words() -> None:
+    with pytest.raises(BadRequest, match="Pod without its API version; it is served in v1"):
+        conversion.check_version(kind("pods", ""), "", "")
+
+
 def test_templates_convert_inside() -> None:
     inner = {"devices": {"requests": [{"name": "r", "deviceClassName": "g"}]}}
     tree = {"kind": "ResourceClaimTemplate", "spec": {"spec": inner}}

@@ -9,7 +9,14 @@ Status:       Running
 import re
 from collections.abc import Iterator, Sequence
 
-from app.adapters.history.printouts import descriptions, event_objects, parts, pod_words
+from app.adapters.history.printouts import (
+    containers,
+    descriptions,
+    event_objects,
+    parts,
+    pod_words,
+    workloads,
+)
 from app.adapters.history.printouts.parts import Printout
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
@@ -17,8 +24,17 @@ from app.domain.objects.schema.structural import Schemas
 from app.domain.values.json_tree import JsonObject
 
 NO_END = "the description ends before its Events, so it may be cut here"
-EVENT_TITLES = re.compile(r"^\s+Type\s+Reason\s+Age\s+From\s+Message$")
+EVENT_TITLES = re.compile(r"^\s*Type\s+Reason\s+Age\s+From\s+Message\s*$")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
+_ASSIGNED = re.compile(
+    r"Successfully assigned (?P<namespace>[a-z0-9-]+)/(?P<name>[a-z0-9.-]+) to \S+"
+)
+_IN_POD = re.compile(
+    r".* in pod (?P<name>[a-z0-9.-]+)_(?P<namespace>[a-z0-9-]+)\((?P<uid>[0-9a-f-]{36})\)"
+)
+_NAMED_IN = {"Scheduled": _ASSIGNED, "BackOff": _IN_POD}
+"""The forms of messages that name the pod they are about, by reason."""
+
 _TAINT = re.compile(
     r"(?<![^=:\s])(?P<key>[^=:\s]+)(?:=(?P<value>[^=:\s]*))?:(?P<effect>No\w+|Prefer\w+)"
 )
@@ -72,20 +88,61 @@ def description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Print
     return Printout([tree, *_events(tree, kind, events)], end - at, damage)
 
 
+def events_alone(lines: Sequence[str], at: int) -> Printout:
+    """The table of Events that begins at a line, without the page that it ends.
+
+    A table is about one object. What was scheduled, and what is restarted, its messages name.
+    """
+    if not EVENT_TITLES.match(lines[at]):
+        return Printout()
+    end = at + 1
+    while end < len(lines) and lines[end].strip():
+        end += 1
+    rows = [*_rows(lines[at:end])]
+    named = {
+        (match["namespace"], match["name"])
+        for row in rows
+        if row["Reason"] in _NAMED_IN
+        and (match := _NAMED_IN[row["Reason"]].fullmatch(row["Message"])) is not None
+    }
+    if len(named) != 1:
+        return Printout()
+    ((namespace, name),) = named
+    pods = registry.find_name("pods")[0]
+    subject = parts.identity(pods, name, namespace)
+    return Printout([*_events(subject, pods, lines[at:end])], end - at)
+
+
+def is_below_page(lines: Sequence[str], at: int) -> bool:
+    """Whether a line stands below the first line of a page, with only fields between them."""
+    for line in reversed(lines[:at]):
+        if line.startswith("Name:"):
+            return True
+        if line.strip() and not line.startswith((" ", "\t")) and not _FIELD.match(line):
+            return False
+    return False
+
+
 def _events(tree: JsonObject, kind: Kind, lines: Sequence[str]) -> Iterator[JsonObject]:
     """The Event objects in the table at the end of a description."""
+    for row in _rows(lines):
+        event = event_objects.about_subject(tree, kind, row["Type"], row["Reason"], row["Message"])
+        event = event_objects.with_count(event, row["Age"])
+        # Old releases print the node of a kubelet behind its name.
+        component, _, host = row["From"].partition(", ")
+        source = {"component": component, **({"host": host} if host else {})}
+        yield {**event, "source": source} if component else event
+
+
+def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The rows of a table of Events, by title; none without the titles."""
     if not lines or not EVENT_TITLES.match(lines[0]):
         return
     titles = [(match.start(), match.group()) for match in re.finditer(r"\S+", lines[0])]
     for line in lines[1:]:
         row = parts.cells(line, titles)
         if row and row["Reason"].strip("-") and row["Message"]:
-            component = {"component": row["From"]} if row["From"] else {}
-            event = event_objects.about_subject(
-                tree, kind, row["Type"], row["Reason"], row["Message"]
-            )
-            event = event_objects.with_count(event, row["Age"])
-            yield {**event, "source": component} if component else event
+            yield row
 
 
 def _is_of_many(lines: Sequence[str], at: int, end: int) -> bool:
@@ -123,7 +180,8 @@ def _described_kind(fields: dict[str, list[str]]) -> Kind | None:
     # A node that has not reported its size has neither.
     if {"Capacity", "Allocatable"} <= fields.keys() or {"Taints", "Unschedulable"} <= fields.keys():
         return registry.find_name("nodes")[0]
-    return None
+    plural = workloads.plural(fields)
+    return registry.find_name(plural)[0] if plural else None
 
 
 def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObject:
@@ -134,9 +192,14 @@ def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObjec
     if kind.kind == "Pod":
         parts.fill(tree, "spec", nodeName=_first(fields, "Node").partition("/")[0])
         pod_words.fill(tree, _first(fields, "Status"))
-        containers = _containers(fields.get("Containers", []))
-        if containers:
-            tree.setdefault("spec", {})["containers"] = containers
+        parts.fill(
+            tree,
+            "status",
+            podIP=_first(fields, "IP"),
+            startTime=containers.instant(_first(fields, "Start Time")),
+            reason=_first(fields, "Reason"),
+        )
+        containers.fill(tree, fields)
     elif kind.kind == "Node":
         taints = [_taint(match) for match in map(_TAINT.search, fields.get("Taints", [])) if match]
         spec: JsonObject = {"taints": taints} if taints else {}
@@ -148,6 +211,8 @@ def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObjec
             part.lower(): _amounts(fields.get(part, [])) for part in ("Capacity", "Allocatable")
         }
         tree["status"] = {part: amounts for part, amounts in status.items() if amounts}
+    else:
+        workloads.fill(tree, fields)
     conditions = _conditions(fields.get("Conditions", []))
     if conditions and kind.kind in ("Pod", "Node"):
         tree.setdefault("status", {})["conditions"] = conditions
@@ -184,15 +249,3 @@ def _taint(match: re.Match[str]) -> JsonObject:
     if match["value"]:
         taint["value"] = match["value"]
     return taint
-
-
-def _containers(lines: list[str]) -> list[JsonObject]:
-    """The names and images of containers: names are indented by two spaces, fields by four."""
-    containers: list[JsonObject] = []
-    for line in lines:
-        text = line.strip()
-        if re.fullmatch(r" {2}[a-z0-9-]+:", line.rstrip()):
-            containers.append({"name": text.removesuffix(":")})
-        elif containers and line.startswith("    Image:"):
-            containers[-1]["image"] = text.removeprefix("Image:").strip()
-    return containers

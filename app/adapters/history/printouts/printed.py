@@ -37,6 +37,7 @@ NO_ROW = "a row of another kind than its table, whose cells cannot be told apart
 NO_CELLS = "the cells of the rows below these titles cannot be told apart"
 COLUMNS = "custom columns are read where the first is NAME, or NAMESPACE before it"
 NO_SUBJECT = "a table of events, but the object that they are about is not shown above it"
+NO_PAGE = "a table of events below a description of a kind that its fields do not tell"
 NO_TITLES = "rows of a table whose titles a filter left out"
 NO_EVENT_TITLES = "a row of events whose titles are not shown above it"
 NO_KIND = "a table of kubectl get, but nothing tells of which kind"
@@ -90,6 +91,8 @@ def parse(
         return _table(lines, at, commands or Commands(), number)
     if lines[at].startswith("Name:"):
         return pages.description(lines, at, schemas)
+    if pages.EVENT_TITLES.match(lines[at]):
+        return pages.events_alone(lines, at)
     return _untitled(lines, at, commands or Commands(), number)
 
 
@@ -97,7 +100,7 @@ def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> s
     """The loss where a line begins no printout; empty for a line of text."""
     line = lines[at].strip()
     if pages.EVENT_TITLES.match(lines[at]):
-        return NO_SUBJECT
+        return NO_PAGE if pages.is_below_page(lines, at) else NO_SUBJECT
     if _EVENT_ROW.match(line):
         return NO_EVENT_TITLES
     row = lines[at + 1] if at + 1 < len(lines) else ""

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.domain.values.fields import core, meta
+from app.domain.values.fields.core import ContainerState, ContainerStatus
 from app.domain.values.json_tree import JsonObject, JsonView
 
+_CONTAINERS = ("containerStatuses", "initContainerStatuses")
 _OF_A_MOMENT = ("conditions", "containerStatuses", "initContainerStatuses", "phase", "reason")
 """The fields of a status that tell a moment: a later state has those that it shows itself."""
 
@@ -21,15 +23,50 @@ def contradict(before: JsonView, after: JsonView) -> bool:
     """Whether a field has two values in the two.
 
     A row shows whether its pod is being deleted, and the container that is not well if there is
-    one; a page does not show the containers.
+    one; a page shows each container that its kubelet has reported.
     """
     if "status" in before and meta.is_deleting(after) and not meta.is_deleting(before):
         return True
-    if not (core.containers(before) or core.containers(after)) and "status" in after:
-        statuses = (core.container_statuses, core.init_container_statuses)
-        if any(read(before) != read(after) for read in statuses):
-            return True
-    return _fields_differ(before, after)
+    if "status" in after and any(
+        _containers_differ(read(before), read(after), before, after)
+        for read in (core.container_statuses, core.init_container_statuses)
+    ):
+        return True
+    return _fields_differ(_without_containers(before), _without_containers(after))
+
+
+def _containers_differ(
+    first: Sequence[ContainerStatus],
+    second: Sequence[ContainerStatus],
+    before: JsonView,
+    after: JsonView,
+) -> bool:
+    """Whether two places show containers in two states; a page without states shows none."""
+    is_page, is_next_page = (bool(core.containers(tree)) for tree in (before, after))
+    if not is_page and not is_next_page:
+        return first != second
+    if is_page and is_next_page:
+        known = {each.name: each for each in first}
+        return any(known.get(each.name, each) != each for each in second)
+    page, row, of_row = (first, second, after) if is_page else (second, first, before)
+    shown = {_trouble(each.state) for each in page}
+    if not row and meta.phase(of_row) == "Running":
+        # The word of the row would be what a container waits for.
+        return any(each.state.waiting.reason for each in page)
+    return bool(page) and any(_trouble(each.state) not in shown for each in row)
+
+
+def _trouble(state: ContainerState) -> str:
+    """The word of a row about a container in this state; empty for one that runs."""
+    ended = state.terminated
+    return state.waiting.reason if ended is None else ended.reason
+
+
+def _without_containers(tree: JsonView) -> JsonView:
+    status = tree.get("status")
+    if not isinstance(status, Mapping):
+        return tree
+    return {**tree, "status": {k: v for k, v in status.items() if k not in _CONTAINERS}}
 
 
 def is_another(before: JsonView, after: JsonView) -> bool:
@@ -45,13 +82,33 @@ def is_another(before: JsonView, after: JsonView) -> bool:
 
 
 def together(before: JsonView, joined: JsonObject, after: JsonView) -> JsonObject:
-    """The fields of two places that show one state, with the conditions of both."""
+    """The fields of two places that show one state, with the conditions of both.
+
+    A page names the containers; the container of a row has no name.
+    """
+    joined = _with_named_containers(before, joined)
     shown = {each.type for each in meta.conditions(after)}
     others = [each for each in meta.condition_trees(before) if each.get("type") not in shown]
     if not shown or not others:
         return joined
     conditions = [*others, *meta.condition_trees(after)]
     return {**joined, "status": {**joined["status"], "conditions": conditions}}
+
+
+def _with_named_containers(before: JsonView, joined: JsonObject) -> JsonObject:
+    status, known = joined.get("status"), before.get("status")
+    if not isinstance(status, Mapping) or not isinstance(known, Mapping):
+        return joined
+    named = {
+        name: known[name]
+        for name in _CONTAINERS
+        if _are_named(known.get(name)) and not _are_named(status.get(name))
+    }
+    return {**joined, "status": {**status, **named}} if named else joined
+
+
+def _are_named(statuses: Any) -> bool:
+    return isinstance(statuses, list) and any(each.get("name") for each in statuses)
 
 
 def next_state(joined: JsonObject, after: JsonView) -> JsonObject:

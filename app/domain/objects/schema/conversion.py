@@ -44,6 +44,8 @@ def check_version(kind: Kind, group: str, version: str) -> None:
     if (group, version) in kind.group_versions:
         return
     offered = ", ".join(registry.api_version(*pair) for pair in kind.group_versions)
+    if not version:
+        raise BadRequest(f"{kind.kind} without its API version; it is served in {offered}")
     name = registry.api_version(group, version)
     older = (
         "was never released"
