@@ -6,15 +6,18 @@ gaps, and the repeated decision of each allocation on the recorded state on whic
 """
 
 from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType
 
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonResult
 from app.analysis.verify.invariants import RULES, InvariantWatch, Switches
+from app.analysis.verify.invariants.violations import Violation
 from app.analysis.verify.parts import Deciders
 from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.views import LiveViews
 from app.domain.log import Event, ObjectKey, doubts
 from app.domain.log.pages import Page
+from app.domain.values.timestamps import Instant
 
 _DECIDED = frozenset(("pods", "resourceclaims"))
 """The kinds that controllers decide about; all others are inputs of decisions."""
@@ -34,6 +37,8 @@ A replay at the recorded pace only waits for what is due. If an act was recorded
 replay does it when it is due, with the same result. So these rules check whether it was due.
 """
 
+_PLACEMENTS = "placement-respects-taints"
+
 _OF_SERVERS = frozenset(("immutable-field-unchanged",))
 """The rules that the server enforces for objects of all kinds, for every author."""
 
@@ -48,8 +53,17 @@ class Impossible:
         *,
         lacking: frozenset[str],
         never_seen: Iterable[str],
+        changed: Mapping[ObjectKey, Instant] = MappingProxyType({}),
+        allowed: Container[ObjectKey] = (),
     ) -> None:
-        """`lacking` is as in `uncertainty.lacking`; `never_seen` are kinds without objects."""
+        """`lacking` is as in `uncertainty.lacking`; `never_seen` are kinds without objects.
+
+        `changed` are objects that were written unseen, some time since an instant; `allowed` the
+        claims with a forbidden placement that such a write may allow.
+        """
+        self._changed = changed
+        self._allowed = allowed
+        self._changed_since = min(changed.values(), default=None)
         self._watch = InvariantWatch(switches, lacking)
         self._index = AllocationIndex(
             lacks_ends=doubts.ENDS in lacking, lacks_times=doubts.TIMES in lacking
@@ -80,11 +94,12 @@ class Impossible:
         if event.key.resource == "resourceclaims":
             counts = self._checker.result().counts
             different = counts.get(ComparisonResult.DIFFERENT, 0)
-            if different > self._different:
-                self._different = different
+            is_sure = self._changed_since is None or event.stamp.time < self._changed_since
+            if different > self._different and is_sure:
                 self._found[event.key] = (
                     f"at revision {event.revision} the recorded state gives another allocation"
                 )
+            self._different = different
         self._views.fold(event)
 
     @property
@@ -105,6 +120,13 @@ class Impossible:
             key: f"{violation.rule}: {violation.message}"
             for violation in reversed(self._watch.violations())
             if violation.kind.is_failure and violation.rule in rules
+            if not self._is_excused(violation)
             for key in violation.objects
             if key.resource in _DECIDED or violation.rule in _OF_SERVERS
         }
+
+    def _is_excused(self, violation: Violation) -> bool:
+        """Whether a violation is about objects that were written unseen, or judged by them."""
+        if violation.rule == _PLACEMENTS:
+            return any(key in self._allowed for key in violation.objects)
+        return not self._changed.keys().isdisjoint(violation.objects)

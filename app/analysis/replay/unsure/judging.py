@@ -13,11 +13,13 @@ from app.analysis.replay.unsure.aftermath import Aftermath
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.times import Clocks
 from app.analysis.replay.writers import short_name
+from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 
 _NAMESPACES = short_name(NAMESPACES)
+LOST_LAST = "the line of the last write about an object may be lost: a version has no line"
 _PLACED = frozenset(("pods", "resourceclaims"))
 
 
@@ -95,7 +97,33 @@ class Doubting:
         )
         if why := omissions.before(until, is_of_content=is_of_content):
             return why
-        return omissions.of_one_line() if self._lacks_one_write(sides, again) else ""
+        if not self._lacks_one_write(sides, again):
+            return ""
+        return omissions.of_one_line() or self._lost_last_line(sides, again)
+
+    def _lost_last_line(self, sides: Sides, again: Trace) -> str:
+        """The last write of an object, which only the run has, if its line may be lost.
+
+        A write that others follow shows in their lines. The recorded one came soon after it was
+        due, and left a version of the store without a line.
+        """
+        missing = [
+            step
+            for uid in {sides.uid, *(step.uid for step in sides.only_again)}
+            for step in again.writes.get(uid, ())[len(self.recorded.writes.get(uid, ())) :]
+        ]
+        if len(missing) != 1:
+            return ""
+        (step,) = missing
+        last = self.lacks.last_written(step.key)
+        soon = Instant(max(again.due_at(step), last) + IN_FLIGHT)
+        is_lost = self._is_last_of(step, again) and self.lacks.versions.may_hide(last, soon)
+        return LOST_LAST if is_lost else ""
+
+    def _is_last_of(self, step: Step, again: Trace) -> bool:
+        """Whether the step is the run's last about its object, and all others are recorded."""
+        there, here = (trace.writes.get(step.uid, ()) for trace in (self.recorded, again))
+        return [each.facts for each in here[:-1]] == [each.facts for each in there]
 
     def _lacks_one_write(self, sides: Sides, again: Trace) -> bool:
         """Whether the recording has all writes of the run about an object except one.

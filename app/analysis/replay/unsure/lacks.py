@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from app.analysis.replay.unsure.dependence import Read
+from app.analysis.replay.unsure.last_lines import LastLines
 from app.analysis.replay.unsure.omissions import Omissions
+from app.analysis.replay.unsure.versions import Versions
 from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
@@ -36,6 +38,8 @@ _NEEDED = (
 """Kinds that every recorder follows and on which decisions depend."""
 
 _PLACED = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
+_ACTED_UPON = "what controllers did shows another state, and a version of the store has no line"
+
 _FOREVER = Instant(2**62)
 _NEVER = Instant(-1)
 
@@ -65,6 +69,9 @@ class Lacks:
     """Follows a recording event by event; `recorded` are the doubts of its fidelity report."""
 
     def __init__(self, recorded: Sequence[Doubt]) -> None:
+        self.recorded = recorded
+        self.changed_unseen: dict[ObjectKey, Instant] = {}
+        # The objects that were written after their last line, some time since the instant of it.
         self._kinds = ", ".join(each.kind for each in recorded if each.code == NEVER_SEEN)
         self._times = any(each.code == Loss.TIMES_CONTRADICT for each in recorded)
         self._written: dict[ObjectKey, Instant] = {}
@@ -75,10 +82,14 @@ class Lacks:
         self._renewed: dict[ObjectKey, list[Instant]] = defaultdict(list)
         lacks_ends = any(each.code == Loss.NO_DELETES and not each.kind for each in recorded)
         self.omissions = Omissions(lacks_ends=lacks_ends)
+        self.versions = Versions()
+        self.last_lines = LastLines(self.versions)
 
     def note(self, event: Event, known: Instant) -> None:
         """Processes an event that others could see from instant `known` on."""
         key = event.key
+        self.versions.follow(event)
+        self.last_lines.note(event, known)
         if self.omissions.note(event, known):
             since = self._written.get(key, known)
             self._note_unseen(key, event.uid, since, _text(()), is_line=True)
@@ -106,6 +117,16 @@ class Lacks:
         """Notes an object that no line shows; `end` is when its deletion was requested."""
         if key[:2] == api_resources.NAMESPACES:
             self._implied[key.name] = end
+
+    def conclude(self) -> None:
+        """Notes what the recording as a whole shows; call it after the last event."""
+        for line in self.last_lines.found():
+            self._note_unseen(line.key, line.uid, line.since, _ACTED_UPON, is_line=True)
+            self.changed_unseen.setdefault(line.key, line.since)
+
+    def last_written(self, key: ObjectKey) -> Instant:
+        """The instant of the last recorded write of an object; before all others without one."""
+        return self._written.get(key, _NEVER)
 
     def _note_unseen(
         self, key: ObjectKey, uid: str, since: Instant, why: str, *, is_line: bool = False

@@ -272,7 +272,7 @@ async def decide(
     if proofs.deciders is not None and (not sought or (has_lacks and compared.different)):
         # A gap may hide a difference, so impossible states count even without one. If there is no
         # gap, that is needed only for acts of controllers, which may leave no difference.
-        judge = partial(judged, log, history, until, proofs.deciders(), bounds, runs.doubts)
+        judge = partial(judged, log, history, until, proofs.deciders(), bounds, recording.lacks)
         facts = await judge(rules.profile, only_acts=not has_lacks)
         omissions.lacks_rules = facts.lacks_rules
         if omissions.lacks_rules and not has_lacks:
@@ -486,6 +486,7 @@ def _sorted_out(
             recording.take_implied(each, known)
         recording.take(event, known)
     recording.finish()
+    recording.lacks.conclude()
     for event in events:
         event.forget_tree()
     return recording

@@ -11,10 +11,11 @@ from app.analysis.replay.recording import Recording
 from app.analysis.replay.unsure import dependence
 from app.analysis.replay.unsure.earliness import Early
 from app.analysis.replay.unsure.impossible import ACTS, Impossible
+from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.verify.invariants import RULES
 from app.analysis.verify.parts import Deciders
 from app.domain.log import HistoryInfo, Revision
-from app.domain.log.doubts import NEVER_SEEN, Doubt
+from app.domain.log.doubts import NEVER_SEEN
 from app.domain.objects.profile import Profile
 from app.ports import EventLog
 from app.service.replays import replaying
@@ -74,7 +75,7 @@ async def judged(
     until: Revision,
     deciders: Deciders,
     bounds: ReplayBounds,
-    recorded: Sequence[Doubt],
+    lacks: Lacks,
     profile: Profile,
     *,
     only_acts: bool,
@@ -83,8 +84,10 @@ async def judged(
     judge = Impossible(
         deciders,
         switches_of(profile, deciders.quirks, history.settings),
-        lacking=uncertainty.lacking(recorded),
-        never_seen=[doubt.kind for doubt in recorded if doubt.code == NEVER_SEEN],
+        lacking=uncertainty.lacking(lacks.recorded),
+        never_seen=[doubt.kind for doubt in lacks.recorded if doubt.code == NEVER_SEEN],
+        changed=lacks.changed_unseen,
+        allowed=set(lacks.last_lines.allowed(lacks.changed_unseen)),
     )
     for look in (judge.read_ahead,) if only_acts else (judge.read_ahead, judge.take):
         async for page in replaying.pages(log, history, until, bounds):

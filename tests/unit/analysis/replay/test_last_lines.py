@@ -1,0 +1,116 @@
+"""Last lines that are lost: an act has no reason in the last state of an object."""
+
+import pytest
+
+from app.analysis.replay.authors import CLAIMS, COLLECTOR, SCHEDULER
+from app.analysis.replay.unsure.last_lines import LastLines
+from app.analysis.replay.unsure.versions import Versions
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from tests.unit.analysis.replay.test_lacks import at
+
+POD = ObjectKey("", "pods", "default", "p")
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
+SET = ObjectKey("apps", "replicasets", "default", "r")
+SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "s")
+RULE = ObjectKey("resource.k8s.io", "devicetaintrules", "", "t")
+DEVICES = {"results": [{"driver": "d", "pool": "n", "device": "x", "request": "g"}]}
+ALLOCATED = {"allocation": {"devices": DEVICES}}
+
+
+class Leftover(Versions):
+    """Versions of which one is left over at some time, or none."""
+
+    def __init__(self, *, is_any):
+        super().__init__()
+        self.is_any, self.spans = is_any, []
+
+    def may_hide(self, first, last):
+        self.spans.append((first, last))
+        return self.is_any
+
+
+def state(key, user="alice", verb="update", *, owner=None, ends=False, **parts):
+    owners = [] if owner is None else [{"uid": owner.name, "kind": "X", "name": owner.name}]
+    metadata = {"name": key.name, "namespace": key.namespace, "ownerReferences": owners}
+    type_ = EventType.OBJECT_DELETED if ends else EventType.OBJECT_UPDATED
+    stamp = Stamp(time=at(1), actor=Actor(user=user), verb=verb)
+    body = canonical_json({"metadata": {**metadata, "uid": key.name}, **parts})
+    return Event(revision=Revision(1), type=type_, key=key, uid=key.name, body=body, stamp=stamp)
+
+
+def reserved(*pods, **parts):
+    users = [{"resource": "pods", "name": each, "uid": each} for each in pods]
+    return {"status": {"reservedFor": users, **parts}}
+
+
+def found(*events, is_any=True):
+    lines = LastLines(Leftover(is_any=is_any))
+    for second, each in enumerate(events):
+        lines.note(each, at(second))
+    return [(line.key, line.since) for line in lines.found()]
+
+
+USED = state(CLAIM, **reserved("p"))
+FREED = state(CLAIM, CLAIMS, **reserved())
+DELETED = state(CLAIM, COLLECTOR, "delete", owner=POD, ends=True)
+BOUND = state(
+    POD,
+    SCHEDULER,
+    "create",
+    spec={"nodeName": "n", "resourceClaims": [{"name": "g", "resourceClaimName": "c"}]},
+)
+FINISHED = state(POD, status={"phase": "Failed"})
+
+
+@pytest.mark.parametrize(
+    ("events", "lost"),
+    [
+        # a reservation is taken back
+        ((state(POD), USED, FREED), [POD]),
+        ((FINISHED, USED, FREED), []),
+        ((state(POD), USED, state(CLAIM, "alice", **reserved())), []),
+        ((state(POD), USED, state(POD, ends=True), FREED), []),
+        ((state(POD), USED, FREED, state(POD)), []),
+        # what belonged to a pod is collected; the claim controller also deletes for finished ones
+        ((state(POD), DELETED), [POD]),
+        ((FINISHED, DELETED), [POD]),
+        ((FINISHED, state(CLAIM, CLAIMS, "delete", owner=POD, ends=True)), []),
+        ((state(POD), state(CLAIM, "alice", "delete", owner=POD, ends=True)), []),
+        # what else the lost owner has ends with it
+        (
+            (state(SET), state(POD, owner=SET), state(CLAIM, COLLECTOR, "delete", owner=SET)),
+            [SET, CLAIM, POD],
+        ),
+        # a pod is bound before its claim is allocated
+        ((state(CLAIM), BOUND), [CLAIM]),
+        ((state(CLAIM, status=ALLOCATED), BOUND), []),
+        ((state(CLAIM), BOUND, state(CLAIM, status=ALLOCATED)), []),
+        ((BOUND, state(CLAIM)), []),
+    ],
+)
+def test_act_without_a_reason_shows_that_a_last_line_is_lost(events, lost):
+    assert sorted(key for key, _ in found(*events)) == sorted(lost)
+    assert found(*events, is_any=False) == []
+
+
+def test_it_was_lost_between_the_last_line_and_the_act():
+    lines = LastLines(Leftover(is_any=True))
+    for second, each in ((3, state(POD)), (5, USED), (8, FREED), (9, FREED)):
+        lines.note(each, at(second))
+    assert [line.since for line in lines.found()] == [at(3)]
+    assert lines.versions.spans == [(at(3), at(8))]
+
+
+@pytest.mark.parametrize(("objects", "lost"), [((CLAIM, RULE), RULE), ((CLAIM,), SLICE)])
+def test_forbidden_placement_is_judged_by_the_rule_or_the_slices(objects, lost):
+    lines = LastLines(Leftover(is_any=True))
+    pool = {"driver": "d", "pool": {"name": "n"}}
+    other = state(ObjectKey(*SLICE[:3], "o"), spec={"driver": "d", "pool": {"name": "o"}})
+    for each in (state(SLICE, spec=pool), other, state(RULE), state(CLAIM)):
+        lines.note(each, at(1))
+    lines.note_forbidden(state(CLAIM, status=ALLOCATED), objects, at(2))
+    changed = [line.key for line in lines.found()]
+    assert changed == [lost]
+    assert list(lines.allowed(changed)) == [CLAIM]
+    assert list(lines.allowed(())) == []

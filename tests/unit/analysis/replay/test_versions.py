@@ -1,0 +1,94 @@
+"""Versions of the store that no line is about: where a write may have no line."""
+
+import pytest
+
+from app.analysis.replay.unsure.versions import Versions
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.event import Origin
+from app.domain.log.records import Loss
+from app.domain.values.timestamps import SECOND, Instant
+
+POD = ObjectKey("", "pods", "default", "p")
+
+
+def at(seconds):
+    return Instant(round(seconds * SECOND))
+
+
+def write(version, second, verb="update", *, losses=(), asked=None, request="r"):
+    """A write that is answered at a second; without a version if `version` is empty."""
+    is_end = verb.startswith("delete")
+    loss = () if version else (Loss.NO_RV.value,)
+    origin = Origin(
+        source="audit",
+        resource_version=str(version),
+        losses=(*loss, *(each.value for each in losses)),
+        asked=at(second if asked is None else asked),
+        answered=at(second),
+    )
+    return Event(
+        revision=Revision(1),
+        type=EventType.OBJECT_DELETED if is_end else EventType.OBJECT_UPDATED,
+        key=POD,
+        uid="u",
+        body=b"{}",
+        stamp=Stamp(
+            time=at(second), actor=Actor(user="a"), verb=verb, origin=origin, request_id=request
+        ),
+    )
+
+
+BINDING = write("", 20.1, "create", asked=20)
+REMOVAL = write("", 20.1, "delete", asked=20)
+
+
+@pytest.mark.parametrize(
+    ("between", "after", "is_hidden"),
+    [
+        ([], write(11, 30), False),
+        ([], write(12, 30), True),
+        # a write without a version fills one that was given while it was under way
+        ([BINDING], write(12, 30), False),
+        ([REMOVAL], write(12, 30), False),
+        ([BINDING], write(13, 30), True),
+        ([BINDING, REMOVAL], write(13, 30), False),
+        ([write("", 20.1, asked=20)], write(12, 30), True),
+        ([write(11, 15), write("", 40, "create", asked=39)], write(13, 20), True),
+        # a pod is removed in two writes
+        ([], write(12, 30, "delete", losses=[Loss.COLLAPSED]), False),
+        ([], write(13, 30, "delete", losses=[Loss.COLLAPSED]), True),
+        # a restore sets versions back
+        ([], write(5, 30), False),
+    ],
+)
+def test_version_that_is_left_over_may_be_of_a_write_without_a_line(between, after, is_hidden):
+    versions = Versions()
+    for each in (write(9, 1), write(10, 10), *between, after):
+        versions.follow(each)
+    assert versions.may_hide(at(10), at(30)) is is_hidden
+
+
+def test_it_was_given_between_those_of_its_neighbours():
+    versions = Versions()
+    for each in (write(10, 10, asked=9.9), write(12, 12), write(13, 40)):
+        versions.follow(each)
+    spans = ((1, 8), (1, 9), (11, 11.1), (13, 20), (14, 20))
+    assert [versions.may_hide(at(first), at(last)) for first, last in spans] == [
+        False,
+        True,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_without_requests_versions_prove_nothing():
+    versions = Versions()
+    for each in (write(10, 10), write(12, 30), write(13, 31, request="")):
+        versions.follow(each)
+    assert not versions.may_hide(at(10), at(30))
+    ends = Versions()
+    concluded = write("", 20, "delete", losses=[Loss.SYNTHETIC_DELETE], request="")
+    for each in (write(10, 10), concluded, write(12, 30)):
+        ends.follow(each)
+    assert ends.may_hide(at(10), at(30))
