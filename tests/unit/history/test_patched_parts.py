@@ -22,6 +22,9 @@ def noted(**annotations):
     return {"metadata": {"annotations": annotations}}
 
 
+NODE = {"kind": "Node"}
+
+
 @pytest.mark.parametrize(
     ("before", "after", "body", "media_type", "beside"),
     [
@@ -54,6 +57,11 @@ def noted(**annotations):
         (noted(a="1"), noted(b="2"), {"metadata": None}, MERGE, []),
         (noted(a="1"), noted(), noted(**{"$patch": "replace"}), STRATEGIC, []),
         (status("A"), status("B"), {"status": {"$patch": "replace"}}, STRATEGIC, []),
+        # labels and fields of the spec, of nodes alone
+        (NODE, {**NODE, "spec": {"taints": [1]}}, noted(a="1"), STRATEGIC, [("spec", "taints")]),
+        (NODE, {**NODE, "spec": {"taints": [1]}}, {"spec": {"taints": []}}, STRATEGIC, []),
+        ({**NODE, "metadata": {"labels": {"a": "1"}}}, NODE, {}, STRATEGIC, [("label", "a")]),
+        ({"metadata": {"labels": {"a": "1"}}}, {"spec": {"x": 1}}, {}, STRATEGIC, []),
         # operations on paths are not followed
         (status(), status("A"), [{"op": "remove", "path": "/spec/x"}], PatchType.JSON, []),
     ],
@@ -116,6 +124,10 @@ def test_deletion_shows_the_write_before_it(tmp_path):
     after = tree(PODS, "p", rv=9, metadata=ended, status={"phase": "Running"})
     delete = audit("delete", after, type_=PODS, name="p", second=5)
     assert gaps(tmp_path, CREATED, ELSEWHERE, delete) == ["p"]
+    last = tree(PODS, "p", rv=9, status={"phase": "Running"})
+    items = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [last]}
+    collection = audit("deletecollection", items, type_=PODS, second=5)
+    assert gaps(tmp_path, CREATED, ELSEWHERE, collection) == ["p"]
 
 
 def entry(manager, *conditions, time="2026-01-01T00:00:05Z"):

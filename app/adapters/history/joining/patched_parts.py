@@ -17,9 +17,16 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 Part: TypeAlias = tuple[str, str]
-"""`annotation`, `condition` or `status`, and the name of the annotation, condition or field."""
+"""The sort of a part, and the name of the annotation, label, condition or field."""
 
 _ANNOTATION, _CONDITION, _STATUS = "annotation", "condition", "status"
+_LABEL, _SPEC = "label", "spec"
+_NODE = "Node"
+"""The kind of which labels and fields of the spec are judged.
+
+A binding changes those of pods, defaults those of other kinds.
+"""
+
 _ANY = ""
 """The name of a part that stands for all of its sort."""
 
@@ -45,7 +52,13 @@ _MARKS = frozenset(("$patch", "$retainKeys"))
 _TYPE = re.compile(r'k:\{"type":"([^"]+)"\}')
 """The key of a condition in `fieldsV1`."""
 
-_EVERYTHING = ((_ANNOTATION, _ANY), (_CONDITION, _ANY), (_STATUS, _ANY))
+_PATHS = {
+    _ANNOTATION: ("metadata", "annotations"),
+    _LABEL: ("metadata", "labels"),
+    _SPEC: ("spec",),
+    _STATUS: ("status",),
+}
+"""Where the names of each sort are; those of conditions are in a list."""
 
 
 def changed_beside(before: JsonView, after: JsonView, patch: PatchedEffect) -> Iterator[Part]:
@@ -81,11 +94,11 @@ def parts_of(patch: PatchedEffect) -> Iterator[Part]:
     """The parts that a patch names; a list of operations may change any."""
     body = patch.body
     if not isinstance(body, dict):
-        yield from _EVERYTHING
+        yield from ((sort, _ANY) for sort in (*_PATHS, _CONDITION))
         return
-    yield from ((_ANNOTATION, name) for name in _named(body, "metadata", "annotations"))
-    fields = set(_named(body, "status"))
-    yield from ((_STATUS, name) for name in fields if name != _CONDITIONS)
+    for sort, path in _PATHS.items():
+        yield from ((sort, name) for name in _named(body, *path) if name != _CONDITIONS)
+    fields = set(_named(body, *_PATHS[_STATUS]))
     if _ANY in fields:
         yield _CONDITION, _ANY
     elif _CONDITIONS in fields:
@@ -124,12 +137,13 @@ def _content(tree: JsonView) -> dict[Part, object]:
 
     The time of a condition is left out: that of a binding is derived from its answer.
     """
+    sorts = _PATHS if tree.get("kind") == _NODE else (_ANNOTATION, _STATUS)
     content: dict[Part, object] = {
-        (_ANNOTATION, name): value for name, value in meta.annotations(tree).items()
+        (sort, name): value
+        for sort in sorts
+        for name, value in json_tree.mapping(tree, *_PATHS[sort]).items()
+        if name != _CONDITIONS and value not in (None, {}, [])
     }
-    for name, value in json_tree.mapping(tree, "status").items():
-        if name != _CONDITIONS and value not in (None, {}, []):
-            content[_STATUS, name] = value
     for each in meta.conditions(tree):
         content[_CONDITION, each.type] = (each.status, each.reason, each.message)
     return content

@@ -113,7 +113,7 @@ class UnseenWrites:
         A deletion is judged as a patch that names nothing. A policy may leave out whoever writes a
         part of an object: then no patch names that part.
         """
-        sent = NO_PATCH if record.verb == "delete" else record.sent
+        sent = NO_PATCH if record.verb.startswith("delete") else record.sent
         is_judged = endings.is_judged(record) or record.key[:2] == api_resources.NODES
         if sent is None or not is_judged or self.spool.order != ORDER_BY_REVISION:
             return False
