@@ -172,6 +172,14 @@ def without_refused(objects: ObjectsReader, commands: Iterable[Command]) -> tupl
     return tuple(command for command in commands if not _is_refused(objects, command))
 
 
+def is_about_event(problem: str) -> bool:
+    """Whether a plan was refused because of an Event object, which the next plan leaves out.
+
+    It could be made when the plan was, but not when the plan was stored.
+    """
+    return problem.startswith(f'{api_resources.EVENTS[1]} "')
+
+
 def _is_refused(objects: ObjectsReader, command: Command) -> bool:
     if not isinstance(command, CreateObject) or command.key.resource != api_resources.EVENTS[1]:
         return False

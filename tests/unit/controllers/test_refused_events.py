@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.domain.objects.write.commands import CreateObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import DRIVER, Cluster, check_decisions, claim_spec
@@ -103,3 +104,25 @@ def test_decisions_without_their_events_can_be_made_again():
     cluster.wait(60)
     assert cluster.get("namespaces", PLACE) is None
     assert all(not compared.differences for compared in check_decisions(cluster))
+
+
+def test_placement_is_no_error_though_its_event_is_refused_when_it_is_stored():
+    cluster = cluster_with("first", "second")
+    cluster.wait(2)
+    closed = []
+
+    def end_before(commands):
+        made = [each for each in commands if isinstance(each, CreateObject)]
+        names = [each.key.name for each in made if each.key.resource == "events"]
+        if not closed and any(name.startswith("second.") for name in names):
+            closed.append(True)
+            cluster.delete("namespaces", PLACE)
+        return commands
+
+    cluster.line._adapt = end_before
+    cluster.patch("pods", "first", FAILED, subresource="status", namespace=PLACE)
+    cluster.wait(2)
+    assert closed
+    pod = cluster.must("pods", "second", PLACE)
+    assert pod["spec"].get("nodeName") == "n1"
+    assert "Error" not in [outcome for _, outcome in cluster.decisions("scheduling")]

@@ -7,6 +7,7 @@ as upstream, and are recorded together (`repeated_attempts`).
 
 from app.domain.controllers import pods
 from app.domain.controllers.batching import Batcher, touched_by
+from app.domain.controllers.event_objects import is_about_event
 from app.domain.controllers.plan import Decision, DeviceViews, MergingViews, Plan, Reads
 from app.domain.controllers.resources import claim_key, is_of, pod_key
 from app.domain.controllers.scheduling import planning, repeated_attempts
@@ -47,7 +48,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 MOVED_MAX = 4
-"""The most repetitions in a row of an attempt because a version has changed."""
+"""The most repetitions in a row of an attempt because a version or an Event was refused."""
 
 
 class SchedulingReconciler:
@@ -446,7 +447,8 @@ class SchedulingReconciler:
             self.queue.err(pod, now)
             return
         self._moved[place] = self._moved.get(place, 0) + 1
-        if messages.MOVED not in problem or self._moved[place] > MOVED_MAX:
+        is_passing = messages.MOVED in problem or is_about_event(problem)
+        if not is_passing or self._moved[place] > MOVED_MAX:
             self._refused[place] = messages.prebind_error(decision.summary, problem)
         self.queue.activate(pod, now, plan.observed)
 
