@@ -1,13 +1,26 @@
 """The recorded acts of controllers, what they say of attempts, and their refused requests."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from app.analysis.replay.facts import FAILED_SCHEDULING
-from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import condition_types, timestamps
-from app.domain.values.fields import core, meta
+from app.analysis.replay.traces import is_event_object
+from app.domain.controllers.garbage import namespaces
+from app.domain.controllers.nodes import readiness
+from app.domain.controllers.scheduling import planning, repeated_attempts
+from app.domain.controllers.scheduling.reports import messages
+from app.domain.log import Event, EventType, ObjectKey, Stamp
+from app.domain.values import condition_types, json_tree, timestamps
+from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant, TimestampError
+
+QueueKey: TypeAlias = tuple[str, tuple[str, ...]]
+"""The name of a controller's queue, and a key in it."""
+
+_Step = tuple[str, int, str]
+"""A step of a controller: its user, the last revision that it had seen, and its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +28,8 @@ class Act:
     """One recorded write that shows a controller at work; `known` is when others could see it.
 
     `user` is the name of its author, recorded or derived from the write; `is_guessed` is True when
-    the recording does not identify the author.
+    the recording does not identify the author. `seen` is the instant since when others could see
+    the last event that the controller had seen, where the recording names it.
     """
 
     event: Event
@@ -23,10 +37,16 @@ class Act:
     known: Instant
     user: str
     is_guessed: bool
+    seen: Instant | None = None
 
     @property
     def requested(self) -> Instant:
-        """The instant of the controller's request, as far as recorded."""
+        """The instant of the controller's request, as far as recorded.
+
+        A history of redra names the last event that the controller had seen instead.
+        """
+        if self.seen is not None:
+            return Instant(min(self.seen, self.known))
         origin = self.event.stamp.origin
         requested = 0 if origin is None else origin.asked
         return Instant(min(requested, self.known) if requested else self.known)
@@ -36,6 +56,12 @@ class Act:
         """The instant of the answer, as far as recorded; others may have seen the write before."""
         origin = self.event.stamp.origin
         return Instant(max(self.known, 0 if origin is None else origin.answered))
+
+    def is_of_plan(self, other: Event) -> bool:
+        """Whether a history of redra has both writes as parts of one plan, which was one append."""
+        one, two = self.event.stamp, other.stamp
+        is_alike = (one.time, one.observed, one.actor) == (two.time, two.observed, two.actor)
+        return self.seen is not None and is_alike
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +99,8 @@ def report_of(act: Act) -> FailedAttempt | None:
         instant = Instant(min(timestamps.parse(last or said.event_time or ""), act.known))
     except TimestampError:
         instant = act.requested
+    if act.seen is not None:
+        instant = act.requested
     return FailedAttempt(
         pod=said.subject.uid,
         instant=instant,
@@ -93,3 +121,118 @@ def refusal_of(pod: JsonView) -> str | None:
 def version_number(text: str) -> int:
     """A resource version as a number; 0 when there is none to compare."""
     return int(text) if text.isascii() and text.isdigit() else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedAttempt:
+    """An attempt to place a pod of which a history of redra holds the decision.
+
+    `at` is the last instant of the state that the scheduler had seen. `message` is empty for an
+    attempt that wrote nothing: the condition of the pod stated the reason already.
+    """
+
+    at: Instant
+    is_placed: bool
+    message: str = ""
+
+
+def decided_attempts(decision: Event, at: Instant) -> Iterator[tuple[str, DecidedAttempt]]:
+    """The attempts of a scheduler's decision, each with the uid of its pod."""
+    body = decision_body.read(decision.object)
+    if body.controller != planning.NAME or body.outcome == "Skipped":
+        return
+    if body.outcome == repeated_attempts.OUTCOME:
+        inputs = json_tree.mapping(decision.object, "inputs")
+        for each in repeated_attempts.read(inputs):
+            yield each.uid, DecidedAttempt(at=at, is_placed=False)
+        return
+    said = json_tree.text(decision.object, "summary", "message")
+    is_placed = body.outcome not in ("Unschedulable", "Error")
+    note = messages.note(said)
+    yield body.inputs.uid, DecidedAttempt(at=at, is_placed=is_placed, message=note)
+
+
+def keys_of(act: Act, roles: Sequence[str]) -> Iterator[QueueKey]:
+    """The queues and keys of controllers with these `roles` that an act shows at work.
+
+    They are those of namespaces, whose controller deletes kind after kind and reports at the end,
+    of nodes, of evictions and of the statuses of rules.
+    """
+    key, event = act.event.key, act.event
+    said = core.event_object(event.object) if is_event_object(key) else None
+    if "namespaces" in roles:
+        yield namespaces.NAME, (key.namespace or key.name,)
+        if key.namespace:
+            yield namespaces.CONTENT, (key.namespace, key.group, key.resource)
+        else:
+            yield namespaces.END, (key.name,)
+    elif readiness.NAME in roles:
+        if act.seen is None:
+            # Another log does not show what the controller had seen: it acts as soon as it can.
+            return
+        if said is not None:
+            yield readiness.NAME, (said.involved_object.name,)
+        elif key.resource == "nodes":
+            yield readiness.NAME, (key.name,)
+    elif "eviction" in roles or "rule-status" in roles:
+        if key.resource == "devicetaintrules":
+            yield "rule-status", (key.name, event.uid)
+        elif key.resource == "pods":
+            yield "eviction", (key.namespace, key.name, event.uid)
+        elif said is not None and said.text.startswith("Cancelling"):
+            subject = said.subject
+            yield "eviction/cancelled", (subject.namespace, subject.name, subject.uid)
+
+
+class Observations:
+    """The states that the controllers of a redra history had seen when they acted.
+
+    Each write of a controller names the last revision that it had seen (`Stamp.observed`). Other
+    writers may have stored events between that revision and the write: the controller did not see
+    them. Its own writes of the same plans may lie between them, too, and are no news to it.
+    """
+
+    def __init__(self) -> None:
+        self._first = 0
+        self._events: list[tuple[_Step, Instant]] = []
+        self._unseen: dict[_Step, tuple[int, Instant | None]] = {}
+        self._last: Stamp | None = None
+
+    def add(self, event: Event, known: Instant) -> None:
+        """Adds the next event; events are read without gaps."""
+        if not self._events:
+            self._first = event.revision
+        self._events.append((self._step_of(event), known))
+        self._last = event.stamp
+
+    def last_seen(self) -> Instant | None:
+        """The last instant of the state that the writer of the last event had seen.
+
+        None when the event does not name that state, or the state is older than the first event.
+        """
+        step, known = self._events[-1]
+        _, observed, _ = step
+        if not observed or observed + 1 < self._first:
+            return None
+        number, unseen = self._unseen.get(step, (observed + 1 - self._first, None))
+        while unseen is None and number < len(self._events):
+            other, instant = self._events[number]
+            if other != step:
+                unseen = instant
+            number += 1
+        self._unseen[step] = number, unseen
+        return known if unseen is None else Instant(unseen - 1)
+
+    def _step_of(self, event: Event) -> _Step:
+        """The writer of an event, what it had seen, and its controller, which a decision names."""
+        stamp, last = event.stamp, self._last
+        name = ""
+        if event.type is EventType.DECISION_RECORDED:
+            name = decision_body.read(event.object).controller
+        elif last is not None and (last.actor.user, last.observed, last.time) == (
+            stamp.actor.user,
+            stamp.observed,
+            stamp.time,
+        ):
+            (_, _, name), _ = self._events[-1]
+        return stamp.actor.user, stamp.observed, name

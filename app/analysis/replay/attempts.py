@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.analysis.replay import tolerances
+from app.analysis.replay.acts import DecidedAttempt
 from app.analysis.replay.lags import Made, Waits, in_order
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.reports import messages
@@ -168,6 +169,41 @@ def attempts_of(
                 )
             )
         said = each.tried.message
+    return tried
+
+
+def attempts_decided(
+    decided: Sequence[DecidedAttempt], placings: Sequence[Placing]
+) -> list[Try] | None:
+    """All attempts of a pod whose decisions are recorded; None where its writes show others.
+
+    Each was made on the state that the scheduler had seen. `placings` are those that the writes
+    show. An attempt that wrote nothing had the reason that an earlier one had stated.
+    """
+    if sum(each.is_placed for each in decided) != len(placings):
+        return None
+    written = iter(placings)
+    tried: list[Try] = []
+    said: list[str] = []
+    for each in decided:
+        placing = next(written) if each.is_placed else None
+        outcome = AttemptOutcome(message=each.message or (said[-1] if said else ""))
+        if placing is not None:
+            outcome = AttemptOutcome(node=placing.node, devices=tuple(sorted(placing.devices)))
+        at = each.at if not tried else Instant(max(each.at, tried[-1].instant + 1))
+        claims_at = placing.claims_at or 0 if placing is not None else 0
+        tried.append(
+            Try(
+                instant=at,
+                first=at,
+                last=Instant(max(at + tolerances.TABLE.sure_after, claims_at)),
+                tried=outcome,
+                placing=placing,
+                also=frozenset(said) if not (each.is_placed or each.message) else frozenset(),
+            )
+        )
+        if each.message:
+            said.append(each.message)
     return tried
 
 

@@ -184,7 +184,8 @@ def _all_sides(left: Trace, right: Trace) -> Iterator[Sides]:
         theirs = [masks.masked(left.kept[uid])] if uid in left.kept else []
         ours = [masks.masked(right.kept[uid])] if uid in right.kept else []
         if key.resource == "pods" and not right.pods_observed:
-            ours = [_without_generations(tree) for tree in ours]
+            # The conditions of kubelets have generations also where those of controllers have none.
+            theirs, ours = ([_without_generations(one) for one in each] for each in (theirs, ours))
         yield Sides(aspect=Aspect.FINAL, uid=uid, recorded=theirs, again=ours)
 
 

@@ -6,14 +6,19 @@ from app.domain.log import Event
 from app.domain.log.records import Loss
 from app.domain.values.timestamps import SECOND, Instant
 
+_BETWEEN = 2
+"""The microseconds between two events of redra that have the same time."""
+
 
 def known_instants(events: Sequence[Event], begin: Instant | None = None) -> list[Instant]:
     """The instant at which others could see each event, in log order; always rising.
 
     An answer is given after the write. So a later event in the log that was answered earlier shows
     that this write had happened by then. Events of a source without times that fall into one second
-    are spread over it, in order. All instants are after `begin`, where a replay starts; events of
-    that very instant follow it one after the other.
+    are spread over it, in order. A history of redra has the time of each event, before which nobody
+    could see it; events of one time follow each other by two microseconds: between them lies the
+    instant at which a controller had seen the first, but not the second. All instants are after
+    `begin`, where a replay starts; events of that very instant follow it one after the other.
     """
     instants: list[Instant] = []
     bound: Instant | None = None
@@ -26,6 +31,10 @@ def known_instants(events: Sequence[Event], begin: Instant | None = None) -> lis
         bound = answered if bound is None else Instant(min(bound - 1, answered))
         instants.append(bound)
     instants.reverse()
+    for number, event in enumerate(events):
+        if event.stamp.origin is None:
+            least = instants[number - 1] + _BETWEEN if number else event.stamp.time
+            instants[number] = Instant(max(event.stamp.time, least))
     if begin is not None:
         for number, instant in enumerate(instants):
             if instant > begin:

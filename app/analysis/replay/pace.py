@@ -10,24 +10,39 @@ decided here. Acts without a recorded counterpart are made a little later than t
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from app.analysis.replay import tolerances
-from app.analysis.replay.acts import Act, refusal_of, report_of, version_number
-from app.analysis.replay.attempts import Placing, PodTries, Try, attempts_of, waits_of
+from app.analysis.replay.acts import (
+    Act,
+    DecidedAttempt,
+    QueueKey,
+    keys_of,
+    refusal_of,
+    report_of,
+    version_number,
+)
+from app.analysis.replay.attempts import (
+    Placing,
+    PodTries,
+    Try,
+    attempts_decided,
+    attempts_of,
+    waits_of,
+)
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.instants import is_derived
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.traces import is_event_object
 from app.domain.controllers.garbage import namespaces
+from app.domain.controllers.nodes import readiness as node_readiness
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import EventType
 from app.domain.values import json_tree
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.timestamps import Instant
-
-_Key = tuple[str, tuple[str, ...]]
 
 
 @dataclass(slots=True)
@@ -70,8 +85,8 @@ class RecordedPace:
     """The recorded instants by queue and key; `not_before` implements the `Pace` of reconcilers."""
 
     def __init__(self) -> None:
-        self._acts: dict[_Key, list[Instant]] = defaultdict(list)
-        self._noted: dict[tuple[_Key, Instant], Act] = {}
+        self._acts: dict[QueueKey, list[Instant]] = defaultdict(list)
+        self._noted: dict[tuple[QueueKey, Instant], Act] = {}
         self._tries: dict[str, PodTries] = defaultdict(PodTries)
         self._writes: list[Instant] = []
         self.waits = Waits((), ())
@@ -79,8 +94,10 @@ class RecordedPace:
         self._freed: dict[str, list[Instant]] = defaultdict(list)
         self._made_for: dict[str, list[str]] = defaultdict(list)
         self._pods: dict[str, _PodPace] = {}
-        self._passed: dict[_Key, Instant] = {}
-        self._unseen: dict[_Key, Instant] = {}
+        self._passed: dict[QueueKey, Instant] = {}
+        self._last: dict[QueueKey, Act] = {}
+        self.stored_at: Instant | None = None
+        self._unseen: dict[QueueKey, Instant] = {}
 
     def learn(
         self,
@@ -91,12 +108,13 @@ class RecordedPace:
         apart: Set[str] = frozenset(),
         waited: Set[str] = frozenset(),
         skew: int = 0,
+        decided: Mapping[str, Sequence[DecidedAttempt]] = MappingProxyType({}),
     ) -> None:
         """Learns the acts of controllers; `names` maps user names to controllers.
 
         `removed` has the instants at which pods were deleted: an attempt whose claims were written
         afterwards was made before. `apart` and `waited` are pods as in a variant. Clocks differ by
-        `skew`.
+        `skew`. `decided` are the attempts of which the recording holds the decisions.
         """
         for act in acts:
             self._learn_freed(act)
@@ -110,10 +128,9 @@ class RecordedPace:
                 if act.is_guessed and act.event.type is EventType.OBJECT_DELETED:
                     # The claim controller may have deleted it, too.
                     self._learn_claims(act)
-            elif "namespaces" in roles:
-                self._learn_namespace(act)
-            elif "eviction" in roles or "rule-status" in roles:
-                self._learn_eviction(act)
+            else:
+                for place in keys_of(act, roles):
+                    self._note(place, act)
         self._note_freed()
         waits = self.waits = waits_of(self._tries, self._writes)
         is_coarse = 2 * self._coarse > len(self._writes)
@@ -122,9 +139,11 @@ class RecordedPace:
             self._note_order()
         for uid, tries in self._tries.items():
             gone = removed.get(uid)
-            attempts = attempts_of(
-                tries, waits, gone, slack, are_apart=uid in apart, have_waited=uid in waited
-            )
+            attempts = attempts_decided(decided.get(uid, ()), tries.placings)
+            if not attempts:
+                attempts = attempts_of(
+                    tries, waits, gone, slack, are_apart=uid in apart, have_waited=uid in waited
+                )
             if gone is not None:
                 self._cut_short(uid, attempts, gone, removed)
             self._pods[uid] = _PodPace(attempts)
@@ -158,11 +177,16 @@ class RecordedPace:
                 place, now, tolerances.TABLE.unseen if strayed else tolerances.TABLE.unseen_try
             )
         due = self.next_act(queue, key, now)
+        if queue == node_readiness.NAME:
+            is_soon = due is not None and due - now <= tolerances.TABLE.act_after
+            return due if due is not None and is_soon else now
         if due is not None:
             return due
-        if queue == namespaces.CONTENT and self._has_act((namespaces.END, (key[0],)), now):
-            # The recorded contents were deleted by then: a later act reports that.
-            return now
+        if queue == namespaces.CONTENT:
+            # Others may have deleted the recorded contents, but no later than an act reports it.
+            due = self._later_act((namespaces.END, (key[0],)), now)
+            if due is not None:
+                return due
         return self._unseen_due(
             place,
             now,
@@ -192,10 +216,13 @@ class RecordedPace:
         if number == len(instants):
             return None
         known = instants[number]
-        due = self._noted[place, known].requested if as_asked else known
-        due = self._noted[place, known].answered if as_answered else due
+        act = self._noted[place, known]
+        due = act.requested if as_asked or act.seen is not None else known
+        due = act.answered if as_answered else due
         if due <= now:
-            self._passed[place] = known if one_by_one else now
+            self._passed[place] = known if one_by_one else max(now, known)
+            if known > now:
+                self.stored_at = known if self.stored_at is None else min(known, self.stored_at)
         return due
 
     def act_at(self, queue: str, key: tuple[str, ...], known: Instant) -> Act | None:
@@ -318,28 +345,31 @@ class RecordedPace:
             course.number += 1
         return course.tries[course.number].first if course.number < len(course.tries) else None
 
-    def _has_act(self, place: _Key, now: Instant) -> bool:
-        """Whether the recording has a later act for a key."""
-        return any(instant > now for instant in self._acts.get(place, ())[-1:])
+    def _later_act(self, place: QueueKey, now: Instant) -> Instant | None:
+        """The instant of the first later act for a key; None when the recording has none."""
+        instants = self._acts.get(place, ())
+        number = bisect_right(instants, now)
+        if number == len(instants):
+            return None
+        act = self._noted[place, instants[number]]
+        return act.known if act.seen is None else act.requested
 
-    def _unseen_due(self, place: _Key, now: Instant, late: int) -> Instant:
+    def _unseen_due(self, place: QueueKey, now: Instant, late: int) -> Instant:
         due = self._unseen.setdefault(place, Instant(now + late))
         if due <= now:
             del self._unseen[place]
         return due
 
-    def _note(self, place: _Key, act: Act) -> None:
-        self._acts[place].append(act.known)
-        self._noted[place, act.known] = act
-
-    def _learn_namespace(self, act: Act) -> None:
-        """Learns an act of namespace sync, which deletes kind after kind and reports at the end."""
-        key = act.event.key
-        self._note((namespaces.NAME, (key.namespace or key.name,)), act)
-        if key.namespace:
-            self._note((namespaces.CONTENT, (key.namespace, key.group, key.resource)), act)
+    def _note(self, place: QueueKey, act: Act) -> None:
+        if (last := self._last.get(place)) is not None and act.is_of_plan(last.event):
+            # Controllers here write the parts of a plan one after the other.
+            act = replace(act, seen=None)
         else:
-            self._note((namespaces.END, (key.name,)), act)
+            self._last[place] = act
+        self._acts[place].append(act.known)
+        if act.seen is not None:
+            self._noted.setdefault((place, act.requested), act)
+        self._noted[place, act.known] = act
 
     def _learn_claims(self, act: Act) -> None:
         """Learns an act of pod sync (creates, names, reserves claims) or claim sync (the rest)."""
@@ -362,19 +392,6 @@ class RecordedPace:
                 self._note(("claims/pods", (namespace, pod)), act)
             if not added:
                 self._note(("claims", (namespace, name)), act)
-
-    def _learn_eviction(self, act: Act) -> None:
-        event = act.event
-        if event.key.resource == "devicetaintrules":
-            self._note(("rule-status", (event.key.name, event.uid)), act)
-        elif event.key.resource == "pods":
-            place = (event.key.namespace, event.key.name, event.uid)
-            self._note(("eviction", place), act)
-        elif is_event_object(event.key):
-            said = core.event_object(event.object)
-            if said.text.startswith("Cancelling"):
-                place = (said.subject.namespace, said.subject.name, said.subject.uid)
-                self._note(("eviction/cancelled", place), act)
 
     def _learn_try(self, act: Act) -> None:
         event = act.event

@@ -5,7 +5,13 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from app.analysis.recordings.recorded_gates import ShownGates
-from app.analysis.replay.acts import Act, RefusedRequest
+from app.analysis.replay.acts import (
+    Act,
+    DecidedAttempt,
+    Observations,
+    RefusedRequest,
+    decided_attempts,
+)
 from app.analysis.replay.authors import COLLECTOR, EVICTION, SCHEDULER, UNNAMED, Acting, Authors
 from app.analysis.replay.beginning import Beginning, under_way
 from app.analysis.replay.facts import consumers, subject_of
@@ -110,8 +116,10 @@ class Recording:
         self.returned: dict[ObjectKey, Instant] = {}
         self.users: dict[str, set[str]] = {}
         self.refusals: list[RefusedRequest] = []
+        self.attempted: dict[str, list[DecidedAttempt]] = {}
         self.ranks: dict[str, tuple[str, int]] = {}
         self.written_by: dict[str, Counter[str]] = {}
+        self._observations = Observations()
         self._number = 0
         self._has_begun = False
         self.skew = 0
@@ -139,6 +147,7 @@ class Recording:
 
         Once `is_over` is set, the event is used only for the pace, the names and the `later` trace.
         """
+        self._observations.add(event, known)
         if not self.is_over:
             self.lacks.note(event, known)
             self._gates.note(event, self._objects.get(event.key))
@@ -260,8 +269,7 @@ class Recording:
         if not self.is_over:
             self.last = Instant(max(self.last, known))
         if not event.is_about_object:
-            if not self.is_over:
-                self._take_fact(event)
+            self._take_fact(event)
             return
         before = self._objects.get(event.key)
         if before is not None and meta.uid(before) != event.uid:
@@ -301,28 +309,40 @@ class Recording:
         )
         self._number += 1
         if is_decided:
-            for name in self._writers.controllers_of(author):
-                if name not in self._at_work:
-                    self.starts.setdefault(name, known)
-            self.made.append(event)
-            self.acts.append(
-                Act(event=event, before=before, known=known, user=author, is_guessed=not is_sure)
-            )
-            if is_event_object(event.key):
-                if author == SCHEDULER:
-                    self._note_report(event, known)
-                    if self._beginning is not None and not self.is_over:
-                        self._reports_made.append(source)
-                elif author == EVICTION and _is_marking(event.object):
-                    self._marked.add(subject_of(event.object))
-            elif not self.is_over:
-                self.decided.append(source)
-                if author == EVICTION and event.key.resource == "pods":
-                    self.evicted.setdefault(event.uid, known)
-                if author == SCHEDULER and consumers(before).keys() - consumers(event.object):
-                    self.returned[event.key] = known
+            self._note_act(source, is_guessed=not is_sure)
         elif not is_event_object(event.key) and not self.is_over:
             self.inputs.append(source)
+
+    def _note_act(self, source: Input, *, is_guessed: bool) -> None:
+        """Notes a write of a controller that decides again."""
+        event, before, known, author = source.event, source.before, source.time, source.author
+        for name in self._writers.controllers_of(author):
+            if name not in self._at_work:
+                self.starts.setdefault(name, known)
+        self.made.append(event)
+        self.acts.append(
+            Act(
+                event=event,
+                before=before,
+                known=known,
+                user=author,
+                is_guessed=is_guessed,
+                seen=self._observations.last_seen(),
+            )
+        )
+        if is_event_object(event.key):
+            if author == SCHEDULER:
+                self._note_report(event, known)
+                if self._beginning is not None and not self.is_over:
+                    self._reports_made.append(source)
+            elif author == EVICTION and _is_marking(event.object):
+                self._marked.add(subject_of(event.object))
+        elif not self.is_over:
+            self.decided.append(source)
+            if author == EVICTION and event.key.resource == "pods":
+                self.evicted.setdefault(event.uid, known)
+            if author == SCHEDULER and consumers(before).keys() - consumers(event.object):
+                self.returned[event.key] = known
 
     def _writer_of(self, event: Event, before: JsonObject | None) -> tuple[Writer, str]:
         """The treatment of a write, and its author."""
@@ -374,7 +394,13 @@ class Recording:
             self.repeated.setdefault(self._reports[event.uid], []).append(known)
 
     def _take_fact(self, event: Event) -> None:
-        if event.type is EventType.GAP_OBSERVED:
+        if event.type is EventType.DECISION_RECORDED:
+            at = self._observations.last_seen()
+            for uid, attempt in () if at is None else decided_attempts(event, at):
+                self.attempted.setdefault(uid, []).append(attempt)
+        elif self.is_over:
+            return
+        elif event.type is EventType.GAP_OBSERVED:
             if _is_read(event.key):
                 self.not_comparable["the recording has a gap"] += 1
         elif event.type is EventType.REQUEST_OBSERVED:

@@ -60,6 +60,17 @@ class SteeredPace:
         """The recorded attempts of a pod, in order."""
         return self._recorded.attempts(pod)
 
+    def begin_step(self) -> None:
+        """Forgets which acts were passed: a controller begins a step."""
+        self._recorded.stored_at = None
+
+    def stored_at(self) -> Instant | None:
+        """When the plan of the present step was stored in the recording, if that was later.
+
+        Only a history of redra shows what a controller had seen before its plan was stored.
+        """
+        return self._recorded.stored_at
+
     def let_through(self, pod: str) -> None:
         """Allows a pod to be tried now, regardless of the recording; with an empty uid, none."""
         self._let_through = pod

@@ -79,7 +79,13 @@ def early_acts(
 
 
 def _may_be_swapped(act: Act, cause: Event, caused: Instant) -> bool:
-    """Whether only times give the order of the two, and clocks may differ by more than these."""
+    """Whether only times give the order of the two, and clocks may differ by more than these.
+
+    A history of redra shows what a controller had seen. What has the same time as its write may be
+    due at that time by itself.
+    """
+    if act.seen is not None and act.event.stamp.time == cause.stamp.time:
+        return True
     is_guessed = any(
         event.stamp.origin is not None and Loss.NO_RV in event.stamp.origin.losses
         for event in (act.event, cause)

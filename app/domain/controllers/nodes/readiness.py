@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Set
 
 from app.domain.controllers.event_objects import MANAGER, Reporter, reference
 from app.domain.controllers.keyed import KeyedController, Work, decided_at, decided_cause
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import WorkQueue
@@ -52,8 +53,8 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
     name = NAME
     reads: Reads = frozenset({api_resources.NODES, api_resources.EVENTS, DECISIONS})
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, pace: Pace | None = None) -> None:
+        super().__init__(pace=pace)
         self._reporter = Reporter(COMPONENT)
         self._registered: set[str] = set()
         self._refused: set[str] = set()

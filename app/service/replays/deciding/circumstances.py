@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.recording import Recording
+from app.analysis.replay.steering import SteeredPace
 from app.domain.controllers.plan import MergingViews, Plan, Reconciler
+from app.domain.log import Event
 from app.domain.values.timestamps import Instant
 
 UNPACED = frozenset(("node-lifecycle",))
@@ -53,6 +55,61 @@ class Started:
     def due(self) -> Instant | None:
         """The next due instant; until the controller has started, its start."""
         return self._reconciler.due() if self._is_up else self._at
+
+
+class UnderWay:
+    """A controller whose plans are under way until the instant at which they were stored.
+
+    It made them on a state that others changed meanwhile. Like the loop of a live controller, it
+    sees nothing new and makes no other plan until then.
+    """
+
+    def __init__(self, reconciler: Reconciler, pace: SteeredPace) -> None:
+        self._reconciler = reconciler
+        self._pace = pace
+        self._plan: Plan | None = None
+        self._until = Instant(0)
+        self._unseen: list[Event] = []
+        self.name = reconciler.name
+        self.reads = reconciler.reads
+        self.queues = reconciler.queues
+        self.settled = reconciler.settled
+        self.redecide = reconciler.redecide
+
+    def fold(self, event: Event, views: MergingViews) -> None:
+        """Shows an event to the controller, after its plan is stored."""
+        if self._plan is None:
+            self._reconciler.fold(event, views)
+        else:
+            self._unseen.append(event)
+
+    def step(self, views: MergingViews, now: Instant) -> Plan | None:
+        """The next plan, when it was stored."""
+        if self._plan is None:
+            self._pace.begin_step()
+            plan = self._reconciler.step(views, now)
+            until = self._pace.stored_at()
+            if plan is None or plan.is_empty or until is None or until <= now:
+                return plan
+            self._plan, self._until = plan, until
+        if now < self._until:
+            return None
+        plan, self._plan = self._plan, None
+        for event in self._unseen:
+            self._reconciler.fold(event, views)
+        self._unseen.clear()
+        return plan
+
+    def due(self) -> Instant | None:
+        """The next due instant: that of the plan under way, if there is one."""
+        return self._reconciler.due() if self._plan is None else self._until
+
+
+def at_work(controller: Reconciler, pace: SteeredPace | None, start: Instant | None) -> Reconciler:
+    """The controller in a run: with a pace, its plans take time; it waits for its start, if any."""
+    if pace is not None:
+        controller = UnderWay(controller, pace)
+    return controller if start is None else Started(controller, start)
 
 
 class RecordedTies:

@@ -145,6 +145,7 @@ class Runs:
             apart=variant.apart,
             waited=self.recording.trace.keys.keys() if variant.is_limited else variant.waited,
             skew=self.recording.skew,
+            decided=self.recording.attempted,
         )
         if not self.recording.is_over:
             leave_under_way(map(pace.attempts, self.recording.trace.keys), self.recording.last)

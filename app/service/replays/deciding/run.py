@@ -49,7 +49,7 @@ from app.service.replays.deciding.altered import (
     paced,
     refused_pods,
 )
-from app.service.replays.deciding.circumstances import Started, starts_of
+from app.service.replays.deciding.circumstances import at_work, starts_of
 from app.service.replays.deciding.claim_work import ClaimWork
 from app.service.replays.deciding.late_reports import LateReports
 from app.service.replays.deciding.names import RecordedNames
@@ -150,7 +150,7 @@ class Run:
             return deployments.DeploymentsHere(controller, self._deployments)
         if short_name(registry.actor_of(controller.name).user) in self._variant.unstarted:
             start = NEVER
-        return controller if start is None else Started(controller, start)
+        return at_work(controller, self._pace if self._alteration is None else None, start)
 
     def _alter(self, alteration: Alteration) -> None:
         """Makes the edits, and has the scheduler try the pods again that it had refused.
