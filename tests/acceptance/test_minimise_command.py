@@ -203,8 +203,8 @@ def test_recorded_eviction_comes_down_to_one_as_it_is_decided(
 
 
 def check_is_decided(report: Mapping[str, object]) -> None:
-    wanted = ("recorded", "decided", True)
-    assert (report["takenBefore"], report["taken"], report["minimal"]) == wanted
+    wanted = ("recorded", "made here", True)
+    assert (report["decisionsBefore"], report["decisions"], report["minimal"]) == wanted
 
 
 READY = {
@@ -354,7 +354,7 @@ def test_rest_of_a_recording_is_decided_where_that_shows_it_too(tmp_path: Path) 
     recording = recorder.write(tmp_path / "audit.jsonl")
     first = minimise(recording, "unschedulable", tmp_path / "small.zip")
     again = minimise(tmp_path / "small.zip", "unschedulable", tmp_path / "smaller.zip")
-    assert (first["takenBefore"], first["taken"]) == ("recorded", "decided")
+    assert (first["decisionsBefore"], first["decisions"]) == ("recorded", "made here")
     # The namespace and the pod.
     assert (first["inputs"], again["inputs"]) == (2, 2)
     assert (first["minimal"], again["minimal"]) == (True, True)

@@ -136,4 +136,5 @@ def test_history_is_named_as_its_user_does(bundle: Path) -> None:
     code, _, error = redra(*words)
     assert code == 2
     assert "history 'waits.zip' does not show it: violation" in error
+    assert "`redra verify HISTORY` lists violations with their rules" in error
     assert "replayed" not in error

@@ -126,7 +126,10 @@ def test_whole_recording_is_decided_the_same_without_its_names(name: str, tmp_pa
 
 def test_manifests_are_taken_by_the_api_in_their_order(soak: Path, tmp_path: Path) -> None:
     folder = tmp_path / "manifests"
-    assert redra("export", soak, "--as", "manifests", "-o", folder)[0] == 0
+    code, out, error = redra("export", soak, "--as", "manifests", "-o", folder)
+    assert code == 0, error
+    written = len([*folder.iterdir()])
+    assert f" in {written - 1} manifests and run.sh, " in out
     cluster = Cluster(namespaces=())
     for file in sorted(folder.glob("*-create-*.yaml")):
         cluster.apply(yaml.safe_load(file.read_text()))

@@ -53,7 +53,7 @@ def test_planted_defect_comes_down_to_what_it_needs(
     report = json.loads(out)
     assert report["events"] <= EVENTS_MAX < report["eventsBefore"]
     assert report["minimal"] is True
-    assert report["taken"] == "decided"
+    assert report["decisions"] == "made here"
     assert rule in rules_broken(small)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["small.zip", "soak.zip"]
     # What is smallest cannot be made smaller.

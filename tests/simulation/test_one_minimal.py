@@ -66,7 +66,10 @@ def test_nothing_can_be_left_out_of_what_is_left(
     assert code == 0, error
     report = json.loads(out)
     is_recorded = word == "difference"
-    assert (report["taken"], report["minimal"]) == ("recorded" if is_recorded else "decided", True)
+    assert (report["decisions"], report["minimal"]) == (
+        "recorded" if is_recorded else "made here",
+        True,
+    )
     pod = report["sighting"].split(":")[0].rpartition("/")[2]
     fact = one_minimal.FACTS[word](about if word == "differs" else about or pod)
     assert list(one_minimal.superfluous(small, fact, is_recorded=is_recorded)) == []

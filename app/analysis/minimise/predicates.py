@@ -314,6 +314,26 @@ Seen: TypeAlias = Violated | PodCondition | Differing
 Predicate: TypeAlias = Seen | Unlike | Command
 
 
+def where_to_look(predicate: Predicate) -> str:
+    """Where a user finds a predicate that a history shows, instead of one that it does not show."""
+    match predicate:
+        case Violated(rule=""):
+            return (
+                "`redra verify HISTORY` lists violations with their rules; one that it does not "
+                "count as a failure must be named: violation RULE"
+            )
+        case Violated():
+            return "`redra verify HISTORY` lists violations with their rules"
+        case PodCondition():
+            return "`redra findings HISTORY` lists pods that waited or were evicted"
+        case Unlike():
+            return "`redra replay HISTORY --mode decide` lists differences with their classes"
+        case Differing():
+            return "`redra diff HISTORY --again`, with a switch, lists what is decided differently"
+        case _:
+            return "run the command on a bundle of the whole history: it must end with 0"
+
+
 def parse(text: str, place: str = "--keep") -> Predicate:
     """Reads a predicate. Raises InputError, about `place`, for an invalid text."""
     try:

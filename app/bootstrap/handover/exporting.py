@@ -72,13 +72,14 @@ class ExportRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """The result of an export: numbers of inputs, decisions and, if redacted, replaced names.
+    """The result of an export: how many inputs, decisions, files and, if redacted, replaced names.
 
     `left_out` counts the writes that were left out, by resource, because no decision reads them.
     """
 
     inputs: int
     decisions: int
+    files: int = 1
     names: int | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
     asserts: Sequence[str] = ()
@@ -88,6 +89,7 @@ class Exported:
         return {
             "inputs": self.inputs,
             "decisions": self.decisions,
+            "files": self.files,
             "isRedacted": self.names is not None,
             "names": self.names,
             "leftOut": dict(self.left_out),
@@ -102,13 +104,16 @@ def export(source: Source, wanted: ExportRequest, path: Path, name: str) -> Expo
         name = WITHOUT_NAME
     end = material.end(ran.candidate)
     asserts: list[str] = []
+    files = 1
     match wanted.form:
         case ExportForm.PYTEST:
             text, asserts = _pytest(ran, material, name, wanted, end)
             _write(path, text)
         case ExportForm.MANIFESTS:
             inputs = material.inputs(ran.candidate)
-            _write_folder(path, list(manifests.files(inputs, f"History {name}")))
+            written = list(manifests.files(inputs, f"History {name}"))
+            _write_folder(path, written)
+            files = len(written)
         case ExportForm.CASE:
             profile = profiles.from_settings(ran.info.settings)
             case = cases.case(ran.events, profile, name, wanted.pod)
@@ -117,6 +122,7 @@ def export(source: Source, wanted: ExportRequest, path: Path, name: str) -> Expo
     return Exported(
         inputs=len(material.steps),
         decisions=len(StoryRun(ran).decisions),
+        files=files,
         names=names,
         left_out=left_out,
         asserts=asserts,

@@ -54,7 +54,8 @@ BEGUN_MAX = 3
 """The number of sightings in a recording for which beginnings before them are tried."""
 
 
-_TAKEN = {True: "recorded", False: "decided"}
+_DECISIONS = {True: "recorded", False: "made here"}
+"""Whose decisions show the predicate: those that were recorded, or those of redra's controllers."""
 
 
 class Judges(Protocol):
@@ -104,13 +105,14 @@ class Minimised:
     `is_minimal` means that no single part of the last level can be left out; if false, the time
     ended before that was known. `is_recorded` means that the history is taken as recorded, because
     it does not show the predicate when the controllers here decide it; `was_recorded` means
-    the same for the whole history.
+    the same for the whole history. `is_of_recording` means that the history is a recording.
     """
 
     predicate: str
     sighting: str
     is_recorded: bool
     was_recorded: bool
+    is_of_recording: bool
     is_minimal: bool
     events_before: int
     events: int
@@ -126,8 +128,9 @@ class Minimised:
         return {
             "predicate": self.predicate,
             "sighting": self.sighting,
-            "taken": _TAKEN[self.is_recorded],
-            "takenBefore": _TAKEN[self.was_recorded],
+            "isRecording": self.is_of_recording,
+            "decisions": _DECISIONS[self.is_recorded],
+            "decisionsBefore": _DECISIONS[self.was_recorded],
             "minimal": self.is_minimal,
             "eventsBefore": self.events_before,
             "events": self.events,
@@ -220,6 +223,7 @@ def minimise(
         sighting=judged.sighting.text,
         is_recorded=material.is_recorded,
         was_recorded=whole.is_recorded,
+        is_of_recording=source.is_recording,
         is_minimal=is_minimal,
         events_before=source.events,
         events=events,
@@ -246,8 +250,7 @@ def _shown(source: Source, settings: Settings, keep: Predicate) -> tuple[Materia
     raise InputError(
         f"history {source.name!r} does not show it: {keep.text}",
         place="--keep",
-        cure="name a fact of the history; `redra findings` and `redra replay --mode verify` list "
-        "them",
+        cure=predicates.where_to_look(keep),
     )
 
 

@@ -31,7 +31,8 @@ class Source:
 
     `decided` holds the outside inputs, which the controllers here decide again. `recorded` holds
     all writes, to be used as they are. `events` is the number of events of the history, `last` the
-    instant of the last one. `running` are the controllers that decide.
+    instant of the last one. `running` are the controllers that decide. `is_recording` is True for a
+    recording of another control plane.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Source:
     running: Sequence[str]
     decided: Material
     recorded: Material
+    is_recording: bool = False
 
     def whole(self, material: Material) -> Candidate:
         """The candidate with every part."""
@@ -98,6 +100,7 @@ async def read(
             made=[event for event in recording.made if event.uid in uids],
         ),
         recorded=Material(steps=_as_recorded(written), is_recorded=True),
+        is_recording=stored.is_recorded,
     )
 
 

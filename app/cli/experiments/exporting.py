@@ -305,8 +305,11 @@ def _source(history: str, settings: "Settings") -> tuple["Source", str]:
 
 
 def _say_handed_over(done: "JsonObject", file: Path) -> None:
+    # A write of an object and its status is two manifests, a deletion none; one file is the script.
+    manifests = done["files"] - 1
+    files = f" in {counts.of(manifests, 'manifest')} and run.sh" if manifests else ""
     console.say(
-        f"{file}: {counts.of(done['inputs'], 'write')} from outside, "
+        f"{file}: {counts.of(done['inputs'], 'write')} from outside{files}, "
         f"{counts.of(done['decisions'], 'decision')}"
     )
     if done["isRedacted"]:

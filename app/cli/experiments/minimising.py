@@ -226,15 +226,20 @@ def _print(done: "JsonObject", file: Path, more: str) -> None:
     console.say(f"shows {done['predicate']}: {done['sighting']}")
     if done["predicate"].split()[0] == "difference":
         console.say("kept as recorded: it is a difference from what was recorded")
-    elif done["taken"] == "recorded":
+    elif done["decisions"] == "recorded":
         console.say(
             "kept as recorded: when redra's controllers decide again, the history does not show "
             "it; what is left shows that it was written, and need not show why"
         )
-    elif done["takenBefore"] == "recorded":
+    elif done["decisionsBefore"] == "recorded":
         console.say(
             "decided by redra's controllers: what is left shows it then too, the whole history "
             "only as recorded"
+        )
+    elif done["isRecording"]:
+        console.say(
+            "decided by redra's controllers: the recording shows it when they decide it again; "
+            "what is left has none of the recorded decisions"
         )
     console.say(
         "no single part can be left out"

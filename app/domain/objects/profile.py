@@ -109,6 +109,7 @@ class Profile:
     `version` is one of `VERSIONS`; `gates` holds the deviations from its defaults. With
     `empty_rules_taint` a DeviceTaintRule without selector taints every device (Q14). `version` may
     also be a release of `PATCHES`: then `version` becomes its minor release and `patch` names it.
+    Any other patch release of one of `VERSIONS` is that minor release.
     `rules` holds the deviations from `RELEASE_RULES`. With `rules_unseen` the scheduler sees no
     DeviceTaintRules in any release (C24). Both are for trials of a single setting. Raises
     InputError for an unknown release, gate or rule, and for a switched gate of `FIXED`.
@@ -123,12 +124,16 @@ class Profile:
     _on: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "version", profile_of(self.version) or self.version)
         if self.version in PATCHES:
             object.__setattr__(self, "patch", self.version)
             object.__setattr__(self, "version", PATCHES[self.version])
         if self.version not in VERSIONS:
             known = ", ".join((*VERSIONS, *PATCHES))
-            raise InputError(f"there is no profile {self.version!r}", cure=f"choose one of {known}")
+            raise InputError(
+                f"there is no profile {self.version!r}",
+                cure=f"choose one of {known}; any other patch release is its minor release",
+            )
         unknown = sorted(set(self.gates) - set(GATES))
         if unknown:
             raise InputError(
@@ -188,8 +193,8 @@ def profile_of(release: str) -> str:
     """The profile of a release such as 1.36.2 or 1.36.7; empty when it is not emulated."""
     if release in PATCHES:
         return release
-    minor = release.rpartition(".")[0]
-    return minor if minor in VERSIONS else ""
+    minor, _, patch = release.rpartition(".")
+    return minor if minor in VERSIONS and patch.isascii() and patch.isdecimal() else ""
 
 
 def from_settings(settings: Mapping[str, object]) -> Profile:
@@ -205,6 +210,7 @@ def from_settings(settings: Mapping[str, object]) -> Profile:
     gates = settings.get("gates", {})
     if not isinstance(version, str) or not isinstance(gates, Mapping):
         raise InputError("the row of the history holds no readable profile, beginning or parent")
+    version = profile_of(version) or version
     quirks = settings.get("quirks", {})
     switched_quirks = quirks if isinstance(quirks, Mapping) else {}
     c24 = switched_quirks.get("c24")

@@ -16,6 +16,8 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_clai
 from app.domain.controllers.scheduling.scheduling_cycle import cycle
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
 from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.errors import InputError
+from app.domain.objects import profile as profiles
 from app.domain.objects.profile import Profile
 from tests.cluster import Cluster, check_decisions
 
@@ -76,6 +78,23 @@ def test_switching_one_quirk_of_a_patch_release_leaves_the_others():
     options = registry.options_from({"profile": "1.36", "quirks": {"c24": True}})
     assert options.quirks is not None
     assert (options.quirks.c24, options.quirks.r2) == (True, False)
+
+
+@pytest.mark.parametrize(("release", "same"), [("1.36.3", "1.36"), ("1.35.12", "1.35")])
+def test_patch_release_without_a_profile_of_its_own_is_its_minor_release(release, same):
+    """1.36.3 repaired what 1.36.0 to 1.36.2 have; for the others no difference is known."""
+    for quirks in ({}, {"c24": True}, {"c24": False, "q3": False}):
+        settings, minor = ({"profile": each, "quirks": quirks} for each in (release, same))
+        assert profiles.from_settings(settings) == profiles.from_settings(minor)
+        assert registry.options_from(settings) == registry.options_from(minor)
+    assert Profile(version=release).settings()["profile"] == same
+
+
+@pytest.mark.parametrize("release", ["1.36.x", "1.36.", "1.38.1", "v1.36.3", "1.36.3.1", "1.36.²"])
+def test_text_that_is_no_release_is_refused_with_those_there_are(release):
+    with pytest.raises(InputError) as refusal:
+        Profile(version=release)
+    assert "1.36.2; any other patch release is its minor release" in str(refusal.value)
 
 
 IN_VAIN = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
