@@ -2,7 +2,20 @@
 
 import pytest
 
-from tests.web.invented import ask, class_of, node, rule, slice_of, space, template
+from tests.api.serving import serving
+from tests.web.invented import (
+    Invented,
+    ask,
+    claim,
+    class_of,
+    node,
+    pod,
+    rule,
+    slice_of,
+    space,
+    template,
+)
+from tests.web.test_incident_stories import stored
 from tests.web.test_named_causes import DRIVER, why
 
 LABELS = {"app": "web"}
@@ -84,6 +97,32 @@ def job_without_leave():
     return world(("x",)), {"apply": [workload("Job", "train", suspend=True)]}, {"wait": 5}
 
 
+def driver_that_tolerates_no_taint():
+    taint = {"key": "x.test/card", "value": "present", "effect": "NoSchedule"}
+    return (
+        world(("x",), node("tainted", taints=[taint])),
+        {"apply": [workload("DaemonSet", "driver", claims=False)]}, {"wait": 5},
+    )  # fmt: skip
+
+
+WITHOUT_DEVICE = "CDI device injection failed: unresolvable CDI devices"
+
+
+def container_that_is_not_made_again():
+    """A node was booted anew: the kubelet prepared the claim, and its device is not known."""
+    waiting = {"reason": "CreateContainerError", "message": WITHOUT_DEVICE}
+    report = {"name": "main", "image": "example.com/job:1", "imageID": "", "ready": False,
+              "restartCount": 2, "state": {"waiting": waiting},
+              "lastState": {"terminated": {"exitCode": 255, "reason": "Unknown"}}}  # fmt: skip
+    running = {"phase": "Running", "containerStatuses": [report]}
+    return (
+        world(("x",), claim("want", "lab", ask("c")), pod("job", "lab", claim="want")),
+        {"wait": 5},
+        {"status": running, "of": "pod/lab/job"},
+        {"wait": 5},
+    )  # fmt: skip
+
+
 EVICTED = "1 pod was evicted: DeletionByDeviceTaintManager: "
 
 ROWS = [
@@ -106,6 +145,14 @@ ROWS = [
     (pods_that_were_refused_before, "statefulset/web", ", and one was made since: exceeded quota"),
     (set_that_waits_for_its_first_pod, "statefulset/web",
      "2 pods are made only when lab/web-0 is ready: one by one"),
+    (driver_that_tolerates_no_taint, "daemonset/driver", "1 of 1 pod runs"),
+    (driver_that_tolerates_no_taint, "daemonset/driver",
+     "it wants no pod on node tainted: taint x.test/card=present:NoSchedule is not tolerated"),
+    (container_that_is_not_made_again, "pod/job",
+     "is on node n, where a container waits to run again"),
+    (container_that_is_not_made_again, "pod/job",
+     f"container main waits: CreateContainerError: {WITHOUT_DEVICE}; it ended before with exit "
+     "code 255 (Unknown) and was restarted 2 times"),
     (job_without_leave, "job/train", "spec.suspend is true: its controller makes no pods"),
 ]  # fmt: skip
 
@@ -122,3 +169,12 @@ async def test_workload_of_a_name_that_begins_alike_is_another():
     said = await why((*steps, {"apply": [other]}, {"wait": 5}), "deployment/web-of-others")
     assert "1 of 1 wanted pod runs" in said
     assert "evicted" not in said
+
+
+async def test_pod_whose_container_waits_to_run_again_is_a_finding():
+    made = Invented(told=(), steps=container_that_is_not_made_again()).incident()
+    async with serving(store=await stored(made)) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    assert [item["text"] for item in items] == [
+        "1 pod has a node and runs no more there: container main waits: CreateContainerError"
+    ]

@@ -15,7 +15,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.kubelet import annotations
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources, condition_types, well_known
+from app.domain.values import api_resources, condition_types, counts, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
@@ -161,6 +161,12 @@ def is_starting(tree: JsonView) -> bool:
     return is_pending and core.has_node(tree) and not is_initialising(tree)
 
 
+def is_failing(tree: JsonView) -> bool:
+    """Whether a container of a pod that has started waits to be started again."""
+    is_running = meta.phase(tree) == "Running" and core.has_node(tree)
+    return is_running and not meta.is_deleting(tree) and any(waiting_containers(tree))
+
+
 def is_initialising(tree: JsonView) -> bool:
     """Whether an init container of a pending pod runs and all others wait for their turn."""
     runs = any(each.state.running is not None for each in core.init_container_statuses(tree))
@@ -216,8 +222,8 @@ def _was_started(tree: JsonView) -> bool:
 
 
 def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:
-    """The last words of the kubelet about a pod that it has not started, and of its containers."""
-    if not is_starting(tree):
+    """The last words of the kubelet about a pod that does not run, and of its containers."""
+    if not is_starting(tree) and not is_failing(tree):
         return
     if warning is not None:
         times = f", {warning.count} times" if warning.count > 1 else ""
@@ -227,7 +233,18 @@ def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:
             about=warning.event.key,
             is_kept=True,
         )
-    yield from (Reason(text=text, is_kept=True) for text in waiting_containers(tree))
+    for container in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
+        waiting, last = container.state.waiting, container.last_state.terminated
+        if waiting.reason in _ORDINARY_WAITS:
+            continue
+        text = f"{_name_of(container)} waits: {waiting.reason}"
+        text += f": {waiting.message}" if waiting.message else ""
+        if last is not None:
+            why = f" ({last.reason})" if last.reason else ""
+            text += f"; it ended before with exit code {last.exit_code}{why}"
+        if container.restart_count:
+            text += f" and was restarted {counts.of(container.restart_count, 'time')}"
+        yield Reason(text=text, is_kept=True)
 
 
 def silence(views: LiveViews, tree: JsonView, now: Instant, newest: Callable[[], Instant]) -> str:

@@ -178,7 +178,7 @@ def evicted(
 def unstarted(
     views: LiveViews, causes: PodCauses, now: Instant, namespace: str = ""
 ) -> Iterator[Finding]:
-    """Pods with a node that did not start there, by the last words of the kubelet or containers.
+    """Pods with a node that do not run there, by the last words of the kubelet or containers.
 
     Parts of the words that name the pod or its claims differ; those after the last colon are
     compared. A kubelet that says nothing counts where others report, or where it is switched off.
@@ -189,32 +189,34 @@ def unstarted(
         (key, event)
         for key in views.objects.keys(*api_resources.PODS, namespace or None)
         if (event := views.objects.event(key)) is not None
-        and lives.is_starting(event.object)
+        and (lives.is_starting(event.object) or lives.is_failing(event.object))
         and not meta.is_deleting(event.object)
     ]
     if not starting:
         return
     warnings = lives.warnings(views.objects, namespace) if causes.reads_events else {}
-    groups: dict[tuple[str, str], list[tuple[ObjectKey, Revision, str]]] = {}
+    groups: dict[tuple[str, str, str], list[tuple[ObjectKey, Revision, str]]] = {}
     for key, event in starting:
+        state = "runs no more" if lives.is_failing(event.object) else "did not start"
         warning = lives.warning_about(warnings, event.object)
         waits = next(lives.waiting_containers(event.object), "")
         if warning is not None:
-            said = (warning.reason, warning.message.rpartition(": ")[2])
+            said = (state, warning.reason, warning.message.rpartition(": ")[2])
             groups.setdefault(said, []).append((key, warning.event.revision, warning.text))
         elif waits:
-            groups.setdefault((waits, ""), []).append((key, event.revision, waits))
+            groups.setdefault((state, waits, ""), []).append((key, event.revision, waits))
         elif reports() and (silent := lives.silence(views, event.object, now, newest)):
-            groups.setdefault((silent, ""), []).append((key, event.revision, silent))
-    for refused in groups.values():
+            groups.setdefault((state, silent, ""), []).append((key, event.revision, silent))
+    for (state, *_), refused in groups.items():
         refused.sort(key=lambda one: -one[1])
         have, why = "has", refused[0][2]
         if len(refused) > 1:
             have, why = "have", why.replace("nothing about it", "nothing about them")
+            state = state.replace("runs", "run")
         yield Finding(
             kind=FindingKind.UNSTARTED_PODS,
             severity=Severity.ERROR,
-            text=f"{_pods(len(refused))} {have} a node and did not start there: {why}",
+            text=f"{_pods(len(refused))} {have} a node and {state} there: {why}",
             count=len(refused),
             present=len(refused),
             first=min(revision for _, revision, _ in refused),

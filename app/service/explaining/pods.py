@@ -161,12 +161,12 @@ async def _state_reasons(
 
 
 async def _held_up(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
-    """The reasons why a pod has not started on its node, from Events of the kubelet and its status.
+    """The reasons why a pod does not run on its node, from Events of the kubelet and its status.
 
     When devices could not be prepared, a driver may have left the node: the pods of the node that
     were deleted before are named.
     """
-    if not lives.is_starting(tree):
+    if not lives.is_starting(tree) and not lives.is_failing(tree):
         return []
     warning = None
     if evidence.sight.reads_events:
@@ -337,4 +337,6 @@ async def _place_text(evidence: ExplainedMoment, events: Sequence[Event], pod: J
         return f"is bound to node {node}{unknown} and has not started there"
     if lives.is_initialising(pod):
         return f"is bound to node {node}{unknown}, where its init containers run"
+    if lives.is_failing(pod):
+        return f"is on node {node}{unknown}, where a container waits to run again"
     return f"runs on node {node}{unknown}"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.analysis.explain import untried
+from app.analysis.explain import lives, untried
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.workloads import members, refused
 from app.analysis.explain.workloads.members import EndedPod, PodGroup
@@ -47,7 +47,7 @@ async def of(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> Wor
         views, present, unasked, await evidence.now(), reads_events=sight.reads_events
     )
     refusals = refused.newest(views, key.namespace) if sight.reads_events else {}
-    reasons = [*members.held_back(views, key, tree)]
+    reasons = [*members.held_back(key, tree)]
     for uid, refusal in refusals.items():
         if await family.is_known(uid):
             quota = refused.quota_of(refusal)
@@ -55,9 +55,9 @@ async def of(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> Wor
             reasons.append(refused.reason(views, refusal, sees_quota=sees))
     reasons += [await _group(evidence, group) for group in shown[:NAMES_MAX]]
     reasons += [members.group_reason(group) for group in shown[NAMES_MAX:]]
-    if text := members.in_turn(views, key, tree, shown):
+    if text := members.in_turn(key, tree, shown):
         reasons.append(Reason(text=text, is_kept=True))
-    reasons += members.restarts(views, present)
+    reasons += [*members.left_out(views, key, tree), *members.restarts(views, present)]
     for number, alike in enumerate(members.together(ended)):
         reasons.append(await _ended(evidence, alike, is_explained=number < NAMES_MAX))
     if unread:
@@ -65,7 +65,7 @@ async def of(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> Wor
         reasons.append(Reason(text=text, is_kept=True))
     says = bool(present or ended) or key.resource in _MAKE_PODS
     return WorkloadPods(
-        text=members.summary(views, key, tree, shown) if says else "", reasons=tuple(reasons)
+        text=members.summary(key, tree, shown) if says else "", reasons=tuple(reasons)
     )
 
 
@@ -170,7 +170,10 @@ async def _ended(
     """The end of pods, with the reasons of the newest one."""
     children = await disruption.among(evidence, alike[0].events[1:]) if is_explained else []
     # The condition itself is in the words.
-    return members.ended_reason(alike, [below for one in children for below in one.children])
+    below = [child for one in children for child in one.children]
+    if is_explained and not below:
+        below = [*lives.asked_for(alike[0].events[1:])]
+    return members.ended_reason(alike, below)
 
 
 def _lives(events: Sequence[Event]) -> list[list[Event]]:

@@ -11,6 +11,7 @@ from app.analysis import scheduler_messages
 from app.analysis.explain import lives, sources
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
+from app.domain.controllers.workloads import daemon_sets
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, condition_types, counts, json_tree
 from app.domain.values.fields import core, meta
@@ -196,7 +197,7 @@ def ended_reason(pods: Sequence[EndedPod], children: Sequence[Reason] = ()) -> R
     )
 
 
-def summary(views: LiveViews, key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
+def summary(key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
     """How many of the wanted pods run, after the name of the workload; empty without pods."""
     running = sum(len(group.pods) for group in shown if group.state == "running")
     present = sum(len(group.pods) for group in shown)
@@ -209,7 +210,7 @@ def summary(views: LiveViews, key: ObjectKey, tree: JsonView, shown: Sequence[Po
     return f"{running} of {counts.of(wanted, noun)} {'runs' if running == 1 else 'run'}"
 
 
-def held_back(views: LiveViews, key: ObjectKey, tree: JsonView) -> Iterator[Reason]:
+def held_back(key: ObjectKey, tree: JsonView) -> Iterator[Reason]:
     """The switches of a workload that keep its controller from making pods."""
     spec = meta.spec(tree)
     if spec.get("paused") is True:
@@ -228,7 +229,7 @@ def held_back(views: LiveViews, key: ObjectKey, tree: JsonView) -> Iterator[Reas
         )
 
 
-def in_turn(views: LiveViews, key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
+def in_turn(key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
     """That a StatefulSet makes its next pod when the present ones are ready; empty otherwise."""
     spec = meta.spec(tree)
     if key.resource != "statefulsets" or spec.get("podManagementPolicy") == "Parallel":
@@ -241,6 +242,26 @@ def in_turn(views: LiveViews, key: ObjectKey, tree: JsonView, shown: Sequence[Po
     names = [f"{pod.namespace}/{pod.name}" for pod in held_up]
     text = f"{counts.of(lacking, 'pod')} {counts.plural(lacking, 'is')} made only when "
     return f"{text}{listed(names, len(names))} {counts.plural(len(names), 'is')} ready: one by one"
+
+
+def left_out(views: LiveViews, key: ObjectKey, tree: JsonView) -> Iterator[Reason]:
+    """The nodes on which a DaemonSet wants no pod, by the cause."""
+    if key[:2] != api_resources.DAEMON_SETS:
+        return
+    causes: dict[str, list[str]] = {}
+    template = core.template(tree)
+    for place in views.objects.keys(*api_resources.NODES):
+        cause = daemon_sets.refusal(template, views.objects.get(place) or {})
+        if cause:
+            causes.setdefault(cause, []).append(place.name)
+    for cause, names in sorted(causes.items()):
+        noun = counts.plural(len(names), "node")
+        yield Reason(
+            text=f"it wants no pod on {noun} {listed(names, len(names))}: {cause}",
+            count=len(names),
+            about=ObjectKey(*api_resources.NODES, "", names[0]) if len(names) == 1 else None,
+            is_kept=cause != daemon_sets.OTHER_LABELS,
+        )
 
 
 def may_be_of(key: ObjectKey, pod: ObjectKey) -> bool:

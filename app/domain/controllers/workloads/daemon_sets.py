@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from app.domain.controllers.workloads import pods_of, revisions, templates
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.controllers.workloads.revisions import Revision
+from app.domain.devices.taints import taint_of
 from app.domain.values import api_resources, decimals, json_tree, selectors, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import SelectorError
 from app.domain.values.tolerations import tolerates
+
+OTHER_LABELS = "its labels do not match"
+"""The refusal of a node that the selectors of a template leave out."""
 
 GENERATION_LABEL = "pod-template-generation"
 
@@ -64,11 +68,7 @@ def _read(situation: Situation) -> _Set:
     nodes = [
         node for key in objects.keys(*api_resources.NODES) if (node := objects.get(key)) is not None
     ]
-    wanted = tuple(
-        node["metadata"]["name"]
-        for node in nodes
-        if _may_run(template, node, ("NoSchedule", "NoExecute"))
-    )
+    wanted = tuple(node["metadata"]["name"] for node in nodes if not refusal(template, node))
     pods: dict[str, list[JsonObject]] = {}
     for pod in situation.owned(api_resources.PODS):
         pods.setdefault(_node_of(pod), []).append(pod)
@@ -77,32 +77,39 @@ def _read(situation: Situation) -> _Set:
         revision=revisions.present(situation, "DaemonSet"),
         wanted=wanted,
         keep=frozenset(
-            node["metadata"]["name"] for node in nodes if _may_run(template, node, ("NoExecute",))
+            node["metadata"]["name"]
+            for node in nodes
+            if not refusal(template, node, ("NoExecute",))
         ),
         pods=pods,
     )
 
 
-def _may_run(template: JsonView, node: JsonView, effects: tuple[str, ...]) -> bool:
-    """Whether selectors allow the node, and its taints with these effects are tolerated."""
+def refusal(
+    template: JsonView, node: JsonView, effects: tuple[str, ...] = ("NoSchedule", "NoExecute")
+) -> str:
+    """Why a node gets no pod of a template: its labels, or the first taint with these effects.
+
+    Empty for a node that gets one.
+    """
     spec = meta.spec(template)
     name = meta.name(node)
     labels = meta.labels(node)
     if not json_tree.labels(spec, "nodeSelector").items() <= labels.items():
-        return False
+        return OTHER_LABELS
     required = json_tree.get(spec, "affinity", "nodeAffinity", _REQUIRED)
     if isinstance(required, dict):
         try:
             if not selectors.node_selector_of(required).matches(name, labels):
-                return False
+                return OTHER_LABELS
         except SelectorError:
-            return False
+            return OTHER_LABELS
     tolerations = json_tree.objects(spec, "tolerations") + _tolerations(spec)
-    return all(
-        any(tolerates(toleration, taint) for toleration in tolerations)
-        for taint in core.taints(node)
-        if taint.get("effect") in effects
-    )
+    for taint in core.taints(node):
+        is_tolerated = any(tolerates(toleration, taint) for toleration in tolerations)
+        if taint.get("effect") in effects and not is_tolerated:
+            return f"taint {taint_of(taint).text} is not tolerated"
+    return ""
 
 
 def _tolerations(spec: JsonView) -> list[JsonObject]:

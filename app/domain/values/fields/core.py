@@ -75,6 +75,7 @@ class WaitingState(FieldRecord, frozen=True):
     """The waiting state of a container: why it does not run yet."""
 
     reason: str = ""
+    message: str = ""
 
 
 class Running(FieldRecord, frozen=True):
