@@ -11,7 +11,7 @@ from app.analysis import scheduler_messages
 from app.analysis.explain import lives, sources
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
-from app.domain.controllers.workloads import daemon_sets
+from app.domain.controllers import daemon_nodes
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, condition_types, counts, json_tree
 from app.domain.values.fields import core, meta
@@ -251,7 +251,7 @@ def left_out(views: LiveViews, key: ObjectKey, tree: JsonView) -> Iterator[Reaso
     causes: dict[str, list[str]] = {}
     template = core.template(tree)
     for place in views.objects.keys(*api_resources.NODES):
-        cause = daemon_sets.refusal(template, views.objects.get(place) or {})
+        cause = daemon_nodes.refusal(template, views.objects.get(place) or {})
         if cause:
             causes.setdefault(cause, []).append(place.name)
     for cause, names in sorted(causes.items()):
@@ -260,7 +260,7 @@ def left_out(views: LiveViews, key: ObjectKey, tree: JsonView) -> Iterator[Reaso
             text=f"it wants no pod on {noun} {listed(names, len(names))}: {cause}",
             count=len(names),
             about=ObjectKey(*api_resources.NODES, "", names[0]) if len(names) == 1 else None,
-            is_kept=cause != daemon_sets.OTHER_LABELS,
+            is_kept=cause != daemon_nodes.OTHER_LABELS,
         )
 
 

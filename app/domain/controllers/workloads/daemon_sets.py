@@ -6,31 +6,17 @@ taints that controllers put on nodes.
 
 from dataclasses import dataclass
 
+from app.domain.controllers import daemon_nodes
 from app.domain.controllers.workloads import pods_of, revisions, templates
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.controllers.workloads.revisions import Revision
-from app.domain.devices.taints import taint_of
-from app.domain.values import api_resources, decimals, json_tree, selectors, well_known
+from app.domain.values import api_resources, decimals, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.selectors import SelectorError
-from app.domain.values.tolerations import tolerates
-
-OTHER_LABELS = "its labels do not match"
-"""The refusal of a node that the selectors of a template leave out."""
 
 GENERATION_LABEL = "pod-template-generation"
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-
-_TOLERATED = (
-    (well_known.NOT_READY, "NoExecute"),
-    (well_known.UNREACHABLE, "NoExecute"),
-    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
-    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
-    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
-    (well_known.UNSCHEDULABLE, "NoSchedule"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +54,9 @@ def _read(situation: Situation) -> _Set:
     nodes = [
         node for key in objects.keys(*api_resources.NODES) if (node := objects.get(key)) is not None
     ]
-    wanted = tuple(node["metadata"]["name"] for node in nodes if not refusal(template, node))
+    wanted = tuple(
+        node["metadata"]["name"] for node in nodes if not daemon_nodes.refusal(template, node)
+    )
     pods: dict[str, list[JsonObject]] = {}
     for pod in situation.owned(api_resources.PODS):
         pods.setdefault(_node_of(pod), []).append(pod)
@@ -79,44 +67,10 @@ def _read(situation: Situation) -> _Set:
         keep=frozenset(
             node["metadata"]["name"]
             for node in nodes
-            if not refusal(template, node, ("NoExecute",))
+            if not daemon_nodes.refusal(template, node, ("NoExecute",))
         ),
         pods=pods,
     )
-
-
-def refusal(
-    template: JsonView, node: JsonView, effects: tuple[str, ...] = ("NoSchedule", "NoExecute")
-) -> str:
-    """Why a node gets no pod of a template: its labels, or the first taint with these effects.
-
-    Empty for a node that gets one.
-    """
-    spec = meta.spec(template)
-    name = meta.name(node)
-    labels = meta.labels(node)
-    if not json_tree.labels(spec, "nodeSelector").items() <= labels.items():
-        return OTHER_LABELS
-    required = json_tree.get(spec, "affinity", "nodeAffinity", _REQUIRED)
-    if isinstance(required, dict):
-        try:
-            if not selectors.node_selector_of(required).matches(name, labels):
-                return OTHER_LABELS
-        except SelectorError:
-            return OTHER_LABELS
-    tolerations = json_tree.objects(spec, "tolerations") + _tolerations(spec)
-    for taint in core.taints(node):
-        is_tolerated = any(tolerates(toleration, taint) for toleration in tolerations)
-        if taint.get("effect") in effects and not is_tolerated:
-            return f"taint {taint_of(taint).text} is not tolerated"
-    return ""
-
-
-def _tolerations(spec: JsonView) -> list[JsonObject]:
-    rows = list(_TOLERATED)
-    if spec.get("hostNetwork") is True:
-        rows.append(("node.kubernetes.io/network-unavailable", "NoSchedule"))
-    return [{"key": key, "operator": "Exists", "effect": effect} for key, effect in rows]
 
 
 def _node_of(pod: JsonView) -> str:
@@ -159,7 +113,9 @@ def _pod(daemon_set: _Set, node: str) -> JsonObject:
     }
     spec = pod["spec"]
     present = spec.get("tolerations") or []
-    spec["tolerations"] = present + [added for added in _tolerations(spec) if added not in present]
+    spec["tolerations"] = present + [
+        added for added in daemon_nodes.tolerations_of(spec) if added not in present
+    ]
     by_name = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
     affinity[_REQUIRED] = {"nodeSelectorTerms": [by_name]}
