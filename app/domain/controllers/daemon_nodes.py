@@ -1,0 +1,57 @@
+"""Nodes on which a DaemonSet wants a pod, and why it wants none on the others."""
+
+from app.domain.devices.taints import taint_of
+from app.domain.values import json_tree, selectors, well_known
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.selectors import SelectorError
+from app.domain.values.tolerations import tolerates
+
+OTHER_LABELS = "its labels do not match"
+"""The refusal of a node that the selectors of a template leave out."""
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+_TOLERATED = (
+    (well_known.NOT_READY, "NoExecute"),
+    (well_known.UNREACHABLE, "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    (well_known.UNSCHEDULABLE, "NoSchedule"),
+)
+
+
+def refusal(
+    template: JsonView, node: JsonView, effects: tuple[str, ...] = ("NoSchedule", "NoExecute")
+) -> str:
+    """Why a node gets no pod of a template: its labels, or the first taint with these effects.
+
+    Empty for a node that gets one.
+    """
+    spec = meta.spec(template)
+    name = meta.name(node)
+    labels = meta.labels(node)
+    if not json_tree.labels(spec, "nodeSelector").items() <= labels.items():
+        return OTHER_LABELS
+    required = json_tree.get(spec, "affinity", "nodeAffinity", _REQUIRED)
+    if isinstance(required, dict):
+        try:
+            if not selectors.node_selector_of(required).matches(name, labels):
+                return OTHER_LABELS
+        except SelectorError:
+            return OTHER_LABELS
+    tolerations = json_tree.objects(spec, "tolerations") + tolerations_of(spec)
+    for taint in core.taints(node):
+        is_tolerated = any(tolerates(toleration, taint) for toleration in tolerations)
+        if taint.get("effect") in effects and not is_tolerated:
+            return f"taint {taint_of(taint).text} is not tolerated"
+    return ""
+
+
+def tolerations_of(spec: JsonView) -> list[JsonObject]:
+    """The tolerations that the pods of a DaemonSet get besides those of their template."""
+    rows = list(_TOLERATED)
+    if spec.get("hostNetwork") is True:
+        rows.append(("node.kubernetes.io/network-unavailable", "NoSchedule"))
+    return [{"key": key, "operator": "Exists", "effect": effect} for key, effect in rows]
