@@ -12,6 +12,7 @@ import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, replays
 from app.domain.log.pages import Page
+from app.domain.log.records import KUBELET_FAILURE, KUBELET_REPORT
 from app.domain.values import api_groups, api_resources, condition_types, json_tree
 from app.domain.values.fields import core
 from app.domain.values.identifiers import GroupResource
@@ -34,8 +35,10 @@ LOGGED_ATTEMPTS = {
     "unschedulable": ATTEMPT_FAILED,
     "error": ATTEMPT_FAILED,
     "bound": ATTEMPT_SUCCEEDED,
+    KUBELET_FAILURE: "KubeletFailed",
+    KUBELET_REPORT: "KubeletReported",
 }
-"""The names of attempts that a scheduler logged, by the verb of the observed request."""
+"""The names of what components logged about pods, by the verb of the observed request."""
 
 _OF_PRINTED = {
     "uses no claims": "its claims were not recorded",
@@ -151,7 +154,7 @@ def of_printed(text: str) -> str:
 
 
 def _tell_attempt(event: Event) -> Told | None:
-    """The outcome of an attempt that a scheduler logged; other requests are not shown."""
+    """What a scheduler or a kubelet logged about a pod; other requests are not shown."""
     if not any(verb in event.body for verb in _LOGGED_VERBS):
         return None
     kind = LOGGED_ATTEMPTS.get(json_tree.text(event.object, "verb"))

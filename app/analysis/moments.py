@@ -13,6 +13,7 @@ TROUBLES = frozenset(
     (
         "PodUnschedulable",
         "AttemptFailed",
+        "KubeletFailed",
         "PodEvicted",
         "Warning",
         "GapObserved",

@@ -5,6 +5,7 @@ For a moment, such states are normal in a cluster. Only those that lasted show a
 
 from collections.abc import Iterator
 
+from app.analysis.explain import sources
 from app.analysis.scan.sightings import LASTED, Sightings
 from app.domain.controllers import pods
 from app.domain.devices import taints
@@ -41,6 +42,7 @@ class Standing:
         self._slices: dict[ObjectKey, JsonObject] = {}
         self._tainted: dict[ObjectKey, dict[DeviceId, Event]] = {}
         self._named: set[ObjectKey] = set()
+        self._unread: set[str] = set()
         self._now = Instant(0)
 
     def see(self, event: Event) -> None:
@@ -77,13 +79,17 @@ class Standing:
     def _unnamed(self, event: Event, sightings: Sightings, now: Instant) -> None:
         """Finds a claim that no pod has named for long, when it ends or is asked about."""
         age = now - event.stamp.time
-        if event.key not in self._named and age >= LASTED:
+        is_known = event.key not in self._named and event.key.namespace not in self._unread
+        if is_known and age >= LASTED:
             message = f"no pod has named it for {age // SECOND} s"
             sightings.add(WAITING, event.revision, message, event.key)
 
     def _pod(self, event: Event) -> None:
         pod = event.object
         self._pods[event.key] = pod
+        if sources.is_printed([event]):
+            # What kubectl prints of a pod does not show its claims.
+            self._unread.add(event.key.namespace)
         for entry in core.resource_claims(pod):
             name = str(entry.get("resourceClaimName") or "")
             self._named.add(ObjectKey(*api_resources.RESOURCE_CLAIMS, event.key.namespace, name))
@@ -109,7 +115,7 @@ class Standing:
         # A claim from a template is created for its pod.
         if dra.allocation(tree) is not None or meta.owners(tree) or meta.is_deleting(tree):
             self._created.pop(event.key, None)
-        elif event.type is EventType.OBJECT_CREATED:
+        elif event.type is EventType.OBJECT_CREATED and not sources.is_printed([event]):
             self._created[event.key] = event
 
     def _placed_late(self, event: Event, when: Instant) -> None:

@@ -16,6 +16,12 @@ from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
+KUBELET_FAILURE = "kubelet-failure"
+"""The verb of what a kubelet logged about a pod with which it failed."""
+
+KUBELET_REPORT = "kubelet-report"
+"""The verb of what else a kubelet logged about a pod."""
+
 
 class Op(StrEnum):
     """The operation that a record describes.

@@ -280,4 +280,5 @@ def _requested(requests: Sequence[Event]) -> str:
     newest = requests[0]
     verdict = verdicts.logged(requests)
     said = "" if verdict is None else f"; the recorded scheduler said (its log): {verdict.message}"
+    said += "".join(f"; {reason.text}" for reason in lives.logged(requests))
     return f"; only requests about it were recorded, the last at revision {newest.revision}{said}"

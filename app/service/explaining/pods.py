@@ -156,12 +156,12 @@ async def _state_reasons(
     """The reasons for the state of a pod that has, had or needs no node."""
     state = await disruption.of(evidence, key)
     state += lives.of_pod(evidence.views, events, tree)
-    state += await _held_up(evidence, tree)
+    state += await _held_up(evidence, key, tree)
     return state + containers.reasons(evidence.views, tree)
 
 
-async def _held_up(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
-    """The reasons why a pod does not run on its node, from Events of the kubelet and its status.
+async def _held_up(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> list[Reason]:
+    """The reasons why a pod does not run on its node: what its kubelet said, and its status.
 
     When devices could not be prepared, a driver may have left the node: the pods of the node that
     were deleted before are named.
@@ -173,9 +173,12 @@ async def _held_up(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
         warnings = lives.warnings(evidence.views.objects, meta.namespace(tree))
         warning = lives.warning_about(warnings, tree)
     reasons = [*lives.held_up(warning, tree)]
+    requests = await evidence.observed(key)
+    if warning is None:
+        reasons += lives.logged(requests)
     newest = partial(lives.newest_report, evidence.views)
     silent = lives.silence(evidence.views, tree, await evidence.now(), newest)
-    if silent and not reasons:
+    if silent and not reasons and not lives.is_logged(requests):
         return [Reason(text=silent, is_kept=True)]
     if warning is not None and warning.reason == lives.FAILED_PREPARE:
         first = await evidence.changes(warning.event.key)

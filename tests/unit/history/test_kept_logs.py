@@ -102,10 +102,10 @@ def test_log_in_utf_16_is_read(tmp_path):
 
 def test_log_beside_objects_in_one_text(tmp_path):
     """Both are read, and the lines of other programs are no attempts."""
-    kubelet = 'E0102 03:04:05.123456     912 x.go:1] "Error syncing pod, skipping" pod="shop/web-1"'
-    records, _ = read(tmp_path, f"{kubelet}\n```\n{CLAIM}```\n{LINES[1]}\n", at=AT)
+    other = 'E0102 03:04:05.123456     912 x.go:1] "Failed to get status for pod" pod="shop/web-1"'
+    records, _ = read(tmp_path, f"{other}\n```\n{CLAIM}```\n{LINES[1]}\n", at=AT)
     assert sorted(record.kind for record in records) == ["Pod", "ResourceClaim"]
-    records, _ = read(tmp_path, f"{kubelet}\n```\n{CLAIM}```\n", at=AT)
+    records, _ = read(tmp_path, f"{other}\n```\n{CLAIM}```\n", at=AT)
     assert [key[1:] for key in keys(records)] == [("ResourceClaim", "shop", "one")]
 
 

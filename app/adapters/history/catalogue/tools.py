@@ -124,6 +124,18 @@ ENTRIES = (
         example="kubectl -n kube-system logs kube-scheduler-master-1",
     ),
     CatalogueEntry(
+        name="kubelet log",
+        formats=(Format.SCHEDULER_LOG,),
+        detected_by=(
+            "lines of klog about a pod, as for kube-scheduler: what failed (`Error syncing pod`, "
+            "`Failed to prepare dynamic resources`, volumes), `SyncLoop`, containers that started "
+            "and ended; lines in JSON, also behind the name of a node"
+        ),
+        gives="failures and reports of a kubelet about pods, as observed requests",
+        lacks="every object; lines about no pod; the year, unless `--at` names it",
+        example="journalctl -u kubelet --no-pager > kubelet.log",
+    ),
+    CatalogueEntry(
         name="Events in logs of components",
         formats=(Format.SCHEDULER_LOG,),
         detected_by=(

@@ -1,4 +1,4 @@
-"""The reader of logs of components: a scheduler's attempts to place pods, and logged Events.
+"""The reader of logs of components: attempts to place pods, reports of kubelets, logged Events.
 
 An attempt is logged by kube-scheduler at -v=5 and above:
 
@@ -25,15 +25,24 @@ from typing import Any, TypeAlias
 import msgspec
 
 from app.adapters.history import documents, line_marks
-from app.adapters.history.formats import klog_values, logged_events
+from app.adapters.history.formats import klog_values, kubelet_lines, logged_events
 from app.adapters.history.formats.e2e_events import DumpedEvents
+from app.adapters.history.formats.kubelet_lines import KUBELET
 from app.adapters.history.formats.logged_events import LoggedEvent, Occurrences
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log.event import Actor
-from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality
+from app.domain.log.records import (
+    KUBELET_FAILURE,
+    KUBELET_REPORT,
+    Loss,
+    Op,
+    Quality,
+    Record,
+    TimeQuality,
+)
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant, TimestampError
 
@@ -74,6 +83,9 @@ _FIELD = re.compile(r'\b(?P<name>\w+)=(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<bare>\S
 _BEGINS = re.compile(
     rb"(?<![^\s\"'`:;(|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+\.go:\d+\] "
 )
+_NAMED_JSON = re.compile(r"^[\w.-]+: (?=\{\"ts\":)")
+"""The node before a line in JSON, as tools that show the logs of several nodes write it."""
+
 _STAMPED_IN = ("time", "timestamp", "@timestamp", "date", "__REALTIME_TIMESTAMP")
 _DOCUMENT = re.compile(rb"\s*(?:[\[{]|---\s|(?:insertId|textPayload|jsonPayload|labels|logName):)")
 DEPTH_MAX = 16
@@ -97,13 +109,17 @@ def begins_in(content: bytes) -> bool:
     """True for a text with lines of klog, a logged Event, or a message of an attempt and `pod`."""
     if _BEGINS.search(content) is not None or logged_events.mentioned_in(content):
         return True
-    return b"pod" in content and any(text.encode() in content for text in _ATTEMPTS)
+    return b"pod" in content and _is_about_pods(content)
 
 
 def tells_in(content: bytes) -> bool:
-    """True for a text that contains a message of an attempt, or the words of a logged Event."""
+    """True for a text with a message of an attempt or a kubelet, or the words of a logged Event."""
+    return _is_about_pods(content) or logged_events.mentioned_in(content)
+
+
+def _is_about_pods(content: bytes) -> bool:
     is_about_attempts = any(text.encode() in content for text in _ATTEMPTS)
-    return is_about_attempts or logged_events.mentioned_in(content)
+    return is_about_attempts or kubelet_lines.mentioned_in(content)
 
 
 def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
@@ -128,7 +144,9 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
     for event, occurrences in events.items():
         yield occurrences.record(event, source.name, number)
     if others:
-        notes.pass_over(source.name, "lines and entries about no attempt and no event", others)
+        notes.pass_over(
+            source.name, "lines and entries about no attempt, no event and no pod", others
+        )
 
 
 def _record(
@@ -148,7 +166,7 @@ def _record(
         observed_at=moment,
         time_quality=TimeQuality.NONE if moment is None else TimeQuality.DERIVED,
         order_key=(0, "", 0, *order),
-        actor=SCHEDULER,
+        actor=KUBELET if verb in (KUBELET_FAILURE, KUBELET_REPORT) else SCHEDULER,
         verb=verb,
         losses=(Loss.NO_RV,) if moment is not None else (Loss.NO_RV, Loss.NO_TIME),
         message=message,
@@ -195,6 +213,7 @@ def _in_text(text: str, stamp: str, year: Instant | None, depth: int) -> Iterato
 
 def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterator[_Entry]:
     bare = line_marks.uncoloured(line).strip()
+    bare = _NAMED_JSON.sub("", bare)
     if bare.startswith(("{", "[{")):
         value = _decoded(bare.removeprefix("[").rstrip(",]") if bare[0] == "[" else bare)
         yield from _in_tree(value, stamp, year, depth + 1)
@@ -206,12 +225,19 @@ def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterato
         return
     rest = match["rest"]
     # A cell of a table doubles its quotes.
-    said = _said(rest.replace('""', '"') if rest.startswith('""') else rest, bare[: match.start()])
-    if said is not None:
+    rest = rest.replace('""', '"') if rest.startswith('""') else rest
+    said = [each for each in (_said(rest, bare[: match.start()]),) if each is not None]
+    for each in said or _reports(rest):
         before = _STAMP.search(bare, 0, match.start())
         moment = _moment(match, before.group() if before else stamp, year)
         clock = f"{match['month']}{match['day']} {match['clock']}"
-        yield said, clock if moment is None else _ordered(moment), moment
+        yield each, clock if moment is None else _ordered(moment), moment
+
+
+def _reports(rest: str) -> list[kubelet_lines.Report]:
+    """What a kubelet reports of pods in a line of klog."""
+    message = _MESSAGE.match(rest)
+    return [] if message is None else kubelet_lines.of_fields(message["text"], _fields(rest), rest)
 
 
 def _decoded(text: str) -> Any:
@@ -239,9 +265,11 @@ def _in_tree(value: Any, stamp: str, year: Instant | None, depth: int) -> Iterat
     elif isinstance(value, dict):
         stamp = next((str(value[name]) for name in _STAMPED_IN if value.get(name)), stamp)
         whole = _of_fields(value)
-        if whole is not None:
+        reports = kubelet_lines.of_fields(str(value.get("msg", "")), value)
+        for each in reports if whole is None else (whole,):
             moment = _stamped(stamp) or _of_number(value.get("ts"))
-            yield whole, "" if moment is None else _ordered(moment), moment
+            yield each, "" if moment is None else _ordered(moment), moment
+        if whole is not None or reports:
             return
         earlier = set[_Entry]()
         for part in value.values():

@@ -9,6 +9,8 @@ from app.analysis.chronicle import Chronicle
 from app.analysis.explain import sources
 from app.analysis.explain.questions import Question
 from app.analysis.findings import claims, pods
+from app.analysis.scan.lasting_states import WAITING
+from app.analysis.scan.scanning import Scan
 from app.analysis.views import LiveViews
 from app.bootstrap.rules import rules_for
 from app.domain.devices.cel_selectors import CelCompiler
@@ -147,6 +149,53 @@ async def test_pod_known_from_the_log_of_the_scheduler_alone(tmp_path):
         await why(tmp_path, scheduler_log=LOG)
     assert "only requests about it were recorded" in refusal.value.message
     assert f"the recorded scheduler said (its log): {REFUSED}" in refusal.value.message
+
+
+WAITED = CLAIM.partition("status:")[0].replace(
+    "uid: c", "uid: c, creationTimestamp: 2026-01-02T03:04:05Z"
+)
+LATER = NODE.replace(
+    "uid: u, resourceVersion: '3'",
+    "uid: u, resourceVersion: '9', creationTimestamp: 2026-01-02T04:04:05Z",
+)
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_found"),
+    [
+        ({"claim_yaml": WAITED}, True),
+        ({"claim_yaml": WAITED, "pods_txt": TABLE}, False),
+        ({"claims_txt": "NAME   STATE     AGE\nc      pending   9s\n"}, False),
+    ],
+)
+async def test_claim_waits_for_a_pod_only_where_tables_hide_nothing(tmp_path, shown, is_found):
+    scan = Scan()
+    scan.follow((await recorded(tmp_path, **shown, node_yaml=LATER))[2])
+    assert (WAITING in [one.incident for one in scan.found()]) is is_found
+
+
+KUBELET = (
+    'E0101 00:00:02.123456     2 kubelet.go:99] "Failed to prepare dynamic resources" '
+    'err="gpu-0 is gone" pod="default/p"\n'
+    'I0101 00:00:03.123456     2 kubelet.go:99] "SyncLoop DELETE" source="api" pods=["default/p"]\n'
+)
+
+
+async def test_failure_in_the_log_of_a_kubelet_is_quoted_and_on_the_timeline(tmp_path):
+    with pytest.raises(NotFound) as refusal:
+        await why(tmp_path, kubelet_log=KUBELET)
+    said = "the kubelet said (its log): Failed to prepare dynamic resources: gpu-0 is gone"
+    assert said in refusal.value.message
+    placed = TABLE.replace("<none>   <none>", "<none>   n7    ").replace(
+        "Pending", "ContainerCreating"
+    )
+    answer = await why(tmp_path, kubelet_log=KUBELET, pods_txt=placed)
+    assert said in [each.text for each in answer.reason.children]
+    chronicle = Chronicle()
+    chronicle.fold((await recorded(tmp_path, kubelet_log=KUBELET))[2])
+    entries = chronicle.about(ObjectKey("", "pods", "default", "p"), until=Revision(9))
+    kinds = [entry.kind for entry in entries if entry.kind.startswith("Kubelet")]
+    assert kinds == ["KubeletFailed", "KubeletReported"]
 
 
 async def test_attempts_in_the_log_of_a_scheduler_are_on_the_timeline(tmp_path):

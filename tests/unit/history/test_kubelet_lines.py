@@ -1,0 +1,88 @@
+"""Lines of a kubelet about a pod that are no Events, as klog, journals and tools write them."""
+
+import json
+
+import pytest
+
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.domain.errors import InputError
+from app.domain.log.records import KUBELET_FAILURE, KUBELET_REPORT, Op
+
+WHY = 'NodePrepareResources failed for ResourceClaim one: "gpu-0" is gone'
+FAILED = "Failed to prepare dynamic resources"
+PLEG = '"SyncLoop (PLEG): event for pod" pod="shop/web-1" event='
+
+
+def klog(rest):
+    return f"I0102 03:04:05.000006     222 kubelet.go:2434] {rest}"
+
+
+def records(folder, text):
+    """The records of a log, and how many lines it leaves out."""
+    path = folder / "kubelet.log"
+    path.write_text(text)
+    with open_history([path], ReadOptions()) as history:
+        return list(history.records()), len(history.left_out)
+
+
+JSON = {
+    "ts": 1767323045000.1,
+    "caller": "kubelet/kuberuntime_manager.go:1400",
+    "msg": FAILED,
+    "pod": {"name": "web-1", "namespace": "shop"},
+    "err": WHY,
+}
+LINE = klog(f'"{FAILED}" err={json.dumps(WHY)} pod="shop/web-1"')
+FORMS = {
+    "klog": LINE,
+    "a journal": f"Jan 02 03:04:05 n1 kubelet[222]: {LINE}",
+    "klog as JSON": json.dumps(JSON),
+    "JSON behind the node": f"n1: {json.dumps(JSON, separators=(',', ':'))}",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_failure_of_a_kubelet_is_a_request_about_the_pod(tmp_path, form):
+    (record,), _ = records(tmp_path, FORMS[form] + "\n")
+    assert (record.op, record.namespace, record.name) == (Op.CONTEXT, "shop", "web-1")
+    assert (record.verb, record.message) == (KUBELET_FAILURE, f"{FAILED}: {WHY}")
+    assert record.actor.user == "kubelet"
+    assert (record.observed_at is None) is ("JSON" not in form)
+
+
+REPORTS = {
+    '"SyncLoop ADD" source="api" pods=["shop/web-1","shop/web-2"]': ("SyncLoop ADD", 2),
+    '"SyncLoop DELETE" source="api" pods=[shop/web-1]': ("SyncLoop DELETE", 1),
+    '"SyncLoop REMOVE" source="api" pods="[shop/web-1 shop/web-2]"': ("SyncLoop REMOVE", 2),
+    PLEG + "&{ID:u Type:ContainerDied Data:c}": (
+        "SyncLoop (PLEG): event for pod: ContainerDied",
+        1,
+    ),
+    PLEG + '{"ID":"u","Type":"ContainerStarted","Data":"c"}': (
+        "SyncLoop (PLEG): event for pod: ContainerStarted",
+        1,
+    ),
+    '"Killing container with a grace period" pod="shop/web-1" containerName="c" gracePeriod=30': (
+        "Killing container with a grace period: c",
+        1,
+    ),
+    '"RemoveContainer" containerID="c"': ("", 0),
+    '"Failed to get status for pod" pod="shop/web-1" err="refused"': ("", 0),
+}
+
+
+@pytest.mark.parametrize("line", REPORTS)
+def test_report_of_a_kubelet_is_one_for_each_pod(tmp_path, line):
+    message, count = REPORTS[line]
+    known = klog('"Observed pod startup duration" pod="shop/web-1" podStartE2EDuration="2s"')
+    read, left_out = records(tmp_path, f"{known}\n{klog(line)}\n")
+    assert [each.verb for each in read] == [KUBELET_REPORT] * (1 + count)
+    assert [each.message for each in read[1:]] == [message] * count
+    assert [each.name for each in read[1:]] == ["web-1", "web-2"][:count]
+    assert left_out == (count == 0)
+
+
+def test_log_without_a_line_about_a_pod_is_refused_in_one_sentence(tmp_path):
+    with pytest.raises(InputError, match="no object and no request"):
+        records(tmp_path, klog('"RemoveContainer" containerID="c"') + "\n")
