@@ -56,6 +56,18 @@ class Marks:
                 yield mark
 
 
+def with_counters(cluster: Cluster, pool: str, drawn: dict[str, Any], name: str) -> None:
+    """Adds a slice with the counters that devices of a pool draw on, enough for one of them."""
+    (own,) = cluster.names("resourceslices")
+    tree = cluster.must("resourceslices", own)
+    spec = {**tree["spec"], "pool": {**tree["spec"]["pool"], "resourceSliceCount": 2}}
+    cluster.update("resourceslices", {**tree, "spec": spec})
+    shared = [{"name": drawn["counterSet"], "counters": drawn["counters"]}]
+    plain = {key: value for key, value in spec.items() if key != "devices"}
+    whole = {**plain, "sharedCounters": shared}
+    cluster.create("resource.k8s.io/v1", "ResourceSlice", name, spec=whole)
+
+
 def marked(mark: Marks) -> Cluster:
     """Objects with a marked text in every field that a user writes."""
     space, node, pool, label, model = (mark() for _ in range(5))
@@ -65,21 +77,26 @@ def marked(mark: Marks) -> Cluster:
         mark(),
         f'device.attributes["{DRIVER}"].model in ["{model}", "{mark()}"]'
         f' && "shared" in device.attributes["{DRIVER}"]'
+        f' && device.attributes["{DRIVER}"].os == "{model}"'  # also the name of a field of nodes
         f' && device.attributes["{DRIVER}"].driverVersion.compareTo(semver("1.2.3")) >= 0',
     )
     attributes = {
         "model": {"string": model},
+        "os": {"string": model},
         "serial": {"string": mark()},
         "shared": {"bool": True},
         "driverVersion": {"version": "1.10.0"},
     }
     broken = {"key": "example.com/broken", "value": mark(), "effect": "NoSchedule"}
     kept = {"key": "example.com/kept", "value": mark(), "effect": "NoSchedule"}
+    counters = {mark(): {"value": "2"}, "data": {"value": "1"}}
+    drawn = {"consumesCounters": [{"counterSet": mark(), "counters": counters}]}
     devices = [
-        {"name": mark(), "attributes": attributes, "taints": [broken]},
-        {"name": mark(), "attributes": attributes, "taints": [kept]},
+        {"name": mark(), "attributes": attributes, "taints": [broken], **drawn},
+        {"name": mark(), "attributes": attributes, "taints": [kept], **drawn},
     ]
     cluster.slice(node, devices, name=mark(), pool=pool)
+    with_counters(cluster, pool, drawn["consumesCounters"][0], mark())
     request, entry, pod, claim = mark(), mark(), mark(), "shared"
     tolerations = [{**kept, "operator": "Equal"}]
     (name,) = cluster.names("deviceclasses")

@@ -71,6 +71,14 @@ NAMES = frozenset(
 VALUES = frozenset(("string", "strings", "values"))
 """Fields whose text, or whose items, are replaced except for integers, which may be compared."""
 
+COUNTERS = "counters"
+"""The field whose keys are names of counters, which no selector and no claim names."""
+
+NAMED_BY_USERS = frozenset(
+    (COUNTERS, "attributes", "capacity", "labels", "matchLabels", "nodeSelector", "selector")
+)
+"""Fields with objects whose keys are names that drivers and users choose, not fields."""
+
 LABELS = frozenset(("labels", "matchLabels", "nodeSelector", "selector"))
 """Fields with objects whose texts are values of labels."""
 

@@ -1,10 +1,10 @@
 """Redaction: replaces names without changing decisions, because sort order and equality are kept.
 
-Names of objects, namespaces, pools, devices and requests, values of labels, and texts in attributes
-become `a0001`, `a0002`, … in their sort order, in every place. So do values of taints and string
-literals of selectors, unless a literal is a driver, the key of an attribute, a version or a
-quantity. Names that every cluster has (`default`, `kube-system`) are kept, and the prefix of a new
-name places it between them in the sort order. Objects of kinds that no decision reads are left out.
+Names of objects, namespaces, pools, devices, counters and requests, values of labels, and texts in
+attributes become `a0001`, `a0002`, … in their sort order, in every place. So do values of taints
+and string literals of selectors, unless a literal is a driver, the key of an attribute, a version
+or a quantity. Names that every cluster has (`default`, `kube-system`) are kept, and the prefix of a
+new name places it between them in the sort order. Objects of kinds that no decision reads are left out.
 From other objects, everything that may identify a cluster is left out: annotations, environment,
 arguments, messages, addresses, data of drivers. Kept are kinds, keys of labels and taints, types of
 conditions, names of drivers and attributes, words of Kubernetes, numbers that are values, versions
@@ -264,12 +264,14 @@ def _mapped(tree: Any, field: str, texts: _Texts) -> Any:
 
 
 def _fields(tree: JsonObject, field: str, texts: _Texts) -> Iterator[tuple[str, Any]]:
+    has_fields = field not in places.NAMED_BY_USERS
     for key, value in tree.items():
-        if key in places.LEFT_OUT:
+        if has_fields and key in places.LEFT_OUT:
             continue
-        if key == "parameters":
+        if has_fields and key == "parameters":
             yield key, {}  # of drivers: the field is required, with any content
             continue
         is_value = field in places.LABELS or (key == "value" and field in places.TAINTS)
         is_value = is_value and isinstance(value, str)
-        yield key, _mapped(value, "values" if is_value else key, texts)
+        name = texts.name(key) if field == places.COUNTERS else key
+        yield name, _mapped(value, "values" if is_value else key, texts)
