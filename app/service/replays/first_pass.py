@@ -10,6 +10,7 @@ from anyio import lowlevel
 
 from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.allocation_index import AllocationIndex
+from app.analysis.verify.claim_writes import ClaimWriteWatch
 from app.analysis.verify.consistency import ConsistencyWatch
 from app.analysis.verify.invariants import InvariantWatch
 from app.analysis.verify.parts import Cut, Division, VerifiedPart
@@ -65,6 +66,7 @@ class FirstPass:
     decision: Event | None = None
     selectors: SelectorHistory | None = None
     opinion: OpinionReport | None = None
+    writes: ClaimWriteWatch = field(default_factory=ClaimWriteWatch)
 
     def take(self, event: Event, parts: Any) -> None:
         """Read one event, with the parts that its page holds."""
@@ -92,6 +94,7 @@ class FirstPass:
         elif event.is_about_object or event.type is EventType.GAP_OBSERVED:
             written = len(self.index.written)
             self.index.add(event, parts)
+            self.writes.take(event, parts if event.type is not EventType.OBJECT_DELETED else None)
             self.cost += self.division.allocate * (len(self.index.written) - written)
         event.forget_tree()
 

@@ -53,8 +53,8 @@ NOT_JUDGED = (
     "evictions",
     "statuses of rules",
     "claims made from templates",
-    "the form and order of reservations, and how many one write makes",
-    "the form of the identifiers of shares",
+    "the order and number of reservations in writes of others than kube-scheduler and the claim "
+    "controller, and in patches",
     "what drivers report of the devices that a claim has",
     "entries in statuses of pods for claims that the pods do not have",
     "conditions and Events",
@@ -393,7 +393,7 @@ def _report(
     """The report, joined from the parts in order."""
     violations = [
         each
-        for each in ahead.invariants.violations()
+        for each in (*ahead.invariants.violations(), *ahead.writes.violations())
         if not ahead.begin or each.begin.revision > ahead.begin
     ]
     # The gravest come first, because the list is bounded.
