@@ -87,6 +87,8 @@ class ControlPlanes:
                 tie_break=tie_break,
                 pace=pace,
                 bind_delay=options.bind_delay if bind_delay is None else bind_delay,
+                # Without a delay of its own, a live history has them in one append.
+                joins_acts=not self._info.is_recorded and options.bind_delay is None,
                 summary=options.summary if self._keeps_causes else None,
             ),
         )

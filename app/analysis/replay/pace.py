@@ -220,7 +220,8 @@ class RecordedPace:
         due = act.requested if as_asked or act.seen is not None else known
         due = act.answered if as_answered else due
         if due <= now:
-            self._passed[place] = known if one_by_one else max(now, known)
+            is_single = one_by_one or act.event.stamp.observed > 0
+            self._passed[place] = known if is_single else now
             if known > now:
                 self.stored_at = known if self.stored_at is None else min(known, self.stored_at)
         return due

@@ -156,7 +156,7 @@ def _tie_break(setting: _Setting) -> TieBreak | None:
 
 def _acts_apart(options: ControllerOptions) -> int | None:
     """The microseconds between writes about one claim; 0 with a recorded pace."""
-    if options.bind_delay is None:
+    if options.bind_delay is None or options.joins_acts:
         return None
     return ACTS_APART if options.pace is None else 0
 

@@ -113,8 +113,8 @@ class NamespaceReconciler(KeyedController[tuple[str], Views]):
         return due if due > now else None
 
     def has_more(self, plan: Plan) -> bool:
-        """True, because more objects of the namespace may remain."""
-        return True
+        """True while the namespace is there, because more objects of it may remain."""
+        return plan.key in self._ending
 
 
 def contents(objects: ObjectsReader, namespace: str) -> Iterator[ObjectKey]:
