@@ -6,7 +6,8 @@ and some are refused, for several reasons.
 
 import pytest
 
-from tests.fuzz import api, bodies, live, recordings, requests
+from tests import draws
+from tests.fuzz import api, bodies, live, minimals, recordings, requests
 
 WORTHWHILE = {200, 201, 400, 404, 409, 422}
 
@@ -36,3 +37,9 @@ def test_changed_recordings_are_refused_or_go_the_whole_way():
 def test_damaged_bodies_leave_a_real_server_and_its_log_whole():
     codes = live.run(cases=60, seed=2026)
     assert set(codes) >= WORTHWHILE
+
+
+@draws.ONLY
+def test_drawn_predicates_are_shown_by_the_smallest_histories():
+    outcomes = minimals.run(cases=12, seed=3)
+    assert len({outcome == "not shown" for outcome in outcomes}) == 2

@@ -53,7 +53,6 @@ the node controller here removes that taint at once.
 BEGUN_MAX = 3
 """The number of sightings in a recording for which beginnings before them are tried."""
 
-
 _DECISIONS = {True: "recorded", False: "made here"}
 """Whose decisions show the predicate: those that were recorded, or those of redra's controllers."""
 
@@ -247,11 +246,8 @@ def _shown(source: Source, settings: Settings, keep: Predicate) -> tuple[Materia
         judged = judge.begin(source.whole(material))
         if judged.shows:
             return material, judge, judged
-    raise InputError(
-        f"history {source.name!r} does not show it: {keep.text}",
-        place="--keep",
-        cure=predicates.where_to_look(keep),
-    )
+    problem = f"history {source.name!r} does not show it: {keep.text}"
+    raise InputError(problem, place="--keep", cure=predicates.where_to_look(keep))
 
 
 def _place(source: Source, material: Material, judge: Judge) -> str:
