@@ -121,6 +121,7 @@ def _environment() -> Environment:
     made.filters["noun"] = noun
     made.filters["program"] = program_text
     made.filters["linked"] = linked
+    made.filters["revisions"] = revisions
     return made
 
 
@@ -147,14 +148,16 @@ def program_text(agent: str) -> str:
 _REVISION = re.compile(r"(revision \d+)")
 
 
-def linked(text: str, page: Frame, marked: str = "") -> Markup:
-    """The text, with each named revision as a link to its moment.
+def linked(text: str, page: Frame | None, marked: str = "") -> Markup:
+    """The text, with each named revision as a link to its moment, but for no page.
 
     The last occurrence of `marked` in the text is highlighted.
     """
     before, part, after = text.rpartition(marked) if marked else ("", "", "")
     if part:
         return linked(before, page) + svg.element("mark", part) + linked(after, page)
+    if page is None:
+        return escape(text)
     parts = [
         svg.element("a", part, href=page.here(part.partition(" ")[2]), class_="moment-link")
         if number % 2
@@ -162,6 +165,12 @@ def linked(text: str, page: Frame, marked: str = "") -> Markup:
         for number, part in enumerate(_REVISION.split(text))
     ]
     return Markup("").join(parts)
+
+
+def revisions(text: str) -> list[int]:
+    """The revisions that a text names, each once."""
+    named = [int(part.partition(" ")[2]) for part in _REVISION.findall(text)]
+    return list(dict.fromkeys(named))
 
 
 _NOUNS = {

@@ -175,6 +175,18 @@ async def test_false_part_of_a_selector_is_marked():
     assert f"{made.told[0]} is false" not in main.text
 
 
+async def test_summaries_of_reasons_hold_no_links():
+    """A summary is a button: screen readers do not tell of links in it."""
+    made = later_incidents.selector_is_false_in_its_middle(invented.Names(1))
+    async with serving(store=await stored(made.incident())) as server:
+        answer = await server.raw("GET", f"{HOME}why?kind=pod&namespace=lab&name=job")
+    reasons = read(answer.text).one("ul", "reasons")
+    decided = reasons.all("summary")[0]
+    revision = re.search(r"\(revision (\d+)", decided.text)[1]
+    assert not [link for summary in reasons.all("summary") for link in summary.links]
+    assert any(f"@{revision}/" in link for link in reasons.links)
+
+
 def texts(reason):
     """What a tree of reasons says, line by line."""
     yield reason["text"]
