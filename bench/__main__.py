@@ -27,7 +27,7 @@ MEASUREMENTS = (
 )
 
 
-ALONE = ("growth", "why", "calls", "pacing", "minimising")
+ALONE = ("growth", "why", "calls", "pacing", "minimising", "recording")
 """Measurements with options of their own and without targets; each is run by itself."""
 
 
