@@ -86,3 +86,13 @@ def test_report_of_a_kubelet_is_one_for_each_pod(tmp_path, line):
 def test_log_without_a_line_about_a_pod_is_refused_in_one_sentence(tmp_path):
     with pytest.raises(InputError, match="no object and no request"):
         records(tmp_path, klog('"RemoveContainer" containerID="c"') + "\n")
+
+
+def test_same_words_in_an_event_are_no_line_of_a_log(tmp_path):
+    path = tmp_path / "text.md"
+    titles = "LAST SEEN   TYPE      REASON   OBJECT      MESSAGE"
+    row = f"9s          Warning   Failed   pod/web-1   {FAILED}: {WHY}"
+    path.write_text(f"It hangs:\n\n{titles}\n{row}\n")
+    with open_history([path], ReadOptions()) as history:
+        assert [record.kind for record in history.records()] == ["Event"]
+        assert ["text between documents" in each for _, each in history.left_out] == [True]

@@ -31,7 +31,8 @@ _LISTS = frozenset(("SyncLoop ADD", "SyncLoop DELETE", "SyncLoop REMOVE"))
 _KILLED = "Killing container with a grace period"
 _STARTED = "Observed pod startup duration"
 _MESSAGES = _FAILURES | _LISTS | {_CONTAINERS, _KILLED, _STARTED}
-_ENCODED = [text.encode() for text in _MESSAGES]
+_ENCODED = [f'"{text}'.encode() for text in _MESSAGES]
+"""The messages as a line quotes them; Events have some of the same words without quotes."""
 
 _TYPE = re.compile(r'\bType"?: ?"?(?P<type>Container\w+)')
 _POD = re.compile(r"[a-z0-9-]+/[a-z0-9.-]+")
