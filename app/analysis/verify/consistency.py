@@ -17,14 +17,15 @@ other, and with what redra's own writer can have stored at that place.
 | | for recordings and paced replays, in which events may be missing |
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import msgspec
 
 from app.domain.controllers import registry
-from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey
+from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import CLOCKS, REPLAYS
 from app.domain.log.forks import FORK
@@ -119,13 +120,14 @@ class ConsistencyWatch:
     """Follows the events of one history in order, from the first one on.
 
     `info` has the stored settings of the history. Problems of a section that a fork ends are
-    dropped: its settings are those of another history, which is verified by itself.
+    dropped: its settings are those of another history, which is verified by itself. The form of
+    objects (`form_problems`) is checked where each object is decoded anyway, and given to `end`.
     """
 
     info: HistoryInfo
     _uids: dict[ObjectKey, Uid] = field(default_factory=dict)
     _courses: dict[ObjectKey, _Course] = field(default_factory=dict)
-    _section: list[str] = field(default_factory=list)
+    _section: list[tuple[Revision, str]] = field(default_factory=list)
     _is_forked: bool = False
     _is_imported: bool = False
     _before: tuple[object, ...] = ()
@@ -142,20 +144,31 @@ class ConsistencyWatch:
         own = (_at(event, problem) for problem in self._own_problems(event))
         for problem in own:
             if len(self._section) < KEPT_MAX:
-                self._section.append(problem)
+                self._section.append((event.revision, problem))
         self._before = _append_of(event)
 
-    def end(self) -> list[str]:
-        """The problems of the history's own events, in order; the first ones of many."""
-        is_own = self._is_forked or self.info.beginning is None
-        return list(self._section) if is_own else []
+    @property
+    def is_live(self) -> bool:
+        """Whether redra's own writer wrote the objects of the history's present section."""
+        has_own = self._is_forked or not self._is_imported
+        return has_own and not self.info.is_decided_elsewhere
+
+    def end(self, malformed: Sequence[tuple[Revision, str]] = ()) -> list[str]:
+        """The problems of the history's own events, in order; the first ones of many.
+
+        `malformed` are those that `form_problems` returned, with their revisions.
+        """
+        if not self._is_forked and self.info.beginning is not None:
+            return []
+        problems = sorted([*self._section, *malformed], key=itemgetter(0))
+        return [problem for _, problem in problems[:KEPT_MAX]]
 
     def _own_problems(self, event: Event) -> Iterator[str]:
         info = self.info
         if event.revision == 1:
             # Programs that came before the setting imported recordings without it.
             self._is_imported = event.type is EventType.HISTORY_IMPORTED
-        is_live = not info.is_decided_elsewhere and (self._is_forked or not self._is_imported)
+        is_live = self.is_live
         allowed = _LIVE if is_live else _PACED if info.is_paced else _RECORDED
         if event.type not in allowed:
             kind = "a history" if is_live else "a paced replay" if info.is_paced else "a recording"
@@ -167,7 +180,6 @@ class ConsistencyWatch:
         known = self._uids.get(event.key)
         if is_live:
             yield from _course_problems(event, known)
-            yield from _form_problems(event)
             with suppress(msgspec.DecodeError, RecursionError):  # said of every history
                 course = _following(event.body).metadata
                 yield from _back_problems(event, self._courses.get(event.key), course)
@@ -283,18 +295,21 @@ def _back_problems(event: Event, before: _Course | None, course: _Course) -> Ite
         yield f"it takes the deletion of {event.key} back"
 
 
-def _form_problems(event: Event) -> Iterator[str]:
-    """Where an object is not written as redra writes it."""
+def form_problems(event: Event) -> list[str]:
+    """Where an object is not written as redra writes it; decodes the object."""
     try:
-        tree = msgspec.json.decode(event.body)
+        tree = event.object
         is_canonical = canonical_json(tree) == event.body
     except (msgspec.DecodeError, RecursionError):
-        return  # said of every history
+        return []  # said of every history
+    problems = []
     if not is_canonical:
-        yield "its object is not in the form in which objects are written"
+        problems.append("its object is not in the form in which objects are written")
     kind = kinds.find(event.key.group, event.key.resource)
     if kind is not None and isinstance(tree, dict) and tree.get("kind") != kind.kind:
-        yield f"it is about {event.key.resource}, and its object is a {tree.get('kind')!r}"
+        written = tree.get("kind")
+        problems.append(f"it is about {event.key.resource}, and its object is a {written!r}")
+    return [_at(event, problem) for problem in problems]
 
 
 def _append_of(event: Event) -> tuple[object, ...]:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from app.analysis.verify import consistency
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import (
     EXAMPLES_MAX,
@@ -82,7 +83,7 @@ class VerifiedPart:
     history. `ends` tells that effects of the part's last decision cannot follow after it. `lacking`
     are kinds that decisions need and of which the recording has no object. Controllers began at
     `begun`, the first own event of a fork, with the objects that existed then. Up to `paced_until`,
-    recorded inputs continued in the fork.
+    recorded inputs continued in the fork. With `is_live`, redra's own writer wrote the objects.
     """
 
     after: Revision
@@ -95,6 +96,7 @@ class VerifiedPart:
     lacking: tuple[str, ...] = ()
     begun: Revision = Revision(0)
     paced_until: Revision = Revision(0)
+    is_live: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,7 @@ class PartFound:
     """The findings of a part: its last revision, the number of events, and the comparisons.
 
     `unfoldable` says which event could not be folded and why; later events are not judged.
+    `malformed` are the first problems with the form of objects, with their revisions.
     """
 
     revision: Revision
@@ -110,6 +113,7 @@ class PartFound:
     effects: ComparisonCounts
     allocations: ComparisonCounts
     unfoldable: str = ""
+    malformed: tuple[tuple[Revision, str], ...] = ()
 
 
 def divide(cuts: Sequence[Cut], end: Cut, count: int, division: Division) -> list[Cut]:
@@ -206,6 +210,7 @@ class PartVerifier:
         )
         self._events = 0
         self._unfoldable = ""
+        self._malformed: list[tuple[Revision, str]] = []
 
     def expect(self, decision: Event) -> None:
         """Adds a decision to be made again at the revision, still to come, that it observed."""
@@ -257,6 +262,7 @@ class PartVerifier:
             effects=effects,
             allocations=self._allocations.result(),
             unfoldable=self._unfoldable,
+            malformed=tuple(self._malformed[: consistency.KEPT_MAX]),
         )
 
     def _follow(self, event: Event, observers: Sequence[Event] | None) -> None:
@@ -278,11 +284,19 @@ class PartVerifier:
         if observers:
             self._decisions.decide_again(observers)
         is_ours = self._decisions.expects(event)
-        self._decisions.before(event)
+        is_same = self._decisions.before(event)
+        if self._part.is_live and not is_same and event.is_about_object:
+            self._check_form(event)
         self._allocations.before(event, is_ours=is_ours)
         self._views.fold(event)
         self._decisions.after(event)
         self._events += 1
+
+    def _check_form(self, event: Event) -> None:
+        """Notes problems with the form of an object; an effect with the same bytes has none."""
+        if len(self._malformed) < consistency.KEPT_MAX:
+            for problem in consistency.form_problems(event):
+                self._malformed.append((event.revision, problem))
 
 
 def joined(parts: Sequence[ComparisonCounts]) -> ComparisonCounts:

@@ -107,8 +107,11 @@ class DecisionChecker:
         """Whether the event is an effect of a repeated decision; call it before `before`."""
         return self._decision is not None and belongs(event, self._decision)
 
-    def before(self, event: Event) -> None:
-        """Compares an event with the effect expected at this place, if any."""
+    def before(self, event: Event) -> bool:
+        """Compares an event with the effect expected at this place, if any.
+
+        Returns whether there is one, and it has the same bytes.
+        """
         if event.type is EventType.DECISION_RECORDED:
             self._end_effects()
             self._recent = event
@@ -117,7 +120,7 @@ class DecisionChecker:
             if plan is not None:
                 self._decision = event
                 self._commands = deque(plan.commands)
-            return
+            return False
         if not self.expects(event):
             self._end_effects()
             if self._other is not None and event.is_about_object and belongs(event, self._other):
@@ -125,18 +128,18 @@ class DecisionChecker:
                 self._effects.not_comparable("its decision was not made again", author)
             elif self._recent is None or not belongs(event, self._recent):
                 self._check_undecided(event)
-            return
+            return False
         try:
             expected = self._next_draft(event)
         except Rejected as refusal:
             self._effect_differs(event, "", event.object, str(refusal), event.object, None)
-            return
+            return False
         if expected is None:
             # The following events belong to a plan without a decision, in the same append.
             self._end_effects()
             self._check_undecided(event)
-        else:
-            self._compare_effect(event, expected)
+            return False
+        return self._compare_effect(event, expected)
 
     def after(self, event: Event) -> None:
         """Lets the controllers fold the event, which the views already contain."""
@@ -201,7 +204,7 @@ class DecisionChecker:
             self._drafts.extend(decided.drafts)
         return self._drafts.popleft() if self._drafts else None
 
-    def _compare_effect(self, event: Event, expected: Draft) -> None:
+    def _compare_effect(self, event: Event, expected: Draft) -> bool:
         metadata = expected.tree.get("metadata")
         if isinstance(metadata, dict):
             metadata["resourceVersion"] = str(event.revision)
@@ -211,12 +214,13 @@ class DecisionChecker:
             if event.tree is None:
                 # The tree is the same object, so the body need not be decoded again.
                 event.tree = expected.tree
-            return
+            return True
         recorded = {"type": event.type.value, "key": str(event.key), "object": event.object}
         again = {"type": expected.type.value, "key": str(expected.key), "object": expected.tree}
         difference = first_difference(recorded, again)
         path, left, right = difference if difference is not None else ("", None, None)
         self._effect_differs(event, path, left, right, recorded, again)
+        return False
 
     def _check_undecided(self, event: Event) -> None:
         """Counts a write without a decision, by a controller that stores one with each."""

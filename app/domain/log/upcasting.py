@@ -70,11 +70,18 @@ def to_stored(event: Event) -> StoredEvent:
     )
 
 
-def from_stored(stored: StoredEvent, upcasters: Mapping[int, Upcaster] = UPCASTERS) -> Event:
+def from_stored(
+    stored: StoredEvent,
+    upcasters: Mapping[int, Upcaster] = UPCASTERS,
+    *,
+    stamp: Stamp | None = None,
+) -> Event:
     """The event, upcast step by step when its format is old.
 
-    Raises WrongDatabase for a format or type that only a newer program knows.
+    `stamp` is the stamp of `stored`, if it is decoded already. Raises WrongDatabase for a format or
+    type that only a newer program knows, ChainBroken for a stamp that cannot be read.
     """
+    written = stored
     while stored.format != FORMAT_VERSION:
         step = upcasters.get(stored.format)
         if step is None:
@@ -95,7 +102,7 @@ def from_stored(stored: StoredEvent, upcasters: Mapping[int, Upcaster] = UPCASTE
         key=stored.key,
         uid=stored.uid,
         body=stored.object,
-        stamp=stamp_of(stored),
+        stamp=stamp if stamp is not None and stored is written else stamp_of(stored),
         hash=stored.hash,
         format=stored.format,
     )
@@ -109,12 +116,11 @@ def stamp_of(stored: StoredEvent) -> Stamp:
         raise ChainBroken(stored.revision, f"its stamp cannot be read: {problem}") from problem
 
 
-def hash_of(stored: StoredEvent, previous: bytes) -> bytes:
-    """The hash that a stored event has after the one whose hash is `previous`.
+def hash_of(stored: StoredEvent, stamp: Stamp, previous: bytes) -> bytes:
+    """The hash that a stored event with this stamp has after the one whose hash is `previous`.
 
     Raises ChainBroken when its stamp is not in the form in which stamps are written.
     """
-    stamp = stamp_of(stored)
     if encode_stamp(stamp) != stored.stamp:
         # A reader of the database sees the whole stamp, of which only some fields are hashed.
         raise ChainBroken(stored.revision, "its stamp is not in the form in which it is written")

@@ -13,7 +13,7 @@ from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.claim_writes import ClaimWriteWatch
 from app.analysis.verify.consistency import ConsistencyWatch
 from app.analysis.verify.invariants import InvariantWatch
-from app.analysis.verify.parts import Cut, Division, VerifiedPart
+from app.analysis.verify.parts import Cut, Division, PartFound, VerifiedPart
 from app.analysis.verify.redecide import belongs
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, HistoryInfo, Revision
@@ -46,7 +46,8 @@ class FirstPass:
     doubts of the history. `begin` is the first own event of a fork: earlier events were decided
     with other settings, and are judged with the parent. `is_imported` tells that the log begins
     with an import. `paced_until` is the end of the recorded inputs that continue in the fork; with
-    `may_lack_end`, they may go on after the last event that is read.
+    `may_lack_end`, they may go on after the last event that is read. With `is_live`, redra's own
+    writer wrote the objects.
     """
 
     division: Division
@@ -60,6 +61,7 @@ class FirstPass:
     is_imported: bool = False
     paced_until: Revision = Revision(0)
     may_lack_end: bool = False
+    is_live: bool = False
     events: int = 0
     cost: int = 0
     cuts: list[Cut] = field(default_factory=list)
@@ -163,6 +165,7 @@ class FirstPass:
             lacking=tuple(doubt.kind for doubt in self.recorded if doubt.code == NEVER_SEEN),
             begun=self.begin,
             paced_until=self.paced_until,
+            is_live=self.is_live,
         )
 
 
@@ -176,22 +179,19 @@ async def read_ahead(
     bounds: ReplayBounds,
     keep: Callable[[Sequence[Event]], None] | None,
     progress: Progress,
-) -> None:
+) -> ConsistencyWatch:
     """Check the stored rows, and read ahead up to the first event that cannot be understood.
 
-    `keep` gets the events that were read, for the other processes.
+    `keep` gets the events that were read, for the other processes. The rest of what is checked is
+    noted by `conclude`.
     """
     if audit is not None:
         await audit.begin(until)
     consistency = ConsistencyWatch(stored.info)
     async for rows in stored_pages(log, history, until, bounds):
-        for row in rows:
-            stored.take(row)
-        last = Revision(max(row.event.revision for row in rows))
-        if stored.readable_until is not None:
-            last = min(last, stored.readable_until)
-        if last > ahead.revision:
-            events = await log.read(history.id, after=ahead.revision, until=last, limit=len(rows))
+        # Rows are interpreted here once: reading them again as events would cost as much.
+        events = [event for row in rows if (event := stored.take(row)) is not None]
+        if events:
             page = Page(events)
             ahead.invariants.follow_page(page)
             for event, parts in page.splits:
@@ -204,8 +204,22 @@ async def read_ahead(
                 keep(events)
         progress("checking the chain", stored.revision, until)
         await lowlevel.checkpoint()
-    for problem in consistency.end():
+    ahead.is_live = consistency.is_live
+    return consistency
+
+
+async def conclude(
+    stored: IntegrityCheck,
+    consistency: ConsistencyWatch,
+    audit: SnapshotAudit | None,
+    log: EventLog,
+    judged: Sequence[PartFound],
+) -> None:
+    """Note the problems of the history's own events, its end, kept states, and all parts."""
+    for problem in consistency.end([each for part in judged for each in part.malformed]):
         stored.note(problem)
     await integrity.check_end(stored, log)
     for problem in audit.problems if audit is not None else ():
         stored.note(problem)
+    for unfoldable in dict.fromkeys(part.unfoldable for part in judged if part.unfoldable):
+        stored.note(unfoldable)

@@ -16,11 +16,13 @@ import msgspec
 
 from app.domain.errors import ChainBroken, NotFound, WrongDatabase
 from app.domain.log import (
+    Event,
     EventType,
     Head,
     HistoryId,
     HistoryInfo,
     Revision,
+    Stamp,
     chain,
     forks,
     upcasting,
@@ -137,20 +139,34 @@ class IntegrityCheck:
         """Note the revisions that signed heads name."""
         self._wanted = frozenset(head.revision for head in self.signed)
 
-    def take(self, row: StoredRow) -> None:
-        """Check one row. Raises WrongDatabase for an intact event of a newer program."""
+    def take(self, row: StoredRow) -> Event | None:
+        """Check one row.
+
+        Returns its event; None from the first event on that cannot be understood. Raises
+        WrongDatabase for an intact event of a newer program.
+        """
         stored = row.event
-        problem = self._content_problem(stored)
+        stamp: Stamp | None = None
+        try:
+            stamp = upcasting.stamp_of(stored)
+        except ChainBroken as unreadable:
+            problem = self._place_problem(stored) or unreadable.detail
+        else:
+            problem = self._content_problem(stored, stamp)
         if problem:
             self._note(str(ChainBroken(stored.revision, problem)))
         if self.readable_until is None and not _is_readable(stored, is_sound=not problem):
             self.readable_until = self.revision
-        self._check_times(row)
+        if stamp is not None:
+            self._check_times(row, stamp.time)
         if stored.type == EventType.HISTORY_FORKED:
             self._forked, self._before_fork = stored, self.hash
         if stored.revision in self._wanted:
             self._signed[stored.revision] = stored.hash
         self.hash, self.revision, self._begun = stored.hash, stored.revision, True
+        if self.readable_until is not None:
+            return None
+        return upcasting.from_stored(stored, stamp=stamp)
 
     def note(self, problem: str) -> None:
         """Add a problem found outside the rows of the log."""
@@ -246,27 +262,33 @@ class IntegrityCheck:
             return _NOT_REACHED
         return _AGREES if signed.names(self._signed.get(signed.revision, b"")) else _DIFFERS
 
-    def _content_problem(self, stored: StoredEvent) -> str:
+    def _place_problem(self, stored: StoredEvent) -> str:
+        """The problem with a row's place; empty when there is none."""
+        if stored.revision == self.revision + 1:
+            return ""
+        if stored.revision <= self.revision:
+            return f"it stands after revision {self.revision}"
+        return f"revision {self.revision + 1} is missing before it"
+
+    def _content_problem(self, stored: StoredEvent, stamp: Stamp) -> str:
         """The problem with a row's place or content; empty when there is none."""
-        if stored.revision != self.revision + 1:
-            if stored.revision <= self.revision:
-                return f"it stands after revision {self.revision}"
-            return f"revision {self.revision + 1} is missing before it"
+        if misplaced := self._place_problem(stored):
+            return misplaced
         try:
             if self._begun:
-                fits = upcasting.hash_of(stored, self.hash) == stored.hash
+                fits = upcasting.hash_of(stored, stamp, self.hash) == stored.hash
                 return "" if fits else chain.CONTENT_PROBLEM
-            return self._beginning_problem(stored)
+            return self._beginning_problem(stored, stamp)
         except ChainBroken as problem:
             return problem.detail
 
-    def _beginning_problem(self, stored: StoredEvent) -> str:
+    def _beginning_problem(self, stored: StoredEvent, stamp: Stamp) -> str:
         """Determine from the first event whether the settings are in the chain."""
         for beginning, settings in (
             (chain.genesis_of(self.info), SettingsProof.ANCHORED),
             (GENESIS, SettingsProof.UNANCHORED),
         ):
-            if upcasting.hash_of(stored, beginning) == stored.hash:
+            if upcasting.hash_of(stored, stamp, beginning) == stored.hash:
                 self.settings = settings
                 if self._is_hidden_recording(stored):
                     return RECORDING_PROBLEM
@@ -293,13 +315,9 @@ class IntegrityCheck:
         else:
             self._note("the history is empty, and its head does not follow from its settings")
 
-    def _check_times(self, row: StoredRow) -> None:
+    def _check_times(self, row: StoredRow, time: Instant) -> None:
         """Check that the time columns equal the stamp's time, and that time does not fall."""
         stored = row.event
-        try:
-            time = upcasting.stamp_of(stored).time
-        except ChainBroken:
-            return
         if row.time != time:
             self._note(_at(stored, "its column time is not the time of its stamp"))
         if time < self._time:

@@ -34,7 +34,7 @@ from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
 from app.service import recorded_doubts
 from app.service.replays import integrity
-from app.service.replays.first_pass import FirstPass, read_ahead
+from app.service.replays.first_pass import FirstPass, conclude, read_ahead
 from app.service.replays.integrity import Attestation, Integrity, IntegrityCheck, SettingsProof
 from app.service.replays.replaying import Progress, ReplayBounds, pages, silent, stored_pages
 from app.service.replays.second_opinion import (
@@ -239,7 +239,9 @@ async def verify(
     views = attestation.views
     audit = None if views is None else SnapshotAudit(views, history.id)
     keep = None if workers is None else workers.keep
-    await read_ahead(ahead, stored, audit, log, history, until, bounds, keep, progress)
+    consistency = await read_ahead(
+        ahead, stored, audit, log, history, until, bounds, keep, progress
+    )
     parts = ahead.parts(1 if workers is None else workers.count, ends=ends)
     here = PartVerifier(parts[0], deciders)
     telling = _Telling(parts, until, progress)
@@ -247,7 +249,8 @@ async def verify(
     async def verify_here() -> PartFound:
         async for page in pages(log, history, parts[0].until, bounds):
             for number, event in enumerate(page, start=1):
-                here.take_sound(event)
+                # The body is judged, not the tree that the log in memory still holds beside it.
+                here.take_sound(event.undecoded())
                 if number % TURN_MAX == 0:  # Checking is pure computation: let others run.
                     await lowlevel.checkpoint()
             telling.reached(0, page[-1].revision)
@@ -259,8 +262,7 @@ async def verify(
         judged = [await verify_here()]
     else:
         judged = await _divided(parts, verify_here, workers, telling)
-    for unfoldable in dict.fromkeys(part.unfoldable for part in judged if part.unfoldable):
-        stored.note(unfoldable)
+    await conclude(stored, consistency, audit, log, judged)
     return _report(ahead, history, stored.result(), judged)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from app.analysis.verify.consistency import ConsistencyWatch
+from app.analysis.verify.consistency import ConsistencyWatch, form_problems
 from app.domain.log import Actor, Event, EventType, HistoryId, HistoryInfo, ObjectKey, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import ChainStart, Revision
@@ -43,7 +43,13 @@ def events() -> list[Event]:
 def problems(events: list[Event], info: HistoryInfo = HISTORY) -> str:
     watch = ConsistencyWatch(info)
     each = [problem for event in events for problem in watch.take(event)]
-    return "\n".join([*each, *watch.end()])
+    forms = [
+        (event.revision, problem)
+        for event in events
+        if watch.is_live and event.is_about_object
+        for problem in form_problems(event.undecoded())
+    ]
+    return "\n".join([*each, *watch.end(forms)])
 
 
 def of(**fields: object) -> Change:

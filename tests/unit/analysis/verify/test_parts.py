@@ -14,7 +14,8 @@ from app.analysis.verify.invariants import InvariantWatch
 from app.analysis.verify.parts import START, Cut, Division, PartFound, VerifiedPart
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.verifying import part_workers
-from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
+from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision, chain
+from app.domain.log.event import GENESIS
 from app.domain.log.pages import Page
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -182,6 +183,25 @@ def steal(event: Event, tree: JsonObject) -> None:
     results = json_tree.objects(tree, "status", "allocation", "devices", "results")
     for result in results if event.key.resource == "resourceclaims" else ():
         result["device"] = "gpu-0" if event.revision % 2 else "gpu-9"
+
+
+async def test_objects_in_another_form_are_named_in_order_in_whatever_part(told: Cluster) -> None:
+    """A pod and a node that a client wrote, early and late."""
+    events = told.line.events
+    created = [event for event in events if event.type is EventType.OBJECT_CREATED]
+    pods, nodes = (
+        [event.revision for event in created if event.key.resource == resource]
+        for resource in ("pods", "nodes")
+    )
+    written = {pods[0], nodes[-1]}
+    previous, changed = GENESIS, []
+    for event in events:
+        body = event.body + b" " if event.revision in written else event.body
+        changed.append(chain.relinked(event, body, previous))
+        previous = changed[-1].hash
+    report = await check_same_in_parts(changed, (2, 5))
+    words = "its object is not in the form in which objects are written"
+    assert report.chain.problems == tuple(f"revision {each}: {words}" for each in sorted(written))
 
 
 async def test_effects_and_invariants_are_the_same_in_parts(told: Cluster) -> None:
