@@ -5,9 +5,10 @@ import random
 import pytest
 
 from app.analysis.device_map import MapBounds
-from app.analysis.lanes import LaneBounds
+from app.analysis.lanes import LaneBounds, Lanes
 from app.api.server.limits import ApiLimits
 from app.web.pages import capacity
+from app.web.pictures import lanes
 from tests.api.serving import CLAIMS, claim, pod, serving
 from tests.web.planted import DRIVER, PODS, SLICES, plant, slice_of
 from tests.web.reading import read
@@ -142,6 +143,24 @@ async def test_axes_say_the_day_and_that_times_are_utc():
         created = (await server.get(f"{PODS}/p"))["metadata"]["creationTimestamp"]
         picture = (await page(server, f"{UI}/lanes")).one("div", "picture")
         assert f"{created[:10]}, UTC" in [each.text for each in picture.all("text")]
+
+
+@pytest.mark.parametrize(
+    ("end", "labels"),
+    [
+        ("2026-01-02T03:00:00.000000Z", 2),
+        ("2026-01-02T03:00:00.000004Z", 5),
+        ("2026-01-02T03:00:00.004000Z", 7),
+        ("2026-01-02T03:00:04.000000Z", 7),
+    ],
+)
+def test_times_of_an_axis_differ_and_have_places_of_their_own(end, labels):
+    answer = Lanes(history="h", revision=1, examined=1, begin="2026-01-02T03:00:00.000000Z",
+                   end=end, lanes=(), gaps=())  # fmt: skip
+    nothing = lanes.Ways(to_object=lambda *_: "", to_moment=lambda *_: "", to_stretch=lambda *_: "")
+    times = read(str(lanes.draw(answer, nothing))).all("text")[1:]
+    assert len({time.text for time in times}) == len(times) == labels
+    assert len({time.attributes["x"] for time in times}) == labels
 
 
 async def test_lanes_stay_within_their_bounds_and_count_what_is_left_out():

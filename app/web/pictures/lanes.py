@@ -30,6 +30,9 @@ _DASHED = frozenset((spans.WAITING, spans.NOT_READY))
 _FADED = frozenset((spans.FINISHED, spans.ENDING, spans.BOUND, spans.ALLOCATED))
 _TALL = frozenset((spans.RUNNING, spans.HELD, spans.RESERVED, spans.READY))
 
+_SHORT = timestamps.SECOND // 100
+"""The length of a picture up to which its axis shows microseconds."""
+
 
 class _Scale:
     """The scale from instants to x coordinates between the labels and the right edge."""
@@ -112,12 +115,18 @@ def _patterns() -> Markup:
 def _axis(scale: _Scale, height: float) -> Markup:
     day = timestamps.micro_text(scale.begin)[:10]
     parts = [svg.element("text", f"{day}, UTC", x=8.0, y=13.0, class_="soft")]
-    for number in range(TICKS + 1):
-        time = Instant(scale.begin + (scale.end - scale.begin) * number // TICKS)
+    lasts = scale.end - scale.begin
+    # As many digits as tell the labels apart.
+    digits = 19 if lasts > 10 * timestamps.SECOND else 23 if lasts > _SHORT else 26
+    instants = [Instant(scale.begin + lasts * number // TICKS) for number in range(TICKS + 1)]
+    for number, time in enumerate(instants):
+        # Within a few microseconds, several labels would stand in one place.
+        if number and time == instants[number - 1]:
+            continue
         text = timestamps.micro_text(time)
         x = scale.x(text)
         anchor = "end" if number == TICKS else "start" if number == 0 else "middle"
-        shown = text[11:19] if scale.end - scale.begin > 10 * timestamps.SECOND else text[11:23]
+        shown = text[11:digits]
         parts.append(svg.element("line", x1=x, x2=x, y1=18.0, y2=height, class_="axis"))
         parts.append(svg.element("text", shown, x=x, y=13.0, text_anchor=anchor, class_="soft"))
     return svg.element("g", *parts, aria_hidden="true")
