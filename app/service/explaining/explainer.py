@@ -22,6 +22,7 @@ from app.domain.errors import NotFound
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision, doubts
 from app.domain.log.doubts import Affects, Doubt
 from app.domain.objects.profile import Profile
+from app.domain.values import api_resources
 from app.domain.values.fields import decision_body, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -219,6 +220,11 @@ class Explainer:
                 return f"; one was created later, at {created}" if created else "; one came later"
         if events:
             return _requested(events)
+        if key[:2] == api_resources.PODS and evidence.sight.reads_events:
+            said = lives.warnings(evidence.views.objects, key.namespace)
+            warning = said.get(f"{key.namespace}/{key.name}")
+            if warning is not None:
+                return f"; only Events about it were recorded; the kubelet said: {warning.text}"
         others = sorted(
             other.namespace
             for other in evidence.views.objects.keys(key.group, key.resource)

@@ -198,6 +198,18 @@ async def test_failure_in_the_log_of_a_kubelet_is_quoted_and_on_the_timeline(tmp
     assert kinds == ["KubeletFailed", "KubeletReported"]
 
 
+async def test_pod_known_from_events_alone_has_the_last_words_of_its_kubelet(tmp_path):
+    rows = (
+        "  Normal  Scheduled  5s  default-scheduler  Successfully assigned default/p to n",
+        "  Warning  FailedPrepareDynamicResources  5s  kubelet  gpu-0 is gone",
+    )
+    table = "\n".join(("  Type  Reason  Age  From  Message", *rows))
+    with pytest.raises(NotFound) as refusal:
+        await why(tmp_path, events_txt=f"It hangs:\n\n{table}\n")
+    said = "only Events about it were recorded; the kubelet said: FailedPrepareDynamicResources: "
+    assert f"{said}gpu-0 is gone" in refusal.value.message
+
+
 async def test_attempts_in_the_log_of_a_scheduler_are_on_the_timeline(tmp_path):
     bound = (
         'I0101 00:00:09.000000       1 schedule_one.go:314] "Successfully bound pod to node" '
