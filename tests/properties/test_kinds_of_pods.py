@@ -2,7 +2,7 @@
 
 The scheduler caches verdicts by a signature of the pod and its claims. Each place of a pod and of
 its claim is altered in many ways. The answer of a scheduler that has seen all other variants is
-compared with that of a scheduler that has seen none.
+compared with that of a scheduler that has seen none. So is what was read of a pod before.
 """
 
 from collections.abc import Iterator, Mapping
@@ -196,7 +196,9 @@ class World:
             quirks=releases.quirks_of(made.profile),
         )
 
-    def said(self, verdicts: Verdicts, pod: JsonObject, claim: JsonObject) -> str:
+    def said(
+        self, verdicts: Verdicts, specs: pod_spec.PodSpecs, pod: JsonObject, claim: JsonObject
+    ) -> str:
         """The whole answer, or the exception."""
         views = self.made.line.views
         over = {
@@ -205,7 +207,7 @@ class World:
         }
         there = Views(Overlaid(views.objects, over), views.inventory, views.allocated)
         try:
-            spec = pod_spec.read(pod)
+            spec = specs.read(("default", "pod"), pod)
             answer = attempt.attempt(
                 self.rules, there, self.nodes, verdicts, spec, start=0, now=self.made.line.now
             )
@@ -231,13 +233,13 @@ def cases(world: World, spec: JsonObject) -> Iterator[tuple[JsonObject, JsonObje
 
 @pytest.mark.parametrize("spec", [PLAIN, SPEC])
 def test_a_signature_hides_no_change_of_what_is_read(spec: JsonObject) -> None:
-    world, warm = World(), Verdicts()
+    world, warm, specs = World(), Verdicts(), pod_spec.PodSpecs()
     base = next(cases(world, spec))
-    first = world.said(warm, *base)
+    first = world.said(warm, specs, *base)
     answers = set()
     for pod, claim in cases(world, spec):
-        alone = world.said(Verdicts(), pod, claim)
-        assert world.said(warm, pod, claim) == alone, (pod["spec"], claim["spec"])
-        assert world.said(warm, *base) == first
+        alone = world.said(Verdicts(), pod_spec.PodSpecs(), pod, claim)
+        assert world.said(warm, specs, pod, claim) == alone, (pod["spec"], claim["spec"])
+        assert world.said(warm, specs, *base) == first
         answers.add(alone[:2_000])
     assert len(answers) > 10, "alterations change the answer"

@@ -64,6 +64,7 @@ class SchedulingReconciler:
             pops_early=rules.gates.enabled("SchedulerPopFromBackoffQ"), pace=rules.pace
         )
         self._verdicts = Verdicts()
+        self._specs = pod_spec.PodSpecs()
         self._devices = DeviceIndex(self.nodes)
         self._waker = Waker(self.queue, self._admit)
         self._series = events.ReportSeries(rules.pace)
@@ -199,7 +200,7 @@ class SchedulingReconciler:
             if tree is None:
                 return None
             turn = Turn(
-                pod=pod_spec.read(tree),
+                pod=self._specs.read((repeated.namespace, repeated.name), tree),
                 tree=tree,
                 now=now,
                 cause=Revision(0),

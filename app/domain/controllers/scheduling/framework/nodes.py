@@ -116,6 +116,11 @@ class NodeIndex:
             self._places = {info.name: place for place, info in enumerate(self._order)}
         return self._order
 
+    @property
+    def cursor(self) -> int:
+        """The cursor after the last change of a node."""
+        return len(self._touched)
+
     def touched_since(self, cursor: int) -> tuple[list[int], int]:
         """The positions, in the order, of nodes changed since the cursor, and the next cursor.
 
@@ -123,7 +128,7 @@ class NodeIndex:
         """
         self.order()
         places = [self._places[name] for name in self._touched[cursor:]]
-        return places, len(self._touched)
+        return places, self.cursor
 
     def put(self, tree: JsonObject) -> None:
         """Adds or updates a node."""

@@ -12,11 +12,15 @@ from app.domain.controllers.scheduling.framework.amounts import PodAmounts
 from app.domain.log import Event
 from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree, selectors
+from app.domain.values.bounded import Bounded
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, NodeSelector, SelectorError
 
 DEFAULT_SCHEDULER = "default-scheduler"
+
+KEPT_MAX = 4_096
+"""The most pods whose specs are kept for further attempts."""
 
 HARD_AFFINITY_WEIGHT = 1
 """The weight of a running pod's required affinity in scores; upstream's hardPodAffinityWeight."""
@@ -144,6 +148,25 @@ def read_again(event: Event, before: PodSpec) -> PodSpec:
     return (
         msgspec.structs.replace(before, facts=facts) if changeable == known else read(tree, facts)
     )
+
+
+class PodSpecs:
+    """The specs of pods that are tried again and again.
+
+    A spec is a function of the pod's tree, and trees never change: it is kept for that very tree.
+    """
+
+    def __init__(self) -> None:
+        self._kept: Bounded[tuple[str, str], tuple[JsonView, PodSpec]] = Bounded(KEPT_MAX)
+
+    def read(self, place: tuple[str, str], tree: JsonView) -> PodSpec:
+        """The spec of the pod at a place, which has this tree."""
+        kept = self._kept.get(place)
+        if kept is not None and kept[0] is tree:
+            return kept[1]
+        spec = read(tree)
+        self._kept[place] = (tree, spec)
+        return spec
 
 
 def is_ours(tree: JsonView) -> bool:

@@ -77,7 +77,7 @@ class KindOfPod:
         if self.era != nodes.era:
             self.states = bytearray(len(nodes))
             self.era = nodes.era
-            _, self.cursor = nodes.touched_since(0)
+            self.cursor = nodes.cursor
             return self.states
         places, self.cursor = nodes.touched_since(self.cursor)
         for place in places:
