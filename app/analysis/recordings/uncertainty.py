@@ -54,7 +54,8 @@ A gap has its place in the log, as has a request without its body, which is a ga
 follows the log knows since when it is there.
 """
 
-_JUDGED = (*NEEDED, "devicetaintrules")
+JUDGED = (*NEEDED, "devicetaintrules")
+"""The resources that take part in the allocation of devices."""
 
 
 def of_report(report: JsonView) -> tuple[Doubt, ...]:
@@ -90,7 +91,7 @@ def lacking(recorded: Iterable[Doubt]) -> frozenset[str]:
     times = {TIMES for doubt in recorded if doubt.code == Loss.TIMES_CONTRADICT}
     ends = {ENDS for doubt in recorded if doubt.code == Loss.NO_DELETES and not doubt.kind}
     kinds = {doubt.kind.partition(".")[0] or "" for doubt in recorded if doubt.code in _LEAVES_OUT}
-    return frozenset(times.union(ends, _JUDGED if "" in kinds else kinds))
+    return frozenset(times.union(ends, JUDGED if "" in kinds else kinds))
 
 
 def lines(recorded: Sequence[Doubt]) -> list[str]:

@@ -30,6 +30,9 @@ def see(
                 violation.message,
                 *violation.objects,
                 certainty=certainty,
+                rests_on=(api_resources.DEVICE_TAINT_RULES[1],)
+                if incident == RULES_NOT_SEEN
+                else (),
             )
 
 

@@ -26,6 +26,8 @@ LOOKED_FOR = (WAITING, NAME_TWICE, STAYS, RENEWED, TOO_LATE)
 
 EVICTING = "NoExecute"
 
+_RULES = api_resources.DEVICE_TAINT_RULES
+
 _rule_taint = paths.mapping("spec", "taint")
 
 
@@ -82,7 +84,7 @@ class Standing:
         is_known = event.key not in self._named and event.key.namespace not in self._unread
         if is_known and age >= LASTED:
             message = f"no pod has named it for {age // SECOND} s"
-            sightings.add(WAITING, event.revision, message, event.key)
+            sightings.add(WAITING, event.revision, message, event.key, rests_on=("pods",))
 
     def _pod(self, event: Event) -> None:
         pod = event.object
@@ -133,23 +135,24 @@ class Standing:
                     continue
                 over = added + max(0, min(int(str(one)) for one in seconds)) * SECOND
                 if over <= when:
-                    message = (
-                        f"it gets {result.text}, tainted {taint.get('key')} by {source}, which "
-                    )
+                    who = _source(source)
+                    message = f"it gets {result.text}, tainted {taint.get('key')} by {who}, which "
                     message += f"it tolerated until {timestamps.seconds_text(Instant(over))}"
-                    self._sightings.add(TOO_LATE, event.revision, message, event.key)
+                    self._sightings.add(
+                        TOO_LATE, event.revision, message, event.key, rests_on=(source.resource,)
+                    )
 
-    def _evicting_taints(self, device: DeviceId) -> Iterator[tuple[str, JsonView]]:
-        """The evicting taints of a device as in the API, each after its source."""
+    def _evicting_taints(self, device: DeviceId) -> Iterator[tuple[ObjectKey, JsonView]]:
+        """The evicting taints of a device as in the API, each after its rule or slice."""
         for key, (rule, event) in self._rules.items():
             if rule.matches(device, without_selector=False):
-                yield f"DeviceTaintRule {key.name}", _rule_taint(event.object)
+                yield key, _rule_taint(event.object)
         for key, ids in self._tainted.items():
             is_used = device in ids and self._is_newest(self._slices[key])
             for tree in dra.devices(self._slices[key]) if is_used else ():
                 if tree.get("name") == device[2]:
                     yield from (
-                        ("its driver", taint)
+                        (key, taint)
                         for taint in dra.device_taints(tree)
                         if taint.get("effect") == EVICTING
                     )
@@ -197,7 +200,10 @@ class Standing:
                 other = homes.setdefault(name, key)
                 if other != key:
                     message = f"device {name} of pool {'/'.join(pool)} is in two of its slices"
-                    self._sightings.add(NAME_TWICE, event.revision, message, other, key)
+                    needed = (key.resource,)
+                    self._sightings.add(
+                        NAME_TWICE, event.revision, message, other, key, rests_on=needed
+                    )
                     return
 
     def _renewed(self, event: Event, before: JsonObject) -> None:
@@ -240,21 +246,29 @@ class Standing:
             return
         claim = ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, name)
         for result in dra.results(self._claims.get(claim, {})):
-            for text, since in self._evicting(result.id):
+            for source, since in self._evicting(result.id):
                 seconds = (now - max(since.stamp.time, placed)) // SECOND
                 if seconds * SECOND >= LASTED:
-                    message = f"it stays on {result.text}, which {text} taints for {seconds} s"
-                    sightings.add(STAYS, since.revision, message, key, claim)
+                    message = (
+                        f"it stays on {result.text}, which {_source(source)} taints for {seconds} s"
+                    )
+                    needed = (source.resource, "pods")
+                    sightings.add(STAYS, since.revision, message, key, claim, rests_on=needed)
                     return
 
-    def _evicting(self, device: DeviceId) -> Iterator[tuple[str, Event]]:
-        """The sources of a device's evicting taints, each with the event since which it exists."""
+    def _evicting(self, device: DeviceId) -> Iterator[tuple[ObjectKey, Event]]:
+        """The rules and slices with evicting taints of a device, with the event since which."""
         for key, (rule, event) in self._rules.items():
             if rule.matches(device, without_selector=False):
-                yield f"DeviceTaintRule {key.name}", event
-        for published in self._tainted.values():
+                yield key, event
+        for key, published in self._tainted.items():
             if device in published:
-                yield "its driver", published[device]
+                yield key, published[device]
+
+
+def _source(key: ObjectKey) -> str:
+    """Who taints a device by an object: a rule, or the driver that publishes the slice."""
+    return f"DeviceTaintRule {key.name}" if key[:2] == _RULES else "its driver"
 
 
 def _time_of(value: object) -> Instant | None:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 
+from app.analysis.recordings.uncertainty import JUDGED
 from app.analysis.scan import attempts, broken_rules, lasting_states, reports, traces
 from app.analysis.scan.attempts import RecordedScheduler, RemadeAttempts
 from app.analysis.scan.lasting_states import Standing
@@ -11,7 +12,7 @@ from app.analysis.scan.sightings import IncidentSighting, ScanReport, Sightings
 from app.analysis.scan.traces import Traces
 from app.analysis.scope import LabelledObjects
 from app.analysis.verify.invariants import InvariantWatch, Switches
-from app.domain.log import Event
+from app.domain.log import Event, EventType
 from app.domain.values import api_resources
 from app.domain.values.fields import dra
 from app.domain.values.timestamps import Instant
@@ -44,13 +45,14 @@ class Scan:
         """`lacking` is as in `uncertainty.lacking`."""
         self._labelled = labelled
         wants = None if labelled is None else labelled.has
-        self._sightings = Sightings(wants=wants)
+        self._lacking = set(lacking)
+        self._sightings = Sightings(wants=wants, lacking=self._lacking)
         self._attempts = None if scheduler is None else RemadeAttempts(self._sightings, scheduler)
         self._invariants = InvariantWatch(switches, lacking)
         self._reports = Reports(self._sightings)
         self._traces = Traces(self._sightings)
         self._standing = Standing(self._sightings)
-        self._by_rules = Sightings(wants=wants)
+        self._by_rules = Sightings(wants=wants, lacking=self._lacking)
         self._counting: dict[str, frozenset[str]] = {}
 
     def follow(self, events: Sequence[Event]) -> None:
@@ -61,6 +63,9 @@ class Scan:
         """Processes the next events; yields after each attempt that was made again."""
         self._invariants.follow(events)
         for event in events:
+            if event.type is EventType.GAP_OBSERVED:
+                # A gap without a resource is one of all resources.
+                self._lacking.update((event.key.resource,) if event.key.resource else JUDGED)
             if self._labelled is not None:
                 self._labelled.fold(event)
             if self._attempts is not None:

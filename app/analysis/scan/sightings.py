@@ -1,11 +1,12 @@
 """Sightings: incidents that a history shows, and where."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from app.analysis import chronicle
 from app.domain.log import ObjectKey, Revision
+from app.domain.log.doubts import ENDS
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 
@@ -85,9 +86,11 @@ class Sightings:
     """Collects the findings of detectors; one sighting for each incident.
 
     With `wants`, an occurrence counts only if it wants one of the objects of that occurrence.
+    `lacking` are the resources of which changes may be missing in the log; others may add to it.
     """
 
     wants: Callable[[ObjectKey], bool] | None = None
+    lacking: set[str] = field(default_factory=set)
     _by_incident: dict[str, _Collected] = field(default_factory=dict)
 
     def add(
@@ -97,8 +100,15 @@ class Sightings:
         message: str,
         *objects: ObjectKey,
         certainty: Certainty = Certainty.CERTAIN,
+        rests_on: Collection[str] = (),
     ) -> None:
-        """Adds an occurrence at this revision. An incident that is certain once is certain."""
+        """Adds an occurrence at this revision. An incident that is certain once is certain.
+
+        It `rests_on` objects of these resources, which may have changed or ended in a missing part
+        of the log: then it is likely at most.
+        """
+        if rests_on and (ENDS in self.lacking or not self.lacking.isdisjoint(rests_on)):
+            certainty = Certainty.LIKELY
         if self.wants is not None and not any(map(self.wants, objects)):
             return
         collected = self._by_incident.get(incident)
@@ -121,6 +131,7 @@ class Sightings:
         """A copy, to which others may be added."""
         return Sightings(
             wants=self.wants,
+            lacking=self.lacking,
             _by_incident={
                 incident: replace(each, objects=dict(each.objects))
                 for incident, each in self._by_incident.items()

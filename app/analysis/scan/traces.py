@@ -36,6 +36,9 @@ EVICTING = "NoExecute"
 EVICTED_BY_TAINT = "DeletionByDeviceTaintManager"
 KUBELET = "system:node:"
 
+_TAINTING = (api_resources.DEVICE_TAINT_RULES[1], api_resources.RESOURCE_SLICES[1])
+"""The resources whose objects taint devices."""
+
 UNRESERVED_AFTER = 60 * SECOND
 """The time without a reservation after which an allocated claim counts as never freed."""
 
@@ -96,7 +99,8 @@ class Traces:
         """Finds a claim that was long allocated for nobody, when that ends or is asked about."""
         if now - event.stamp.time >= UNRESERVED_AFTER:
             message = "it is allocated and nobody has reserved it"
-            sightings.add(UNRESERVED, event.revision, message, event.key)
+            needed = (event.key.resource,)
+            sightings.add(UNRESERVED, event.revision, message, event.key, rests_on=needed)
 
     def _waited(self, event: Event, sightings: Sightings) -> Iterable[tuple[Event, ObjectKey]]:
         """Finds a pod that waits in vain, by its last state before it ends or is asked about.
@@ -192,13 +196,16 @@ class Traces:
                     key,
                     event.key,
                     certainty=Certainty.LIKELY if others else Certainty.CERTAIN,
+                    rests_on=_TAINTING,
                 )
             # Another taint, or one whose toleration has expired, would explain the eviction.
             if taints.untolerated(evicting, tolerations) is None and any(
                 _only_without_effect(taint, tolerations) for taint in evicting
             ):
                 message = "it was evicted for a taint that it tolerates without naming the effect"
-                self._sightings.add(NO_EFFECT, event.revision, message, event.key, claim)
+                self._sightings.add(
+                    NO_EFFECT, event.revision, message, event.key, claim, rests_on=_TAINTING
+                )
                 return
 
     def _evicting(self, device: DeviceId) -> Iterator[Taint]:

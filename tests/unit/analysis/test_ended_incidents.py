@@ -1,11 +1,14 @@
 """What a scan finds while it lasts, it also finds when it has ended."""
 
+from collections.abc import Set
+
 import pytest
 from msgspec import structs
 
 from app.analysis.scan import lasting_states, traces
 from app.analysis.scan.scanning import Scan
 from app.domain.controllers.registry import ControllerOptions
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values.timestamps import SECOND
 from tests.cluster import Cluster
 
@@ -137,3 +140,38 @@ def test_message_of_a_sighting_is_quoted_to_the_words_that_decide():
     scan.follow(cluster.settle().line.events)
     (one,) = scan.found()
     assert one.message.endswith(f"requires the `{label}: true` label on the containing namespace")
+
+
+def gap_of(event: Event, resource: str) -> Event:
+    """A gap of a resource (empty: of all) right before an event."""
+    place = ObjectKey("redra", resource, "", "")
+    return structs.replace(event, type=EventType.GAP_OBSERVED, key=place, body=b"{}", tree={})
+
+
+def certainties(cluster: Cluster, *, lacking: Set[str] = frozenset(), gap: str | None = None):
+    events = cluster.line.events
+    allocated = next(each for each in events if "allocation" in str(each.object.get("status")))
+    number = events.index(allocated)
+    scan = Scan(lacking=frozenset(lacking))
+    scan.follow(events[:number])
+    scan.follow([] if gap is None else [gap_of(allocated, gap)])
+    scan.follow(events[number:])
+    return {one.incident: str(one.certainty) for one in scan.found()}
+
+
+@pytest.mark.parametrize(
+    ("lacking", "gap", "certainty"),
+    [
+        ((), None, "certain"),
+        (("devicetaintrules",), None, "likely"),
+        (("ends",), None, "likely"),
+        (("resourceslices",), None, "certain"),
+        ((), "devicetaintrules", "likely"),
+        ((), "", "likely"),
+        ((), "resourceslices", "certain"),
+    ],
+)
+def test_rule_that_may_have_ended_unseen_makes_a_late_placement_likely(lacking, gap, certainty):
+    cluster = with_rule_and_pod(wait=60, pod_first=False)
+    found = certainties(cluster, lacking=set(lacking), gap=gap)
+    assert found == {lasting_states.TOO_LATE: certainty}
