@@ -101,7 +101,10 @@ async def test_fork_without_a_change_ends_with_the_decisions_of_its_source(name:
     last = (await recording.log.head(recording.info.id)).revision
     drawn = random.Random(name)
     early, late = drawn.randrange(1, last // 2), drawn.randrange(last // 2, last - 1)
-    for at in {early, late} if draws.WHOLE or name not in LONG else {late}:
+    moments = {early, late} if draws.WHOLE or name not in LONG else {late}
+    if draws.WHOLE:
+        moments |= {drawn.randrange(last // 2, last - 1) for _ in range(20)}
+    for at in moments:
         _, report = await recording.fork(at)
         assert report.diff is not None
         assert report.diff.is_same, f"at {at}: {report.diff.to_json()['differences']}"
