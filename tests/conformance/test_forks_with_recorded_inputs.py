@@ -126,6 +126,15 @@ async def test_attempts_under_way_at_the_moment_end_as_they_did() -> None:
         assert (report.unapplied, report.unlike) == ((), ()), f"at {at}"
 
 
+async def test_claim_that_is_allocated_for_a_pod_that_is_gone_is_written_as_recorded() -> None:
+    """The binding cycle had begun; the scheduler writes the claim and takes it back afterwards."""
+    recording = await recorded("b-mig-partitions")
+    _, report = await recording.fork(771)
+    assert report.diff is not None
+    assert report.diff.is_same, report.diff.to_json()["differences"]
+    assert (report.unapplied, report.unlike) == ((), ())
+
+
 async def test_pod_that_was_just_marked_for_its_removal_ends_in_a_fork() -> None:
     """The deletion had been requested before the fork; the log has its two revisions apart."""
     recording = await recorded("c-multihost-tpu")

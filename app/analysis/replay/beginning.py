@@ -1,12 +1,13 @@
 """The beginning of a replay that does not start with the first event: the objects at a moment."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.acts import Act, FailedAttempt, refusal_of, report_of
 from app.analysis.replay.authors import SCHEDULER
+from app.analysis.replay.facts import consumers
 from app.analysis.replay.traces import is_event_object
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, Head, Revision
@@ -33,21 +34,27 @@ class Beginning:
         return any(_shows_work(event) for event in self.objects)
 
 
-def under_way(acts: Iterable[Act], beginning: Beginning, skew: int) -> frozenset[Revision]:
-    """The scheduler's writes about attempts that had failed before the beginning, by revision.
+def under_way(
+    acts: Iterable[Act], beginning: Beginning, skew: int, pods: Iterable[str]
+) -> frozenset[Revision]:
+    """The scheduler's writes about attempts that it had made before the beginning, by revision.
+
+    `pods` are the uids of the pods of which a write came later. A claim that is written for a pod
+    which is gone was allocated before; of a failed attempt there are a report and a condition.
 
     The Event of such an attempt has its instant, and its condition says the same; a condition
     whose request came by then is of one, too. They were sent or waited to be sent: nothing that
     happens after the beginning changes them. Clocks differ by `skew`.
     """
     tries = [act for act in acts if act.user == SCHEDULER]
+    existing = {*pods, *(each.uid for each in beginning.objects if each.key.resource == "pods")}
     until = beginning.head.time - skew
     refused = {
         str(event.uid): messages.note(refusal_of(event.object) or "")
         for event in beginning.objects
         if event.key[:2] == api_resources.PODS
     }
-    revisions: set[Revision] = set()
+    revisions = set(_for_gone_pods(tries, existing))
     failed: dict[str, list[FailedAttempt]] = defaultdict(list)
     for act, report in _reports(tries):
         if report.instant <= until:
@@ -64,6 +71,22 @@ def under_way(acts: Iterable[Act], beginning: Beginning, skew: int) -> frozenset
             failed[act.event.uid] = [each for each in reports if each not in causes]
             revisions.add(act.event.revision)
     return frozenset(revisions)
+
+
+def _for_gone_pods(acts: Sequence[Act], existing: Set[str]) -> Iterator[Revision]:
+    """The writes of claims for pods that do not exist, with those that prepare them."""
+    before: dict[str, list[Revision]] = defaultdict(list)
+    for act in acts:
+        if act.event.key[:2] != api_resources.RESOURCE_CLAIMS:
+            continue
+        changed = consumers(act.before).keys() ^ consumers(act.event.object).keys()
+        if changed & existing:
+            before.pop(act.event.uid, None)
+            continue
+        # The finalizer of a claim is written before its devices.
+        before[act.event.uid].append(act.event.revision)
+        if changed:
+            yield from before.pop(act.event.uid)
 
 
 def _reports(acts: Iterable[Act]) -> Iterator[tuple[Act, FailedAttempt]]:

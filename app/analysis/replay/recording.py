@@ -214,7 +214,7 @@ class Recording:
 
         No pod is tried again before the condition of its last attempt is written: `busy_until`.
         """
-        late = under_way(self.acts, beginning, self.skew)
+        late = under_way(self.acts, beginning, self.skew, self.ranks)
         self.acts = [act for act in self.acts if act.event.revision not in late]
         self.made = [event for event in self.made if event.revision not in late]
         taken_over = [
