@@ -105,6 +105,18 @@ def driver_that_tolerates_no_taint():
     )  # fmt: skip
 
 
+def driver_that_leaves_a_new_node_out():
+    taint = {"key": "x.test/card", "value": "present", "effect": "NoSchedule"}
+    wants = pod("job", "lab", template="one")
+    wants["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "tainted"}
+    wants["spec"]["tolerations"] = [{"operator": "Exists"}]
+    return (
+        world(("x",), node("tainted", taints=[taint])),
+        {"apply": [workload("DaemonSet", "driver", claims=False)]}, {"wait": 5},
+        {"apply": [wants]}, {"wait": 5},
+    )  # fmt: skip
+
+
 WITHOUT_DEVICE = "CDI device injection failed: unresolvable CDI devices"
 
 
@@ -148,6 +160,8 @@ ROWS = [
     (driver_that_tolerates_no_taint, "daemonset/driver", "1 of 1 pod runs"),
     (driver_that_tolerates_no_taint, "daemonset/driver",
      "it wants no pod on node tainted: taint x.test/card=present:NoSchedule is not tolerated"),
+    (driver_that_leaves_a_new_node_out, "pod/job",
+     "daemonset lab/driver has a pod on each node with slices and wants none on tainted: taint "),
     (container_that_is_not_made_again, "pod/job",
      "is on node n, where a container waits to run again"),
     (container_that_is_not_made_again, "pod/job",

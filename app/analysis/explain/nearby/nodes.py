@@ -7,6 +7,7 @@ from typing import TypeAlias
 from app.analysis.explain import waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
+from app.domain.controllers import daemon_nodes
 from app.domain.devices.model import Slice
 from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError
 from app.domain.devices.pools import PoolState, newest
@@ -144,7 +145,35 @@ def without_driver(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
     if lacking and len(lacking) <= others:
         text = f"{counts.plural(len(lacking), 'node')} {listed(lacking, len(lacking))} "
         text += f"{counts.plural(len(lacking), 'has')} no slice of any driver, unlike "
-        yield Reason(text=f"{text}{counts.of(others, 'other node')}", is_kept=True)
+        left_out = tuple(_left_out(views, lacking, served))
+        yield Reason(
+            text=f"{text}{counts.of(others, 'other node')}", children=left_out, is_kept=True
+        )
+
+
+def _left_out(views: LiveViews, lacking: Sequence[str], served: Iterable[str]) -> Iterator[Reason]:
+    """The DaemonSets with pods on all nodes with slices that want none on these nodes, and why."""
+    nodes: dict[str, set[str]] = {}
+    for key in views.objects.keys(*api_resources.PODS):
+        pod = views.objects.get(key) or {}
+        owner = meta.controller(pod)
+        if owner is not None and owner.kind == "DaemonSet" and core.node_name(pod):
+            nodes.setdefault(owner.uid, set()).add(core.node_name(pod))
+    for key in views.objects.keys(*api_resources.DAEMON_SETS):
+        tree = views.objects.get(key) or {}
+        having = nodes.get(meta.uid(tree), set())
+        if not having or not having.issuperset(served):
+            continue
+        for name in [name for name in lacking if name not in having][:NAMES_MAX]:
+            node = views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {}
+            if cause := daemon_nodes.refusal(core.template(tree), node):
+                text = f"daemonset {key.namespace}/{key.name} has a pod on each node with slices "
+                yield Reason(
+                    text=f"{text}and wants none on {name}: {cause}",
+                    about=key,
+                    is_kept=True,
+                    rests_on=(key,),
+                )
 
 
 def renewed(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
