@@ -139,6 +139,7 @@ CASES = {
 TESTED_ELSEWHERE = {
     "Audit log without bodies": "test_writes_without_bodies_are_gaps_of_known_objects",
     "kube-scheduler log": "test_attempts_of_a_scheduler_are_observed_requests",
+    "kubelet log": "tests/unit/history/test_kubelet_lines.py",
     "Events in logs of components": "tests/unit/history/test_logged_events.py",
     "Records of collectors, texts of queries": "tests/unit/history/test_service_forms.py",
     "Events in a workspace of Azure": "tests/unit/history/test_more_field_forms.py",
