@@ -154,9 +154,7 @@ class Recording:
             before = len(self._audit.found)
             self._audit.before(event)
             if len(self._audit.found) > before:
-                violation = self._audit.found[-1][1]
-                self._forbidden[event.uid] = self._rule_of(violation)
-                self.lacks.last_lines.note_forbidden(event, violation.objects, known)
+                self._forbidden[event.uid] = self._rule_of(self._audit.found[-1][1])
             self._views.fold(event)
             if event.is_about_object:
                 self._overuse.after(event, self._objects.get(event.key), known)

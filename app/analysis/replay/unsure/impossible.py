@@ -11,7 +11,6 @@ from types import MappingProxyType
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonResult
 from app.analysis.verify.invariants import RULES, InvariantWatch, Switches
-from app.analysis.verify.invariants.violations import Violation
 from app.analysis.verify.parts import Deciders
 from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.views import LiveViews
@@ -37,8 +36,6 @@ A replay at the recorded pace only waits for what is due. If an act was recorded
 replay does it when it is due, with the same result. So these rules check whether it was due.
 """
 
-_PLACEMENTS = "placement-respects-taints"
-
 _OF_SERVERS = frozenset(("immutable-field-unchanged",))
 """The rules that the server enforces for objects of all kinds, for every author."""
 
@@ -54,15 +51,12 @@ class Impossible:
         lacking: frozenset[str],
         never_seen: Iterable[str],
         changed: Mapping[ObjectKey, Instant] = MappingProxyType({}),
-        allowed: Container[ObjectKey] = (),
     ) -> None:
         """`lacking` is as in `uncertainty.lacking`; `never_seen` are kinds without objects.
 
-        `changed` are objects that were written unseen, some time since an instant; `allowed` the
-        claims with a forbidden placement that such a write may allow.
+        `changed` are objects that were written unseen, some time since an instant.
         """
         self._changed = changed
-        self._allowed = allowed
         self._changed_since = min(changed.values(), default=None)
         self._watch = InvariantWatch(switches, lacking)
         self._index = AllocationIndex(
@@ -120,13 +114,7 @@ class Impossible:
             key: f"{violation.rule}: {violation.message}"
             for violation in reversed(self._watch.violations())
             if violation.kind.is_failure and violation.rule in rules
-            if not self._is_excused(violation)
+            if self._changed.keys().isdisjoint(violation.objects)
             for key in violation.objects
             if key.resource in _DECIDED or violation.rule in _OF_SERVERS
         }
-
-    def _is_excused(self, violation: Violation) -> bool:
-        """Whether a violation is about objects that were written unseen, or judged by them."""
-        if violation.rule == _PLACEMENTS:
-            return any(key in self._allowed for key in violation.objects)
-        return not self._changed.keys().isdisjoint(violation.objects)

@@ -1,15 +1,14 @@
 """Last lines of objects that are lost, as far as what controllers did afterwards tells of them.
 
 A controller acts upon a state that it saw. The claim controller takes back the reservation of a pod
-that is gone, the collector deletes what belonged to an object that is gone, the scheduler binds a
-pod whose claims are allocated, and chooses no device with a taint that its request does not
-tolerate. If the last line about the object in question shows another state, either a later line is
-lost or the controller was wrong. The store's versions tell: a lost line leaves a version that no
-line is about. Parity: controllers.md 2.4, 4.6, 7.
+that is gone, the collector deletes what belonged to an object that is gone, and the scheduler binds
+a pod whose claims are allocated. If the last line about the object in question shows another state,
+either a later line is lost or the controller was wrong. The store's versions tell: a lost line
+leaves a version that no line is about. Parity: controllers.md 2.4, 4.6, 7.
 """
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,6 +21,9 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.timestamps import Instant
+
+_SLOWER = 2
+"""A controller may take so many times as long as in its slowest recorded act with a reason."""
 
 
 class LostLine(NamedTuple):
@@ -36,15 +38,22 @@ class LostLine(NamedTuple):
 class _Living:
     """The last known state of an object without an end in the log so far.
 
-    `changed` is when a controller first acted upon another state.
+    `is_run` is true of a pod with a node, or one that is finished. `changed` is when a controller
+    first acted upon another state, `changed_by` its user.
     """
 
     key: ObjectKey
     uid: str
     written: Instant
-    is_finished: bool
+    is_run: bool
     is_allocated: bool
     changed: Instant | None = None
+    changed_by: str = ""
+
+    def note_act(self, user: str, known: Instant) -> None:
+        """Notes an act upon another state."""
+        if self.changed is None:
+            self.changed, self.changed_by = known, user
 
 
 @dataclass(slots=True)
@@ -56,8 +65,8 @@ class LastLines:
     _key_of: dict[str, ObjectKey] = field(default_factory=dict)
     _reserved: dict[str, frozenset[str]] = field(default_factory=dict)
     _owned: dict[str, set[tuple[ObjectKey, str]]] = field(default_factory=lambda: defaultdict(set))
-    _pools: dict[ObjectKey, tuple[str, str]] = field(default_factory=dict)
-    _forbidden: dict[ObjectKey, list[ObjectKey]] = field(default_factory=dict)
+    _ended: dict[str, Instant] = field(default_factory=dict)
+    _slowest: dict[str, int] = field(default_factory=dict)
     _bound: set[str] = field(default_factory=set)
 
     def note(self, event: Event, known: Instant) -> None:
@@ -71,74 +80,73 @@ class LastLines:
             self._reserved[event.uid] = users
         if is_end:
             self._living.pop(key, None)
-            self._pools.pop(key, None)
+            self._ended[event.uid] = known
             return
-        if key[:2] == api_resources.RESOURCE_SLICES:
-            self._pools[key] = dra.driver(event.object), dra.pool_name(event.object)
         for owner in meta.owners(event.object):
             self._owned[owner.uid].add((key, event.uid))
         self._key_of[event.uid] = key
+        is_finished = key.resource == "pods" and core.is_finished(event.object)
+        if is_finished:
+            self._ended.setdefault(event.uid, known)
         self._living[key] = _Living(
             key,
             event.uid,
             known,
-            is_finished=key.resource == "pods" and core.is_finished(event.object),
+            is_run=is_finished or (key.resource == "pods" and bool(core.node_name(event.object))),
             is_allocated=dra.allocation(event.object) is not None,
         )
-
-    def note_forbidden(
-        self, allocation: Event, objects: Iterable[ObjectKey], known: Instant
-    ) -> None:
-        """Notes the rule among the objects that forbids an allocation; without one, the slices."""
-        rules = [key for key in objects if key[:2] == api_resources.DEVICE_TAINT_RULES]
-        pools = {(each.driver, each.pool) for each in dra.results(allocation.object)}
-        slices = [key for key, pool in self._pools.items() if pool in pools]
-        self._note_changed(rules or slices, known)
-        self._forbidden[allocation.key] = rules or slices
-
-    def _note_changed(self, keys: Iterable[ObjectKey], known: Instant) -> None:
-        """Notes objects whose last known state contradicts an act at an instant."""
-        for key in keys:
-            each = self._living.get(key)
-            if each is not None and each.changed is None:
-                each.changed = known
 
     def _note_acts(self, event: Event, known: Instant) -> None:
         """Notes the objects whose last known state is no reason for a write of a controller."""
         user, is_end = event.stamp.actor.user, event.type is EventType.OBJECT_DELETED
         if user in MANAGED and event.key.resource == "resourceclaims" and not is_end:
             gone = self._reserved.get(event.uid, frozenset()) - consumers(event.object).keys()
-            self._note_changed(self._of(gone, even_finished=False), known)
+            self._note_ends(gone, user, known)
         if user in MANAGED and event.stamp.verb == "delete":
-            owners = (owner.uid for owner in meta.owners(event.object))
-            # The claim controller acts for pods that are finished, too, the collector does not.
-            self._note_changed(self._of(owners, even_finished=user == COLLECTOR), known)
+            self._note_ends((owner.uid for owner in meta.owners(event.object)), user, known)
         if event.key.resource == "pods" and not is_end and core.node_name(event.object):
             if event.uid not in self._bound and event.stamp.verb == "create":
-                self._note_changed(self._unallocated(event), known)
+                self._note_binding(event, known)
             self._bound.add(event.uid)
 
-    def _of(self, uids: Iterable[str], *, even_finished: bool) -> Iterator[ObjectKey]:
-        """The keys of living objects, except pods that are finished."""
+    def _note_ends(self, uids: Iterable[str], user: str, known: Instant) -> None:
+        """Notes objects for whose end a controller acted, and how long after the recorded one.
+
+        The claim controller acts for pods that are finished, too, the collector does not. A pod
+        with a node ends in several lines, those of its kubelet: a single lost line leaves others.
+        """
         for uid in uids:
             each = self._living.get(self._key_of.get(uid, _NO_KEY))
-            if each is not None and each.uid == uid and (even_finished or not each.is_finished):
-                yield each.key
+            is_there = each is not None and each.uid == uid
+            if each is not None and is_there and (user == COLLECTOR or not each.is_run):
+                each.note_act(user, known)
+            elif uid in self._ended:
+                self._note_lag(user, self._ended[uid], known)
 
-    def _unallocated(self, binding: Event) -> Iterator[ObjectKey]:
-        """The claims of a pod that is bound which have no allocation."""
-        pod = pods.facts(binding.object)
+    def _note_binding(self, binding: Event, known: Instant) -> None:
+        """Notes the claims of a pod that is bound, which have an allocation or not."""
+        pod, user = pods.facts(binding.object), binding.stamp.actor.user
         for named in pods.named_claims(pod):
             key = ObjectKey(*api_resources.RESOURCE_CLAIMS, pod.namespace, named.name or "")
             each = self._living.get(key)
-            if each is not None and not each.is_allocated:
-                yield key
+            if each is not None and each.is_allocated:
+                self._note_lag(user, each.written, known)
+            elif each is not None:
+                each.note_act(user, known)
 
-    def allowed(self, changed: Container[ObjectKey]) -> Iterator[ObjectKey]:
-        """The claims with a forbidden allocation that one of the changed objects may allow."""
-        for claim, keys in self._forbidden.items():
-            if any(key in changed for key in keys):
-                yield claim
+    def _note_lag(self, user: str, reason: Instant, act: Instant) -> None:
+        self._slowest[user] = max(self._slowest.get(user, 0), act - reason)
+
+    def _is_lost(self, each: _Living) -> bool:
+        """Whether a line is lost between the last one and the act that contradicts it.
+
+        A controller acts soon: as a rule no later than twice its slowest act with a reason.
+        """
+        if each.changed is None:
+            return False
+        slowest = self._slowest.get(each.changed_by)
+        soon = 0 if slowest is None else each.changed - _SLOWER * slowest
+        return self.versions.may_hide(max(each.written, Instant(soon)), each.changed)
 
     def found(self) -> Iterator[LostLine]:
         """The objects with a lost last line, and all that they own; call it after the last event.
@@ -146,7 +154,7 @@ class LastLines:
         What they own ends with them.
         """
         for each in list(self._living.values()):
-            if each.changed is None or not self.versions.may_hide(each.written, each.changed):
+            if not self._is_lost(each):
                 continue
             waiting, seen = [(each.key, each.uid)], {each.uid}
             while waiting:

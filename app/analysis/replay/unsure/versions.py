@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from app.analysis.verify.invariants.violations import CLOCK_TOLERANCE
 from app.domain.log import Event, EventType
 from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.values.timestamps import Instant
@@ -76,11 +75,20 @@ class Versions:
         In a recording of another kind, versions prove nothing.
         """
         if self._holes is None:
-            self._holes = list(self._left_over())
-        return self._are_requests and any(
-            each.since - CLOCK_TOLERANCE <= last and first <= each.until + CLOCK_TOLERANCE
-            for each in self._holes
-        )
+            self._holes = [self._reach(each) for each in self._left_over()]
+        is_any = any(each.since <= last and first <= each.until for each in self._holes)
+        return self._are_requests and is_any
+
+    def _reach(self, hole: _Span) -> _Span:
+        """The time in which a version that is left over may have been given.
+
+        Which version an unversioned write got is a guess: it may be this one instead of another
+        that was given while its request was under way.
+        """
+        beside = [each for each in self._unversioned if _meet(each, hole)]
+        since = min((each.since for each in beside), default=hole.since)
+        until = max((each.until for each in beside), default=hole.until)
+        return _Span(min(since, hole.since), max(until, hole.until))
 
     def _left_over(self) -> Iterator[_Span]:
         """The times of versions that are left over when each unversioned write has filled one."""
@@ -96,3 +104,7 @@ class Versions:
                 heappop(open_ones)
             if slot.count > filled:
                 yield slot.span
+
+
+def _meet(one: _Span, other: _Span) -> bool:
+    return one.since <= other.until and other.since <= one.until

@@ -87,7 +87,6 @@ async def judged(
         lacking=uncertainty.lacking(lacks.recorded),
         never_seen=[doubt.kind for doubt in lacks.recorded if doubt.code == NEVER_SEEN],
         changed=lacks.changed_unseen,
-        allowed=set(lacks.last_lines.allowed(lacks.changed_unseen)),
     )
     for look in (judge.read_ahead,) if only_acts else (judge.read_ahead, judge.take):
         async for page in replaying.pages(log, history, until, bounds):

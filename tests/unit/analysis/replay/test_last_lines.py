@@ -12,8 +12,6 @@ from tests.unit.analysis.replay.test_lacks import at
 POD = ObjectKey("", "pods", "default", "p")
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
 SET = ObjectKey("apps", "replicasets", "default", "r")
-SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "s")
-RULE = ObjectKey("resource.k8s.io", "devicetaintrules", "", "t")
 DEVICES = {"results": [{"driver": "d", "pool": "n", "device": "x", "request": "g"}]}
 ALLOCATED = {"allocation": {"devices": DEVICES}}
 
@@ -60,6 +58,7 @@ BOUND = state(
     "create",
     spec={"nodeName": "n", "resourceClaims": [{"name": "g", "resourceClaimName": "c"}]},
 )
+RUNNING = state(POD, spec={"nodeName": "n"})
 FINISHED = state(POD, status={"phase": "Failed"})
 
 
@@ -69,6 +68,8 @@ FINISHED = state(POD, status={"phase": "Failed"})
         # a reservation is taken back
         ((state(POD), USED, FREED), [POD]),
         ((FINISHED, USED, FREED), []),
+        ((RUNNING, USED, FREED), []),
+        ((RUNNING, DELETED), [POD]),
         ((state(POD), USED, state(CLAIM, "alice", **reserved())), []),
         ((state(POD), USED, state(POD, ends=True), FREED), []),
         ((state(POD), USED, FREED, state(POD)), []),
@@ -102,15 +103,20 @@ def test_it_was_lost_between_the_last_line_and_the_act():
     assert lines.versions.spans == [(at(3), at(8))]
 
 
-@pytest.mark.parametrize(("objects", "lost"), [((CLAIM, RULE), RULE), ((CLAIM,), SLICE)])
-def test_forbidden_placement_is_judged_by_the_rule_or_the_slices(objects, lost):
+def test_controller_acts_no_later_than_twice_its_slowest_act():
+    other = ObjectKey("", "pods", "default", "q")
+    shared = ObjectKey(*CLAIM[:3], "d")
     lines = LastLines(Leftover(is_any=True))
-    pool = {"driver": "d", "pool": {"name": "n"}}
-    other = state(ObjectKey(*SLICE[:3], "o"), spec={"driver": "d", "pool": {"name": "o"}})
-    for each in (state(SLICE, spec=pool), other, state(RULE), state(CLAIM)):
-        lines.note(each, at(1))
-    lines.note_forbidden(state(CLAIM, status=ALLOCATED), objects, at(2))
-    changed = [line.key for line in lines.found()]
-    assert changed == [lost]
-    assert list(lines.allowed(changed)) == [CLAIM]
-    assert list(lines.allowed(())) == []
+    timed = (
+        (1, state(POD)),
+        (1, USED),
+        (2, state(other)),
+        (2, state(shared, **reserved("q"))),
+        (10, state(other, ends=True)),
+        (13, state(shared, CLAIMS, **reserved())),
+        (20, FREED),
+    )
+    for second, each in timed:
+        lines.note(each, at(second))
+    assert [line.key for line in lines.found()] == [POD]
+    assert lines.versions.spans == [(at(14), at(20))]

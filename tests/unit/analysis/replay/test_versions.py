@@ -72,7 +72,7 @@ def test_it_was_given_between_those_of_its_neighbours():
     versions = Versions()
     for each in (write(10, 10, asked=9.9), write(12, 12), write(13, 40)):
         versions.follow(each)
-    spans = ((1, 8), (1, 9), (11, 11.1), (13, 20), (14, 20))
+    spans = ((1, 9.8), (1, 9.9), (11, 11.1), (12, 20), (12.1, 20))
     assert [versions.may_hide(at(first), at(last)) for first, last in spans] == [
         False,
         True,
@@ -80,6 +80,16 @@ def test_it_was_given_between_those_of_its_neighbours():
         True,
         False,
     ]
+
+
+def test_unversioned_write_may_have_got_another_version_of_its_time():
+    versions = Versions()
+    binding = write("", 20, "create", asked=12)
+    for each in (write(10, 10), write(12, 13), binding, write(14, 15), write(15, 30)):
+        versions.follow(each)
+    spans = ((1, 9), (10, 13), (14, 19), (21, 30))
+    hidden = [versions.may_hide(at(first), at(last)) for first, last in spans]
+    assert hidden == [False, True, True, False]
 
 
 def test_without_requests_versions_prove_nothing():
