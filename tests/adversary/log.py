@@ -130,12 +130,20 @@ class Log:
 
     def widen(self) -> None:
         """Makes room between the versions: versions are opaque, only their order counts."""
+        self.renumber(lambda version: version * FACTOR)
+
+    def close(self, version: int) -> None:
+        """Counts the versions on as if one had never been given."""
+        self.renumber(lambda each: each - 1 if each > version else each)
+
+    def renumber(self, change: Callable[[int], int]) -> None:
+        """Changes every version, where it stands, into another."""
         for line in self.lines:
             line["requestURI"] = _VERSION.sub(
-                lambda match: f"resourceVersion={int(match[1]) * FACTOR}", line["requestURI"]
+                lambda match: f"resourceVersion={change(int(match[1]))}", line["requestURI"]
             )
             for side in ("objectRef", "requestObject", "responseObject", "responseStatus"):
-                _widen(line.get(side))
+                _renumber(line.get(side), change)
 
     def again(self, number: int, *, seconds: float = 0.0, to: int | None = None) -> Json:
         """Inserts a copy of a line as a request of its own, so much later; returns the copy."""
@@ -184,13 +192,13 @@ def uid_of(line: Json) -> str:
     return uid
 
 
-def _widen(node: object) -> None:
+def _renumber(node: object, change: Callable[[int], int]) -> None:
     if isinstance(node, list):
         for item in node:
-            _widen(item)
+            _renumber(item, change)
     elif isinstance(node, dict):
         for key, value in node.items():
             if key == "resourceVersion" and isinstance(value, str) and value.isdigit():
-                node[key] = str(int(value) * FACTOR) if value != "0" else value
+                node[key] = str(change(int(value))) if value != "0" else value
             else:
-                _widen(value)
+                _renumber(value, change)

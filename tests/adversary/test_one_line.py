@@ -1,0 +1,71 @@
+"""Recordings that lost one line, chosen by the kind of line or drawn."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests import draws
+from tests.adversary.catalogue import FAILS, QUICKSTART, TPU, VERSIONS
+from tests.adversary.one_line import is_accused, judged, positions, without
+from tests.adversary.running import summary
+
+LOST = [
+    # what the next patch of the object shows
+    (VERSIONS, 118),  # the names of a pod's claims
+    (TPU, 94),  # labels of a node
+    (VERSIONS, 120),  # a nomination that the binding takes back
+    # what the deletion of a collection shows
+    (QUICKSTART, 293),  # the condition of a pod
+    # the last line about an object
+    (TPU, 283),  # the removal of a pod
+    (TPU, 352),  # the deletion of a Deployment
+    (VERSIONS, 105),  # an allocation
+]
+"""Recordings and the position of a line of each kind that `decide` once missed."""
+
+DENSE = [
+    (TPU, 283, 2),  # a pod is removed in two writes
+    (VERSIONS, 105, 1),
+]
+"""Lines whose loss only the versions tell of, with the number of versions of the request."""
+
+
+OPEN = {
+    (VERSIONS, 43),  # the creation of a class, its only line
+    (VERSIONS, 96),  # labels of the only node: no other patch names them
+}
+"""Lines without which `decide` still accuses the log."""
+
+
+def drawn() -> list[tuple[str, int]]:
+    """Some lines of the recordings that are decided soonest."""
+    source = random.Random("one line")
+    return [
+        (name, number)
+        for name, every in ((TPU, 5), (VERSIONS, 2))
+        for number in sorted(source.sample(positions(name)[::every], 16))
+        if (name, number) not in OPEN
+    ]
+
+
+@pytest.mark.parametrize(("name", "number"), [*LOST, *(draws.repeated(*each) for each in drawn())])
+def test_honest_log_without_one_line_is_not_accused(name: str, number: int, tmp_path: Path) -> None:
+    log, line = without(name, number)
+    answer = judged(name, log, tmp_path)
+    assert not is_accused(name, answer, tmp_path), (
+        f"{line['objectRef']}: {summary(answer, 'decide')}"
+    )
+
+
+@pytest.mark.parametrize(("name", "number", "writes"), DENSE)
+def test_write_that_was_never_made_leaves_no_version(
+    name: str, number: int, writes: int, tmp_path: Path
+) -> None:
+    """A log with a version for each write lacks none, so what is missing was left undone."""
+    log, line = without(name, number)
+    last = int(line["responseObject"]["metadata"]["resourceVersion"])
+    for version in range(last, last - writes, -1):
+        log.close(version)
+    answer = judged(name, log, tmp_path)
+    assert answer.verdict == FAILS, summary(answer, "decide")
