@@ -180,16 +180,7 @@ def of(
         begin=timestamps.micro_text(begin),
         end=timestamps.micro_text(Instant(max(window.end, begin))),
         lanes=tuple(lanes),
-        gaps=tuple(
-            Blind(
-                begin=gap.begin[0],
-                began=timestamps.micro_text(gap.begin[1]),
-                end=gap.end[0],
-                ended=timestamps.micro_text(gap.end[1]),
-            )
-            for gap in chronicle.spans.gaps
-            if gap.end[0] <= until and window.begin <= gap.end[1] and gap.begin[1] <= window.end
-        ),
+        gaps=tuple(_gaps(chronicle, until, window)),
         omitted=omitted,
     )
 
@@ -226,6 +217,18 @@ class _Window:
         """The duration of the state within the window."""
         end = self.end if span.end is None else min(self.end, span.end[1])
         return max(0, end - max(self.begin, span.begin[1]))
+
+
+def _gaps(chronicle: Chronicle, until: Revision, window: _Window) -> Iterator[Blind]:
+    """The stretches of time within the window that nobody recorded."""
+    for gap in chronicle.spans.gaps:
+        if gap.end[0] <= until and window.begin <= gap.end[1] and gap.begin[1] <= window.end:
+            yield Blind(
+                begin=gap.begin[0],
+                began=timestamps.micro_text(gap.begin[1]),
+                end=gap.end[0],
+                ended=timestamps.micro_text(gap.end[1]),
+            )
 
 
 def _first_instant(lanes: Sequence[Lane], default: Instant) -> Instant:
