@@ -25,9 +25,7 @@ from dask import config
 ROOT = Path(__file__).resolve().parent.parent
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(
-    ["__main__", "app.cli.application", "app.bootstrap.serving", "distributed.nanny"]
-)
+_FORKS.set_forkserver_preload(["__main__", "distributed.nanny", "tests.loaded_redra"])
 
 
 @contextmanager
