@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
+import msgspec
+
 Json = dict[str, Any]
 
 _STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
@@ -41,7 +43,7 @@ class Log:
 
     def copy(self) -> "Log":
         """A log that can be changed without changing this one."""
-        return Log(copy.deepcopy(self.lines))
+        return Log(msgspec.json.decode(msgspec.json.encode(self.lines)))
 
     def text(self) -> str:
         """The lines as an API server writes them."""
