@@ -153,18 +153,17 @@ def _entries(tree: JsonView) -> dict[tuple[str, ...], set[Part]]:
     """The entries of `managedFields` by manager, operation, subresource and time, with parts."""
     names = ("manager", "operation", "subresource", "time")
     return {
-        tuple(json_tree.text(entry, name) for name in names): set(_managed(entry))
+        tuple(str(entry.get(name, "")) for name in names): set(_managed(entry))
         for entry in json_tree.objects(meta.metadata(tree), "managedFields")
-        if json_tree.text(entry, "manager") != _ANCIENT
+        if entry.get("manager") != _ANCIENT
     }
 
 
 def _managed(entry: JsonView) -> Iterator[Part]:
     """The parts that an entry of `managedFields` names."""
-    fields = json_tree.mapping(entry, "fieldsV1")
-    for name in json_tree.mapping(fields, "f:metadata", "f:annotations"):
+    for name in json_tree.mapping(entry, "fieldsV1", "f:metadata", "f:annotations"):
         yield _ANNOTATION, name.removeprefix("f:")
-    status = json_tree.mapping(fields, "f:status")
+    status = json_tree.mapping(entry, "fieldsV1", "f:status")
     names = (name.removeprefix("f:") for name in status)
     yield from ((_STATUS, name) for name in names if name != _CONDITIONS)
     for name in json_tree.mapping(status, "f:conditions"):

@@ -21,9 +21,9 @@ from app.adapters.history.joining import (
 )
 from app.adapters.history.joining.acceptance import Acceptance
 from app.adapters.history.joining.generations import GenerationStep
+from app.adapters.history.joining.missed_writes import KnownState, MissedWrites
 from app.adapters.history.joining.rule_times import RuleTimes
 from app.adapters.history.joining.spool import Row, Spool
-from app.adapters.history.joining.unseen_writes import KnownState, UnseenWrites
 from app.adapters.history.reading import Notes
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey, doubts
@@ -63,7 +63,7 @@ class Resolver:
         self._first_of: dict[str, Record] = {}
         # The first record of each uid of a pod or object of devices, without its object.
         self._tells_ends = False
-        self._unseen = UnseenWrites(spool, self._tree)
+        self._unseen = MissedWrites(spool, self._tree)
 
     def records(self, settled: list[Instant | None]) -> Iterator[Record]:
         """The final records, in order. `settled` are the instants of the rows in log order."""

@@ -54,7 +54,7 @@ class KnownState:
 
 
 @dataclass(slots=True)
-class UnseenWrites:
+class MissedWrites:
     """Judges the next state of each object by the last known one, which `tree_of` gives.
 
     `ends` are the objects whose deletion only such a state shows.
