@@ -122,6 +122,41 @@ for _user, _title in {
     )
 
 
+def _is_within(namespace: str, line: Json) -> bool:
+    return bool(line["objectRef"].get("namespace") == namespace)
+
+
+for _namespace in ("basic-resourceclaimtemplate", "basic-shared-claim-across-pods"):
+    _register(
+        f"loses_namespace_{_namespace.replace('-', '_')}",
+        f"A rule of the policy leaves out the namespace {_namespace}.",
+        without(partial(_is_within, _namespace)),
+        recordings=(QUICKSTART,),
+    )
+
+
+def loses_the_namespace_of_half_the_pods(log: Log) -> None:
+    """Each second pod, with its claim and its Events, is in a namespace that no line is about."""
+    namespace = "basic-resourceclaimtemplate"
+    about = [log.lines[number]["objectRef"] for number in log.find("create", "pods/binding")]
+    names = [str(each["name"]) for each in about if each["namespace"] == namespace]
+    gone = frozenset(list(dict.fromkeys(names))[::2])
+
+    def is_gone(line: Json) -> bool:
+        about, answer = line["objectRef"], line.get("responseObject") or {}
+        name = str(about.get("name") or answer.get("metadata", {}).get("name") or "")
+        mark = {"pods": "/", "events": ".", "resourceclaims": "-"}.get(about["resource"], "")
+        pod = name.partition(mark)[0] if mark else ""
+        return _is_within(namespace, line) and pod in gone
+
+    log.drop(is_gone)
+
+
+alteration("lossy", (QUICKSTART,), verify=NOT_BLAMED, decide=NOT_BLAMED)(
+    loses_the_namespace_of_half_the_pods
+)
+
+
 def _hole(start: float, end: float) -> Callable[[Log], None]:
     def change(log: Log) -> None:
         many = len(log.lines)
