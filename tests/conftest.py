@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from app.adapters.postgres import migrating, server
 from app.adapters.postgres.database import Database, open_database
@@ -27,7 +27,12 @@ from app.domain.errors import LogUnavailable
 from tests import draws
 from tests.run_folder import run_folder
 
-settings.register_profile("tests", max_examples=draws.examples(100))
+# How fast examples are drawn is a matter of the machine and of what else runs on it.
+settings.register_profile(
+    "tests",
+    max_examples=draws.examples(100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("tests")
 
 _TOKEN = secrets.token_hex(4)
