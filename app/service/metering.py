@@ -207,7 +207,7 @@ class HistoryMeter:
 
     def _fold_attempt(self, event: Event, decision: DecisionBody, objects: ObjectsReader) -> None:
         if decision.key == repeated_attempts.KEY:
-            for attempt in repeated_attempts.read(json_tree.mapping(event.object, "inputs")):
+            for attempt in repeated_attempts.read(decision_body.inputs(event.object)):
                 pod = objects.get(pod_key(attempt.namespace, attempt.name))
                 self._count_attempt(_RESULTS.get(attempt.outcome, "error"), pod)
             return

@@ -11,7 +11,7 @@ from app.domain.controllers.nodes import readiness
 from app.domain.controllers.scheduling import planning, repeated_attempts
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType, ObjectKey, Stamp
-from app.domain.values import condition_types, json_tree, timestamps
+from app.domain.values import condition_types, timestamps
 from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant, TimestampError
@@ -142,13 +142,11 @@ def decided_attempts(decision: Event, at: Instant) -> Iterator[tuple[str, Decide
     if body.controller != planning.NAME or body.outcome == "Skipped":
         return
     if body.outcome == repeated_attempts.OUTCOME:
-        inputs = json_tree.mapping(decision.object, "inputs")
-        for each in repeated_attempts.read(inputs):
+        for each in repeated_attempts.read(decision_body.inputs(decision.object)):
             yield each.uid, DecidedAttempt(at=at, is_placed=False)
         return
-    said = json_tree.text(decision.object, "summary", "message")
     is_placed = body.outcome not in ("Unschedulable", "Error")
-    note = messages.note(said)
+    note = messages.note(decision_body.summary_of(decision.object).message)
     yield body.inputs.uid, DecidedAttempt(at=at, is_placed=is_placed, message=note)
 
 

@@ -417,7 +417,7 @@ def _entries(tree: JsonView) -> _Entries:
             json_tree.text(entry, "operation"),
             json_tree.text(entry, "subresource"),
         ): entry
-        for entry in json_tree.objects(tree, "metadata", "managedFields")
+        for entry in meta.managed_entries(tree)
     }
 
 

@@ -193,6 +193,7 @@ class Recording:
     def finish(self) -> None:
         """Completes the recording; call it after the last event."""
         self._bound_starts()
+        self.lacks.conclude()
         if self._beginning is not None:
             self._take_under_way(self._beginning)
 

@@ -115,6 +115,7 @@ UNHURRIED = frozenset({"garbage", "namespaces", "definitions", "quotas"})
 PACED = frozenset(
     {
         "namespaces",
+        "node-lifecycle",
         "claims",
         "garbage",
         "rule-status",

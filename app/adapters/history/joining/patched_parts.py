@@ -154,7 +154,7 @@ def _entries(tree: JsonView) -> dict[tuple[str, ...], set[Part]]:
     names = ("manager", "operation", "subresource", "time")
     return {
         tuple(str(entry.get(name, "")) for name in names): set(_managed(entry))
-        for entry in json_tree.objects(meta.metadata(tree), "managedFields")
+        for entry in meta.managed_entries(tree)
         if entry.get("manager") != _ANCIENT
     }
 

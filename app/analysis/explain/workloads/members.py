@@ -13,7 +13,7 @@ from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.controllers import daemon_nodes
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources, condition_types, counts, json_tree
+from app.domain.values import api_resources, condition_types, counts
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -203,7 +203,7 @@ def summary(key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
     present = sum(len(group.pods) for group in shown)
     wanted, noun = present, "pod"
     if key.resource in _KINDS_WITH_REPLICAS:
-        replicas = json_tree.integer(meta.spec(tree), "replicas")
+        replicas = core.replicas(tree)
         wanted, noun = 1 if replicas is None else replicas, "wanted pod"
     if not wanted and not present:
         return "no pod is wanted" if key.resource in _KINDS_WITH_REPLICAS else ""
@@ -234,7 +234,7 @@ def in_turn(key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
     spec = meta.spec(tree)
     if key.resource != "statefulsets" or spec.get("podManagementPolicy") == "Parallel":
         return ""
-    wanted = json_tree.integer(spec, "replicas")
+    wanted = core.replicas(tree)
     held_up = [pod for group in shown if group.is_held_up for pod in group.pods]
     lacking = (1 if wanted is None else wanted) - sum(len(group.pods) for group in shown)
     if lacking <= 0 or not held_up:

@@ -94,6 +94,9 @@ class DecisionBody(FieldRecord, frozen=True):
         return (self.namespace, self.name)
 
 
+inputs = paths.mapping("inputs")
+"""The inputs as stored, with those of repeated attempts, which `DecisionInputs` does not read."""
+
 read = records.of_tree(DecisionBody)
 summary = records.of_tree(DecisionSummary)
 summary_of = records.of_value(DecisionSummary, paths.get("summary"))

@@ -31,6 +31,7 @@ deletion_grace_seconds = paths.integer("metadata", "deletionGracePeriodSeconds")
 """The grace period of an object that is being deleted, in seconds; 0 for a forced deletion."""
 
 phase = paths.text("status", "phase")
+managed_entries = paths.objects("metadata", "managedFields")
 
 owner_references = paths.objects("metadata", "ownerReferences")
 condition_trees = paths.objects("status", "conditions")

@@ -487,7 +487,6 @@ def _sorted_out(
             recording.take_implied(each, known)
         recording.take(event, known)
     recording.finish()
-    recording.lacks.conclude()
     for event in events:
         event.forget_tree()
     return recording

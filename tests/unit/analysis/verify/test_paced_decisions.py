@@ -83,8 +83,10 @@ def test_decision_is_paced_where_recorded_inputs_went_on_alone(is_within: bool) 
 def test_controller_without_a_pace_is_not_believed_to_have_had_one(is_wrong: bool) -> None:
     """One of before, whose mark says nothing, is right all the same when it comes out again."""
     world = cluster()
+    world.delete("nodes", "n0")
+    world.wait(60)
     events = list(world.line.events)
-    place = place_of(events, "node-lifecycle")
+    place = place_of(events, "pod-gc")
     events[place] = altered(events[place]) if is_wrong else marked(events[place])
     decisions = checked(world, events, events[-1].revision)
     assert len(decisions.differences) == is_wrong
