@@ -12,6 +12,7 @@ from app.domain.log import EventType, Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import json_tree
+from app.domain.values.fields import decision_body
 from app.domain.values.json_tree import JsonObject
 from projections.row_changes import AppendedRows, PagedView
 from projections.tables import DECISIONS
@@ -129,7 +130,7 @@ class DecisionsProjection(PagedView):
             "actor": decided.actor,
             "commands": min(json_tree.integer(body, "commands") or 0, 2**63 - 1),
             "plan": json_tree.text(body, "plan"),
-            "inputs": dict(json_tree.mapping(body, "inputs")),
+            "inputs": dict(decision_body.inputs(body)),
             "summary": dict(json_tree.mapping(body, "summary")),
             "causes": json_tree.objects(body, "summary", "causes"),
         }

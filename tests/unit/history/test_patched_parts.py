@@ -50,6 +50,8 @@ NODE = {"kind": "Node"}
         (status(phase="Failed"), {}, {}, STRATEGIC, [("status", "phase")]),
         (status(phase="Failed"), {}, {}, APPLY, []),
         (status(), status(empty={}, no=None), {}, STRATEGIC, []),
+        (status(a=[{"b": 1}]), status(a=[{"b": 1, "last": {}, "c": [], "d": None}]), {}, MERGE, []),
+        (status(a=[{"b": 1}]), status(a=[{"b": 0}]), {}, MERGE, [("status", "a")]),
         # annotations, and mappings that are replaced as a whole
         (noted(a="1"), noted(a="1", b="2"), noted(b="2"), STRATEGIC, []),
         (noted(), noted(a="1", b="2"), noted(b="2"), STRATEGIC, [("annotation", "a")]),

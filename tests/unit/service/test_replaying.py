@@ -472,7 +472,10 @@ async def imported(name: str, gates: dict[str, bool]) -> VerifyReport:
 async def test_what_a_real_scheduler_chose_is_chosen_again(
     name: str, gates: dict[str, bool], allocations: int
 ) -> None:
-    report = await imported(name, gates)
+    log, info = await imported_log(name, gates)
+    events = await log.read(info.id, after=Revision(0), limit=10_000)
+    assert [each for each in events if each.type is EventType.GAP_OBSERVED] == []
+    report = await verify(log, info, Profile(version="1.36", gates=gates))
     assert report.agrees
     assert report.to_json()["notJudged"]
     assert report.allocations.total == allocations

@@ -139,10 +139,10 @@ def _content(tree: JsonView) -> dict[Part, object]:
     """
     sorts = _PATHS if tree.get("kind") == _NODE else (_ANNOTATION, _STATUS)
     content: dict[Part, object] = {
-        (sort, name): value
+        (sort, name): bare
         for sort in sorts
         for name, value in json_tree.mapping(tree, *_PATHS[sort]).items()
-        if name != _CONDITIONS and value not in (None, {}, [])
+        if name != _CONDITIONS and (bare := _bare(value)) not in (None, {}, [])
     }
     for each in meta.conditions(tree):
         content[_CONDITION, each.type] = (each.status, each.reason, each.message)
@@ -169,3 +169,11 @@ def _managed(entry: JsonView) -> Iterator[Part]:
     for name in json_tree.mapping(status, "f:conditions"):
         if match := _TYPE.fullmatch(name):
             yield _CONDITION, match[1]
+
+
+def _bare(value: object) -> object:
+    """A value without what a source may omit at any depth: empty mappings and lists, and nulls."""
+    if isinstance(value, dict):
+        bare = ((name, _bare(item)) for name, item in value.items())
+        return {name: item for name, item in bare if item not in (None, {}, [])}
+    return [_bare(item) for item in value] if isinstance(value, list) else value

@@ -22,7 +22,6 @@ from app.domain.controllers.scheduling.summaries import bounds_of, summary_of
 from app.domain.log import Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command
-from app.domain.values import json_tree
 from app.domain.values.fields import decision_body, dra
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -92,7 +91,7 @@ def turn_again(tree: JsonObject, body: JsonView, now: Instant) -> Turn:
         start=inputs.start,
         number=inputs.attempt or 1,
         batch=inputs.batch,
-        bounds=bounds_of(json_tree.mapping(body, "inputs")),
+        bounds=bounds_of(decision_body.inputs(body)),
     )
 
 

@@ -163,7 +163,7 @@ class SchedulingReconciler:
         earlier ones.
         """
         body = decision.object
-        inputs = json_tree.mapping(body, "inputs")
+        inputs = decision_body.inputs(body)
         if body.get("key") == repeated_attempts.KEY:
             return self._redecide_quiet(views, body, inputs)
         recorded = decision_body.read(body)
@@ -324,7 +324,7 @@ class SchedulingReconciler:
         now = Instant(inputs.now or event.stamp.time)
         self._moved.pop(place, None)
         if decision.key == repeated_attempts.KEY:
-            self._fold_quiet(event, json_tree.mapping(body, "inputs"), now, objects)
+            self._fold_quiet(event, decision_body.inputs(body), now, objects)
             return
         self._end_binding(place)
         pod = self.queue.get(place)

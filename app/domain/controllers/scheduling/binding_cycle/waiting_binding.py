@@ -35,7 +35,6 @@ from app.domain.controllers.scheduling.reports import events, messages
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.log import Revision
 from app.domain.objects.write.commands import Command
-from app.domain.values import json_tree
 from app.domain.values.fields import decision_body, meta
 from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -122,7 +121,7 @@ def read(body: JsonView, place: NamespacedName, now: Instant, revision: Revision
     assumed = None
     due = now
     if decision.outcome == ASSUMED:
-        assumed = placements.read(json_tree.mapping(body, "inputs"))
+        assumed = placements.read(decision_body.inputs(body))
         due = assumed.bind_at if assumed.claims_at is None else assumed.claims_at
         assumed = assumed if assumed.claims_at is not None else None
     elif decision.outcome == RESERVED:
