@@ -256,6 +256,23 @@ class Checkpoint(Protocol):
     def state_hash(self) -> str: ...
 
 
+ALL_ROWS = 2**62
+"""A limit above the number of rows of any view."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRows:
+    """The hash of the stored rows of one projection, and its checkpoint at the same moment.
+
+    `hash` is None when there are more than the caller's limit. `count` is the number of rows, or a
+    number above the limit.
+    """
+
+    checkpoint: Checkpoint | None
+    hash: str | None
+    count: int
+
+
 class ViewStore(Protocol):
     """Materialised views: rows and checkpoints, written in one step."""
 
@@ -293,6 +310,12 @@ class ViewStore(Protocol):
 
     async def rows(self, history: HistoryId, table: str) -> list[dict[str, object]]:
         """All rows of one view table, sorted by key; for checks and tests."""
+        ...
+
+    async def hash_rows(
+        self, history: HistoryId, projection: str, version: int, *, rows_max: int
+    ) -> StoredRows:
+        """The hash of all stored rows of a projection, with the checkpoint of this version."""
         ...
 
     async def save_snapshot(

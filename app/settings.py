@@ -390,6 +390,9 @@ class Settings(GroupedSettings):
         30_000, ge=1, description="Entries that are read for one page of a timeline"
     )
     sql_rows_max: int = setting(10_000, ge=1, description="Rows that `redra sql` prints")
+    sql_compared_rows_max: int = setting(
+        20_000, ge=0, description="Rows that `redra sql` compares with what was written"
+    )
     sql_timeout_seconds: float = setting(60.0, gt=0, description="Longest statement of `redra sql`")
     explain_steps_max: int = setting(
         4_000, ge=0, description="Steps of a search that are followed for an explanation"

@@ -1,16 +1,19 @@
 """SQL queries about the view tables, with notes about how current the tables are."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.adapters.postgres import queries
 from app.adapters.postgres.database import DatabaseBounds
+from app.adapters.postgres.names import view_name
 from app.adapters.postgres.queries import QueryRows
 from app.analysis.recordings import uncertainty
 from app.bootstrap.stores import Store, database_bounds, find_history, open_store, reader_address
-from app.domain.log import HistoryInfo
+from app.domain.log import HistoryInfo, Revision
 from app.service import recorded_doubts
 from app.settings import Settings
+from projections.tables import OF_PROJECTIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +38,11 @@ async def ask(settings: Settings, text: str, history: str = "") -> QueryResult:
             infos = [await find_history(store, history)]
         of_one = infos[0] if history else None
         result = await queries.ask(database, text, rows_max=settings.sql_rows_max, info=of_one)
-        notes = [*await _behind(store, infos), *await _unsure(store, infos)]
+        notes = [
+            *await _behind(store, infos),
+            *await _altered(store, infos, text, settings.sql_compared_rows_max),
+            *await _unsure(store, infos),
+        ]
     if result.cut:
         notes.append(
             f"there are more rows: the first {len(result.rows)} are shown (REDRA_SQL_ROWS_MAX)"
@@ -64,18 +71,61 @@ async def _unsure(store: Store, infos: Sequence[HistoryInfo]) -> list[str]:
 
 
 async def _behind(store: Store, infos: Sequence[HistoryInfo]) -> list[str]:
-    """Notes about histories whose tables are behind the head."""
+    """Notes about histories whose tables are behind the head, or ahead of it."""
     notes = []
     for info in infos:
-        head = await store.log.head(info.id)
+        # Before the head: a projector may be writing.
         kept = {
-            checkpoint.projection: checkpoint
+            checkpoint.projection: checkpoint.revision
             for checkpoint in await store.views.checkpoints(info.id)
         }
-        shown = min((checkpoint.revision for checkpoint in kept.values()), default=0)
-        if shown < head.revision:
+        head = await store.log.head(info.id)
+        shown = [kept.get(projection, Revision(0)) for projection in OF_PROJECTIONS]
+        revision = min(shown) if min(shown) < head.revision else max(shown)
+        if revision != head.revision:
             notes.append(
-                f"the tables of {info.name} are at revision {shown} of {head.revision}: "
+                f"the tables of {info.name} are at revision {revision} of {head.revision}: "
                 f"`redra rebuild {info.name}` fills them, `redra up` keeps them"
             )
     return notes
+
+
+async def _altered(
+    store: Store, infos: Sequence[HistoryInfo], text: str, rows_max: int
+) -> list[str]:
+    """Notes about tables in the statement whose rows are not, or may not be, as written."""
+    names = _projections_in(text)
+    if not names:
+        return []
+    from app.service.replays import view_audit  # loads the folds
+
+    notes, unknown = [], []
+    for info in infos:
+        async for view in view_audit.audit(store.views, info.id, names, rows_max=rows_max):
+            tables = " and ".join(view.tables)
+            if view.rows is view_audit.Rows.ALTERED:
+                notes.append(
+                    f"{tables} of {info.name} were altered: their rows are not those that redra "
+                    f"wrote; `redra rebuild {info.name}` makes them again"
+                )
+            if view.rows is view_audit.Rows.UNKNOWN:
+                unknown.append(f"{tables} of {info.name}")
+            else:
+                rows_max -= view.count
+    if unknown:
+        notes.append(
+            f"whether these rows are as redra wrote them was not compared: {', '.join(unknown)}; "
+            "`redra verify` compares all (REDRA_SQL_COMPARED_ROWS_MAX)"
+        )
+    return notes
+
+
+def _projections_in(text: str) -> set[str]:
+    """The projections whose tables the statement may name."""
+    words = set(re.findall(r"\w+", text.lower()))
+    return {
+        projection
+        for projection, tables in OF_PROJECTIONS.items()
+        # U&"..." may spell a name with numbers of its characters.
+        if "u" in words or any(view_name(table.name) in words for table in tables)
+    }

@@ -13,8 +13,8 @@ import anyio
 from app.domain.errors import LogUnavailable
 from app.domain.log import HistoryId, Revision
 from app.domain.log.pages import Page
-from app.domain.log.projection import Projection, Row, RowKey, hash_rows
-from app.ports import Checkpoint, EventLog, ViewStore
+from app.domain.log.projection import Projection
+from app.ports import ALL_ROWS, Checkpoint, EventLog, ViewStore
 from app.service import folding, snapshots
 from app.service.folding import FoldingBounds, MakeViews
 
@@ -102,25 +102,21 @@ class _Rebuilding:
                 await anyio.sleep(PAUSE_SECONDS * 2 ** (tries - 1))
             view = next(view for view in self.make() if view.name == name)
             before = before or await self._read_before(view, check_rows=check_rows)
-            rebuilt = None if before is None else await self._fold(view, before)
+            rebuilt = await self._fold(view, before)
             if rebuilt is not None:
                 return rebuilt
         raise LogUnavailable(
             f"another process is writing the view {name!r}; stop its projector and try again"
         )
 
-    async def _read_before(self, view: Projection, *, check_rows: bool) -> _Before | None:
-        """The state before; None when the view was written during the read of its rows.
-
-        Such rows belong to no single checkpoint.
-        """
-        checkpoint = await self.views.checkpoint(self.history, view.name, view.version)
-        if checkpoint is None or not check_rows:
-            return _Before(checkpoint=checkpoint, rows_hash=None)
-        rows_hash = await self._hash_rows(view)
-        if await self.views.checkpoint(self.history, view.name, view.version) != checkpoint:
-            return None
-        return _Before(checkpoint=checkpoint, rows_hash=rows_hash)
+    async def _read_before(self, view: Projection, *, check_rows: bool) -> _Before:
+        """The state before."""
+        place = (self.history, view.name, view.version)
+        if not check_rows:
+            return _Before(checkpoint=await self.views.checkpoint(*place), rows_hash=None)
+        stored = await self.views.hash_rows(*place, rows_max=ALL_ROWS)
+        rows_hash = None if stored.checkpoint is None else stored.hash
+        return _Before(checkpoint=stored.checkpoint, rows_hash=rows_hash)
 
     async def _fold(self, view: Projection, before: _Before) -> Rebuilt | None:
         """Drop the rows, fold and write up to the head; None when another process wrote."""
@@ -161,16 +157,3 @@ class _Rebuilding:
             revision=view.revision,
             state_hash=view.state_hash(),
         )
-
-    async def _hash_rows(self, view: Projection) -> str:
-        """The hash of the rows in the store."""
-        rows: list[tuple[str, RowKey, Row]] = []
-        for table in view.tables():
-            for row in await self.views.rows(self.history, table.name):
-                key: list[str | int] = []
-                for column in table.key:
-                    part = row[column]
-                    assert isinstance(part, str | int), "key columns are text or integers"
-                    key.append(part)
-                rows.append((table.name, tuple(key), dict(row)))
-        return hash_rows(rows)

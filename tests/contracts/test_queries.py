@@ -30,12 +30,13 @@ async def test_values_come_as_people_and_programs_read_them(module_database_url:
     found = await ask(
         module_database_url,
         "SELECT '2026-01-02T03:04:05.000006Z'::timestamptz AS at, '[{\"a\": 1}]'::json AS json, "
-        "NULL AS none, 2.0::numeric AS whole, 2.5::numeric AS half, ARRAY['a'] AS list, "
-        "'\\x0a'::bytea AS bytes, true AS yes",
+        "'[1e999]'::json AS huge, NULL AS none, 2.0::numeric AS whole, 2.5::numeric AS half, "
+        "ARRAY['a'] AS list, '\\x0a'::bytea AS bytes, true AS yes",
     )
     assert dict(zip(found.columns, found.rows[0], strict=True)) == {
         "at": "2026-01-02T03:04:05.000006Z",
         "json": [{"a": 1}],
+        "huge": "[1e999]",
         "none": None,
         "whole": 2,
         "half": "2.5",

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from app.adapters.head_keys import open_head_key
-from app.bootstrap import recordings, replays, stores
+from app.bootstrap import questions, recordings, replays, stores
 from app.bootstrap.histories import open_histories
 from app.domain.errors import ChainBroken, HistoryBroken, LogError
 from app.domain.log import Draft, Event, Head, Revision, chain
@@ -654,19 +654,34 @@ async def test_server_does_not_begin_with_a_damaged_state(url: str, state: str) 
     assert all(event.object == logged[event.revision - 1].object for event in served)
 
 
+ALTERED_TABLES = (
+    ("UPDATE view_claims SET state = 'pending'", "view_claims"),
+    ("UPDATE view_claims SET created = 'infinity', requests = '[1]'", "view_claims"),
+    ("UPDATE view_claims SET requests = '[1e999]'", "view_claims"),
+    ("DELETE FROM view_decisions", "view_decisions"),
+    ("DELETE FROM checkpoints WHERE projection = 'claims'", "view_claim_devices"),
+    ("INSERT INTO view_counters (history, driver, pool, counter_set, counter, used) "
+     "SELECT DISTINCT history, 'd', 'p', 's', 'c', 'NaN'::numeric FROM view_claims",
+     "view_counters"),
+    ("UPDATE checkpoints SET state_hash = 'sha256:00' WHERE projection = 'timeline'",
+     "view_timeline"),
+)  # fmt: skip
+
+
 async def test_altered_tables_are_found_and_mended_by_a_rebuild(url: str) -> None:
     settings = Settings(database_url=url)
     async with stores.open_store(settings) as store:
         await recordings.rebuild(store, settings, "victim", lambda *_: None)
-        for statement in (
-            "UPDATE view_claims SET state = 'pending'",
-            "DELETE FROM view_decisions",
-            "UPDATE checkpoints SET state_hash = 'sha256:00'",
-        ):
+        assert (await verify(url)).agrees
+        for statement, table in ALTERED_TABLES:
             await say(url, statement)
-            assert (await verify(url)).agrees, "the log is sound, whatever the tables say"
+            assert table in (await verify(url)).chain.problem, statement
+            asked = await questions.ask(settings, f"SELECT * FROM {table.upper()}", "victim")
+            assert any(table in note and "were altered" in note for note in asked.notes)
+            other = await questions.ask(settings, "SELECT * FROM view_objects", "victim")
+            assert not any("altered" in note for note in other.notes)
             rows = await recordings.rebuild(store, settings, "victim", lambda *_: None)
-            assert not all(row["same"] for row in rows), statement
+            assert not all(row["same"] and row["compared"] for row in rows), statement
             rows = await recordings.rebuild(store, settings, "victim", lambda *_: None)
             assert all(row["same"] for row in rows)
 

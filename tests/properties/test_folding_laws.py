@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event
 from app.domain.log.pages import Page
-from app.domain.log.projection import Projection, Row, RowKey, hash_rows
+from app.domain.log.projection import Projection, Row, RowKey, hash_rows, row_part
 from projections import all_projections
 from tests import draws
 from tests.properties.event_worlds import world
@@ -165,3 +165,9 @@ def _fits(type: str, value: object) -> bool:
             return isinstance(value, bool)
         case _:
             return type == "json"
+
+
+def test_row_is_hashed_as_the_database_can_hold_it() -> None:
+    assert row_part("t", ("a\0", 1), {"name": "a\0", "n": 1}) == row_part(
+        "t", ("a\u2400", 1), {"name": "a\u2400", "n": 1}
+    )

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import msgspec
 
 from app.domain.log import HistoryId, Revision
-from app.domain.log.projection import Table
+from app.domain.log.projection import Table, row_part, sum_text
+from app.ports import StoredRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,21 @@ class MemoryViewStore:
         return [
             {name: _decoded(value) for name, value in rows[key].items()} for key in sorted(rows)
         ]
+
+    async def hash_rows(
+        self, history: HistoryId, projection: str, version: int, *, rows_max: int
+    ) -> StoredRows:
+        """The hash of all stored rows of a projection, with the checkpoint of this version."""
+        checkpoint = self._checkpoints.get((history, projection, version))
+        rows = [
+            (table, row)
+            for table in self._projections[projection]
+            for row in self._rows_of(history, table.name).values()
+        ]
+        if len(rows) > rows_max:
+            return StoredRows(checkpoint=checkpoint, hash=None, count=len(rows))
+        total = sum(row_part(table.name, table.key_of(row), row) for table, row in rows)
+        return StoredRows(checkpoint=checkpoint, hash=sum_text(total), count=len(rows))
 
     async def save_snapshot(
         self, history: HistoryId, projection: str, version: int, revision: Revision, state: bytes

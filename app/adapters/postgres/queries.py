@@ -39,8 +39,8 @@ _MISTAKES = ("22", "25001", "25006", "42", "0A", "21")
 class QueryRows:
     """The rows of a query; `cut` is set when there were more rows than the limit.
 
-    Instants are text as elsewhere (`2026-01-02T03:04:05.000006Z`), JSON is decoded, decimals are
-    integers when they are whole; other values have PostgreSQL's spelling.
+    Instants are text as elsewhere (`2026-01-02T03:04:05.000006Z`), JSON is decoded where that is
+    possible, decimals are integers when they are whole; other values have PostgreSQL's spelling.
     """
 
     columns: tuple[str, ...]
@@ -157,7 +157,11 @@ def _value(value: object, is_json: bool) -> object:
         case None | bool() | int() | float():
             return value
         case str() | bytes() if is_json:
-            return msgspec.json.decode(value)
+            try:
+                return msgspec.json.decode(value)
+            except msgspec.DecodeError:
+                # PostgreSQL allows numbers and characters that no value of ours can hold.
+                return value if isinstance(value, str) else value.decode()
         case bytes():
             return value.hex()
         case datetime():

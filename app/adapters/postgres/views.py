@@ -12,15 +12,18 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
+from anyio import lowlevel
+from asyncpg import Record
 from asyncpg.pool import PoolConnectionProxy
 
 from app.adapters.postgres.database import Database
 from app.adapters.postgres.names import view_name
 from app.domain.log import HistoryId, Revision
 from app.domain.log.chain import canonical_json
-from app.domain.log.projection import Column, Table
+from app.domain.log.projection import Column, Table, row_part, storable, sum_text
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
+from app.ports import StoredRows
 
 FIND = """
 SELECT projection, version, revision, state_hash FROM checkpoints
@@ -76,6 +79,13 @@ ORDER BY revision DESC LIMIT 1
 """The newest snapshot at or before a revision."""
 
 
+FETCHED = 1_000
+"""Rows that are fetched at a time to hash them."""
+
+UNREADABLE = "unreadable"
+"""The hash of rows that no reader understands; it equals no other."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCheckpoint:
     """The checkpoint of a projection: the revision up to which its rows are written."""
@@ -99,17 +109,12 @@ def _as_is(value: object) -> object:
     return value
 
 
-def _text(value: str) -> str:
-    # PostgreSQL's text cannot hold the character 0; its visible symbol replaces it.
-    return value.replace("\0", "\u2400") if "\0" in value else value
-
-
 def _moment(value: int) -> datetime:
     return timestamps.to_datetime(Instant(value))
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "text": _Kind(sql="text", encode=_text, decode=_as_is),
+    "text": _Kind(sql="text", encode=storable, decode=_as_is),
     "integer": _Kind(sql="bigint", encode=_as_is, decode=_as_is),
     "boolean": _Kind(sql="boolean", encode=_as_is, decode=_as_is),
     "instant": _Kind(sql="timestamptz", encode=_moment, decode=timestamps.from_datetime),
@@ -122,6 +127,7 @@ class _Statements:
     """The statements of one view table."""
 
     def __init__(self, table: Table) -> None:
+        self.table = table
         by_name = {column.name: column for column in table.columns}
         self.keys = tuple(by_name[name] for name in table.key)
         self.columns = table.columns
@@ -148,6 +154,15 @@ class _Statements:
         )
         self.empty = f"DELETE FROM {name} WHERE history = $1"  # noqa: S608
         self.read = f"SELECT {columns} FROM {name} WHERE history = $1 ORDER BY {keys}"  # noqa: S608
+        self.count = f"SELECT count(*) FROM (SELECT FROM {name} WHERE history = $1 LIMIT $2) AS one"  # noqa: S608
+        self._decoders = [(column.name, _KINDS[column.type].decode) for column in table.columns]
+
+    def row(self, record: Record) -> dict[str, object]:
+        """The stored row by the names of its columns."""
+        return {
+            name: None if value is None else decode(value)
+            for (name, decode), value in zip(self._decoders, record, strict=True)
+        }
 
 
 class PostgresViewStore:
@@ -234,16 +249,32 @@ class PostgresViewStore:
     async def rows(self, history: HistoryId, table: str) -> list[dict[str, object]]:
         """All rows of one view table, sorted by key."""
         statements = self._statements[table]
-        decoders = [(column.name, _KINDS[column.type].decode) for column in statements.columns]
         async with self._database.connection() as connection:
-            rows = await connection.fetch(statements.read, history)
-        return [
-            {
-                name: None if value is None else decode(value)
-                for (name, decode), value in zip(decoders, row, strict=True)
-            }
-            for row in rows
-        ]
+            records = await connection.fetch(statements.read, history)
+        return [statements.row(record) for record in records]
+
+    async def hash_rows(
+        self, history: HistoryId, projection: str, version: int, *, rows_max: int
+    ) -> StoredRows:
+        """The hash of all stored rows of a projection, with the checkpoint of this version."""
+        each = [self._statements[name] for name in self._tables[projection]]
+        async with (
+            self._database.connection() as connection,
+            connection.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            kept = await connection.fetchrow(FIND, history, projection, version)
+            checkpoint = None if kept is None else StoredCheckpoint(**kept)
+            count = sum(
+                [await connection.fetchval(one.count, history, rows_max + 1) for one in each]
+            )
+            if count > rows_max:
+                return StoredRows(checkpoint=checkpoint, hash=None, count=count)
+            try:
+                total = sum([await _sum(connection, statements, history) for statements in each])
+            except (TypeError, ValueError, OverflowError, msgspec.DecodeError):
+                # A value that redra cannot have written, such as the time `infinity`.
+                return StoredRows(checkpoint=checkpoint, hash=UNREADABLE, count=count)
+        return StoredRows(checkpoint=checkpoint, hash=sum_text(total), count=count)
 
     async def save_snapshot(
         self, history: HistoryId, projection: str, version: int, revision: Revision, state: bytes
@@ -265,6 +296,18 @@ class PostgresViewStore:
     ) -> None:
         for name in self._tables.get(projection, ()):
             await connection.execute(self._statements[name].empty, history)
+
+
+async def _sum(connection: PoolConnectionProxy, statements: _Statements, history: HistoryId) -> int:
+    """The amount of the rows of one table; the connection is in a transaction."""
+    table, total = statements.table, 0
+    cursor = await connection.cursor(statements.read, history)
+    while records := await cursor.fetch(FETCHED):
+        for record in records:
+            row = statements.row(record)
+            total += row_part(table.name, table.key_of(row), row)
+        await lowlevel.checkpoint()
+    return total
 
 
 def _quoted(column: Column) -> str:

@@ -1,7 +1,7 @@
 """The interface of every projection, and the order-free hash over its rows."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -37,6 +37,15 @@ class Table:
     columns: tuple[Column, ...]
     description: str = ""
 
+    def key_of(self, row: Mapping[str, object]) -> RowKey:
+        """The key of a row."""
+        key: list[str | int] = []
+        for name in self.key:
+            part = row[name]
+            assert isinstance(part, str | int), "key columns are text or integers"
+            key.append(part)
+        return tuple(key)
+
 
 class Projection(Protocol):
     """A view folded from the log. Folding never fails: unknown events are skipped.
@@ -61,12 +70,31 @@ class Projection(Protocol):
 
 
 _MODULUS = 1 << 256
+_NUL = b"\\u0000"
 
 
 def row_part(table: str, key: RowKey, row: Row) -> int:
     """The amount that one row adds to the sum of `RowSetHash`."""
     text = canonical_json([table, key, row])
+    if _NUL in text:
+        # PostgreSQL's text cannot hold it: the row is hashed as it is stored.
+        cells = {name: _stored(cell) for name, cell in row.items()}
+        text = canonical_json([table, [_stored(part) for part in key], cells])
     return int.from_bytes(hashlib.sha256(text).digest(), "big")
+
+
+def storable(text: str) -> str:
+    """The text as PostgreSQL can hold it: the visible symbol stands for the character 0."""
+    return text.replace("\0", "\u2400") if "\0" in text else text
+
+
+def _stored(cell: object) -> object:
+    return storable(cell) if isinstance(cell, str) else cell
+
+
+def sum_text(total: int) -> str:
+    """The sum of the amounts of all rows as text: `sha256:` and 64 hex digits."""
+    return f"sha256:{total % _MODULUS:064x}"
 
 
 class RowSetHash:
@@ -90,8 +118,8 @@ class RowSetHash:
         self._sum = (self._sum - old + new) % _MODULUS
 
     def text(self) -> str:
-        """`sha256:` and 64 hex digits."""
-        return f"sha256:{self._sum:064x}"
+        """The sum as text."""
+        return sum_text(self._sum)
 
 
 def hash_rows(rows: Iterable[tuple[str, RowKey, Row]]) -> str:

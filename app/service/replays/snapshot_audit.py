@@ -2,7 +2,8 @@
 
 A server begins with the newest kept state whose digest is right, so a state that was altered
 together with its digest would be served as the truth although the log is intact. The objects are
-folded again, from the log alone, up to the last kept state.
+folded again, from the log alone, up to the last kept state. The rows of view tables are compared
+with the hash that was kept when they were written (`view_audit`).
 """
 
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 from app.domain.log import Event, HistoryId, Revision
 from app.ports import ViewStore
 from app.service import snapshots
+from app.service.replays import view_audit
 from projections.objects import ObjectsProjection
 
 STATES_MAX = 1_000
@@ -50,6 +52,15 @@ class SnapshotAudit:
             self._folded.fold(event)
             if event.revision in self._wanted:
                 await self._compare(event)
+
+    async def compare_tables(self) -> None:
+        """Compare the rows of the view tables with the hashes kept with them."""
+        async for view in view_audit.audit(self._views, self._history):
+            if view.rows is view_audit.Rows.ALTERED:
+                self.problems.append(
+                    f"the rows of {' or '.join(view.tables)} are not those that redra wrote; "
+                    "`redra rebuild` makes them again"
+                )
 
     async def _compare(self, event: Event) -> None:
         kept = await self._views.load_snapshot(self._history, *self._place, until=event.revision)

@@ -262,6 +262,8 @@ async def verify(
         judged = [await verify_here()]
     else:
         judged = await _divided(parts, verify_here, workers, telling)
+    if audit is not None and ends:
+        await audit.compare_tables()
     await conclude(stored, consistency, audit, log, judged)
     return _report(ahead, history, stored.result(), judged)
 
