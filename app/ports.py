@@ -23,7 +23,7 @@ from app.domain.log import (
     Revision,
     Tombstone,
 )
-from app.domain.log.event import GENESIS
+from app.domain.log.event import GENESIS, KeyFilter
 from app.domain.log.heads import SignedHead
 from app.domain.log.recorded_cluster import (
     ClusterIdentity,
@@ -162,12 +162,9 @@ class EventLog(Protocol):
         ...
 
     async def keys(
-        self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int, name: str
+        self, history: HistoryId, wanted: KeyFilter, *, until: Revision, limit: int
     ) -> list[ObjectKey]:
-        """The keys of a kind (group, resource) that occur in events up to `until`, sorted.
-
-        A `name` that is not empty restricts them to keys with that name.
-        """
+        """The first wanted keys that occur in events up to `until`, sorted."""
         ...
 
     async def objects_at(

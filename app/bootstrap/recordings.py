@@ -29,6 +29,7 @@ from app.bootstrap.stores import Store, find_history, find_inside
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
+from app.domain.log.event import KeyFilter
 from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import RULES_GATE
@@ -161,7 +162,7 @@ async def _keep_names(store: Store, settings: Settings, info: HistoryInfo, until
         return
     names: dict[str, list[str]] = {}
     for kind in _COMPLETED:
-        keys = await store.log.keys(info.id, kind, until=until, limit=_NAMES_MAX, name="")
+        keys = await store.log.keys(info.id, KeyFilter(*kind), until=until, limit=_NAMES_MAX)
         names[kind[1]] = ["/".join(filter(None, (key.namespace, key.name))) for key in keys]
     known_names.keep_objects(settings.data, info.name, names)
 

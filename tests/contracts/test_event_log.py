@@ -5,6 +5,7 @@ import pytest
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, NotFound, StaleLease
 from app.domain.log import DECISION, EventType, Head, HistoryId, LeaseToken, ObjectKey, Revision
 from app.domain.log.chain import check_chain
+from app.domain.log.event import KeyFilter
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import from_stored
 from app.domain.values.timestamps import Instant
@@ -271,10 +272,10 @@ async def test_keys_of_a_kind_are_all_that_events_are_about(open_stores: OpenSto
         kind = (one.group, one.resource)
 
         async def keys(
-            until: int, limit: int = 9, name: str = "", of: tuple[str, str] = kind
+            until: int, limit: int = 9, of: tuple[str, str] = kind, **where: str
         ) -> list[ObjectKey]:
-            till = Revision(until)
-            return await stores.log.keys(history, of, until=till, limit=limit, name=name)
+            wanted, till = KeyFilter(*of, **where), Revision(until)
+            return await stores.log.keys(history, wanted, until=till, limit=limit)
 
         assert await keys(9) == sorted([one, other, placed])
         assert await keys(3) == sorted([one, placed])
@@ -284,6 +285,10 @@ async def test_keys_of_a_kind_are_all_that_events_are_about(open_stores: OpenSto
         assert await keys(9, 1, name="ab") == [other]
         assert await keys(9, name="b") == []
         assert await keys(9, of=("", "nodes")) == []
+        assert await keys(9, namespace="other") == [placed]
+        assert await keys(9, namespace="default", name="a") == [one]
+        assert await keys(9, prefix="ab") == [other]
+        assert await keys(9, prefix="a%") == [], "no pattern"
 
 
 async def _fill(stores, history: HistoryId) -> None:

@@ -146,7 +146,7 @@ ROWS = [
     (deployment_that_is_gone, "deployment/web", EVICTED),
     (deployment_that_is_gone, "deployment/web", "kube-system:generic-garbage-collector: lab/web-"),
     (deployment_of_another_image, "deployment/web",
-     "1 pod was deleted by system:serviceaccount:kube-system:replicaset-controller after it had "),
+     "1 pod was deleted by system:serviceaccount:kube-system:replicaset-controller: lab/web-"),
     (pods_over_a_quota, "statefulset/web", "1 of 2 wanted pods runs"),
     (pods_over_a_quota, "statefulset/web", "its pods are refused"),
     (pods_over_a_quota, "statefulset/web", "exceeded quota: few, requested: pods=1"),

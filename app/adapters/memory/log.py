@@ -20,7 +20,7 @@ from app.domain.log import (
     Revision,
     Tombstone,
 )
-from app.domain.log.event import GENESIS, UNFINISHED
+from app.domain.log.event import GENESIS, UNFINISHED, KeyFilter
 from app.domain.log.forks import has_forks
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow, to_stored
@@ -239,14 +239,12 @@ class MemoryLog:
         return events[max(0, end - limit) : end][::-1]
 
     async def keys(
-        self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int, name: str
+        self, history: HistoryId, wanted: KeyFilter, *, until: Revision, limit: int
     ) -> list[ObjectKey]:
-        """The sorted keys of a kind; with a `name`, only keys that have this name."""
+        """The first wanted keys, sorted."""
         by_key = self._store.history(history).by_key
         known = (key for key, events in by_key.items() if events and events[0].revision <= until)
-        return sorted(
-            key for key in known if (key.group, key.resource) == kind and name in ("", key.name)
-        )[:limit]
+        return sorted(filter(wanted.takes, known))[:limit]
 
     async def objects_at(
         self,

@@ -25,7 +25,7 @@ from app.domain.log import (
     Tombstone,
 )
 from app.domain.log.chain import canonical_json
-from app.domain.log.event import FORMAT_VERSION, GENESIS, ChainStart
+from app.domain.log.event import FORMAT_VERSION, GENESIS, ChainStart, KeyFilter
 from app.domain.log.forks import has_forks
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow, encode_stamp
@@ -301,14 +301,14 @@ class PostgresLog:
         return [rows_of.event(row) for row in rows]
 
     async def keys(
-        self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int, name: str
+        self, history: HistoryId, wanted: KeyFilter, *, until: Revision, limit: int
     ) -> list[ObjectKey]:
-        """The sorted keys of a kind; with a `name`, only keys that have this name."""
+        """The first wanted keys, sorted."""
         rows: list[asyncpg.Record] = []
         async with self._database.connection() as connection:
             for part in await self._line(connection, history):
-                wanted = (part.history, *kind, min(until, part.until), limit, name)
-                rows += await connection.fetch(statements.KEYS, *wanted)
+                given = (part.history, min(until, part.until), limit, *wanted)
+                rows += await connection.fetch(statements.KEYS, *given)
         return sorted({ObjectKey(*row) for row in rows})[:limit]
 
     async def objects_at(

@@ -234,13 +234,13 @@ ORDER BY revision DESC LIMIT $7
 
 KEYS = """
 SELECT DISTINCT "group", resource, namespace, name FROM log_events
-WHERE history = $1 AND "group" = $2 AND resource = $3 AND revision <= $4
-AND ($6 = '' OR name = $6)
-ORDER BY "group", resource, namespace, name LIMIT $5
+WHERE history = $1 AND revision <= $2 AND "group" = $4 AND resource = $5
+AND ($6 = '' OR namespace = $6) AND ($7 = '' OR name = $7) AND starts_with(name, $8)
+ORDER BY "group", resource, namespace, name LIMIT $3
 """
-"""The keys that a kind ever had, or those with one name; for hints about a mistyped key.
+"""The keys that a kind ever had, restricted as `KeyFilter` says.
 
-The statement reads every event of the kind.
+Without a namespace, the statement reads every event of the kind.
 """
 
 

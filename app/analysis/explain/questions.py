@@ -10,6 +10,8 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey, Revision, doubts
 from app.domain.log.doubts import Doubt
 from app.domain.objects import registry as kinds
+from app.domain.objects.custom import definitions
+from app.domain.objects.reader import ObjectsReader
 from app.domain.values import identifiers
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
@@ -81,8 +83,10 @@ def placed(kind: str, name: str, namespace: str) -> tuple[str, str]:
     return front, rest
 
 
-def key_of(question: Question) -> ObjectKey:
+def key_of(question: Question, objects: ObjectsReader) -> ObjectKey:
     """The object key of a question. Raises InputError for an unknown kind.
+
+    Kinds that the history defines are those of `objects`.
 
     A device is named `DRIVER/POOL/NAME`, a pool `DRIVER/POOL`.
     """
@@ -95,7 +99,7 @@ def key_of(question: Question) -> ObjectKey:
                 f"{question.name!r} names no pool", cure="write it as pool/DRIVER/POOL"
             )
         return ObjectKey(*POOLS, "", question.name)
-    kind = _find_kind(question.kind)
+    kind = _find_kind(question.kind, objects)
     namespace = question.namespace if kind.namespaced else ""
     return ObjectKey(kind.group, kind.plural, namespace, question.name)
 
@@ -115,7 +119,7 @@ def named(key: ObjectKey) -> str:
     return f"{noun} {key.namespace}/{key.name}" if key.namespace else f"{noun} {key.name}"
 
 
-def _find_kind(text: str) -> kinds.Kind:
-    for kind in kinds.named(text):
+def _find_kind(text: str, objects: ObjectsReader) -> kinds.Kind:
+    for kind in kinds.named(text) or kinds.named(text, definitions.all_kinds(objects)):
         return kind
     raise scope.no_kind(text)

@@ -153,7 +153,7 @@ class Answers:
         runtime = inquiry.runtime
         reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
-        key = key_of(question)
+        key = key_of(question, runtime.views.objects)
         reader.check(key)
         async with self._explanations:
             views = await self.views(inquiry)
@@ -483,7 +483,7 @@ def pools_wanted(inquiry: Inquiry) -> device_map.DeviceMapRequest:
 
 def subject_of(inquiry: Inquiry) -> ObjectKey:
     """The object in the parameters `kind`, `namespace` and `name`."""
-    return key_of(question_of(inquiry))
+    return key_of(question_of(inquiry), inquiry.runtime.views.objects)
 
 
 def integer(request: HttpRequest, name: str, default: int) -> int:

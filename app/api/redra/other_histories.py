@@ -6,6 +6,7 @@ from app.analysis.explain.reasons import NAMES_MAX
 from app.api.redra.answers import Inquiry, question_of
 from app.domain.errors import NotFound
 from app.domain.log import HistoryInfo, ObjectKey
+from app.domain.log.event import KeyFilter
 from app.ports import EventLog
 from app.service.histories import Histories
 
@@ -18,7 +19,7 @@ async def named(
     Another object may be missing, such as the node in the question; then the problem is unchanged.
     At most `histories_max` other histories are searched, until more have it than can be named.
     """
-    key = key_of(question_of(inquiry))
+    key = key_of(question_of(inquiry), inquiry.runtime.views.objects)
     if problem.resource != key.resource or problem.name not in ("", key.name):
         return problem
     names: list[str] = []
@@ -46,8 +47,8 @@ async def _place(log: EventLog, other: HistoryInfo, key: ObjectKey, places_max: 
         return other.name
     if not key.namespace:
         return ""
-    kind = (key.group, key.resource)
-    known = await log.keys(other.id, kind, until=until, limit=places_max, name=key.name)
+    wanted = KeyFilter(*key[:2], name=key.name)
+    known = await log.keys(other.id, wanted, until=until, limit=places_max)
     if not known:
         return ""
     noun = "namespace" if len(known) == 1 else "namespaces"

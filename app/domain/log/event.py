@@ -69,6 +69,28 @@ class ObjectKey(NamedTuple):
         return f"{self.resource}.{self.group}/{place}" if self.group else f"{self.resource}/{place}"
 
 
+class KeyFilter(NamedTuple):
+    """Which keys are wanted: those of a kind, and of the parts that are not empty.
+
+    `prefix` is the beginning of the name.
+    """
+
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    prefix: str = ""
+
+    def takes(self, key: ObjectKey) -> bool:
+        """Whether the key is wanted."""
+        return (
+            (self.group, self.resource) == key[:2]
+            and self.namespace in ("", key.namespace)
+            and self.name in ("", key.name)
+            and key.name.startswith(self.prefix)
+        )
+
+
 DECISION = ObjectKey("redra", "decisions", "", "")
 """The key of decisions in the log; they have the namespace and name of their subject."""
 

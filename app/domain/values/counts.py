@@ -6,6 +6,7 @@ _IRREGULAR = {
     "entry": "entries",
     "is": "are",
     "has": "have",
+    "was": "were",
     "contradicts": "contradict",
 }
 """Plurals that are not formed by adding an s."""

@@ -21,6 +21,7 @@ from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import NotFound
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision, doubts
 from app.domain.log.doubts import Affects, Doubt
+from app.domain.log.event import KeyFilter
 from app.domain.objects.profile import Profile
 from app.domain.values import api_resources
 from app.domain.values.fields import decision_body, meta
@@ -76,7 +77,7 @@ class Explainer:
         evidence = self._evidence
         evidence.time = time
         recorded = await recorded_doubts.doubts_of(evidence.log, evidence.info)
-        key = questions.key_of(question)
+        key = questions.key_of(question, evidence.views.objects)
         try:
             answer = await self._why(key, question)
         except NotFound as problem:
@@ -257,9 +258,8 @@ class Explainer:
     async def _known(self, key: ObjectKey, until: Revision, *, name: str = "") -> list[ObjectKey]:
         """The keys of the kind that the reader may see, with one name if it is given; yields."""
         evidence = self._evidence
-        kind = (key.group, key.resource)
-        most = evidence.bounds.names_max
-        known = await evidence.log.keys(evidence.info.id, kind, until=until, limit=most, name=name)
+        wanted, most = KeyFilter(*key[:2], name=name), evidence.bounds.names_max
+        known = await evidence.log.keys(evidence.info.id, wanted, until=until, limit=most)
         seen = []
         for number, other in enumerate(known, 1):
             if evidence.sight.sees_key(other):

@@ -20,6 +20,7 @@ from app.domain.devices.model import Slice
 from app.domain.devices.nodes import Node, NodeSelectionError, node_of
 from app.domain.devices.pools import newest
 from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log.event import KeyFilter
 from app.domain.objects.kinds import extended_resources, pod_resources
 from app.domain.values import api_resources, identifiers, quantity
 from app.domain.values.fields import core, dra, meta, paths
@@ -352,9 +353,11 @@ async def _known(
 ) -> list[ObjectKey]:
     """The keys of a kind that the reader may see, up to a bound; with one `name` unless empty."""
     known = await evidence.log.keys(
-        evidence.info.id, kind, until=evidence.views.revision, limit=evidence.bounds.names_max,
-        name=name,
-    )  # fmt: skip
+        evidence.info.id,
+        KeyFilter(*kind, name=name),
+        until=evidence.views.revision,
+        limit=evidence.bounds.names_max,
+    )
     return list(filter(evidence.sight.sees_key, known))
 
 

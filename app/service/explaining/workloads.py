@@ -8,8 +8,9 @@ from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.workloads import members, refused
 from app.analysis.explain.workloads.members import EndedPod, PodGroup
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.event import KeyFilter
 from app.domain.objects import history_kinds, registry
-from app.domain.values import api_resources, counts
+from app.domain.values import api_resources
 from app.domain.values.fields import meta
 from app.domain.values.fields.meta import Owner
 from app.domain.values.identifiers import NO_UID, Uid
@@ -60,9 +61,7 @@ async def of(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> Wor
     reasons += [*members.left_out(views, key, tree), *members.restarts(views, present)]
     for number, alike in enumerate(members.together(ended)):
         reasons.append(await _ended(evidence, alike, is_explained=number < NAMES_MAX))
-    if unread:
-        text = f"{counts.of(unread, 'more pod')} whose names begin alike were not looked at"
-        reasons.append(Reason(text=text, is_kept=True))
+    reasons += unread
     says = bool(present or ended) or key.resource in _MAKE_PODS
     return WorkloadPods(
         text=members.summary(key, tree, shown) if says else "", reasons=tuple(reasons)
@@ -97,26 +96,38 @@ class _Family:
                 own.append(pod)
         return own
 
-    async def ended(self, key: ObjectKey) -> tuple[list[EndedPod], int]:
-        """The pods that are gone, and the number of names that were not looked at."""
+    async def ended(self, key: ObjectKey) -> tuple[list[EndedPod], list[Reason]]:
+        """The pods that are gone, and what was not looked at."""
         evidence = self.evidence
         bounds = evidence.bounds
         names = await evidence.log.keys(
             evidence.info.id,
-            api_resources.PODS,
+            KeyFilter(*api_resources.PODS, key.namespace, prefix=members.prefix_of(key)),
             until=evidence.views.revision,
             limit=bounds.names_max,
-            name="",
         )
-        alike = [pod for pod in names if members.may_be_of(key, pod)]
+        present = [pod for pod in names if evidence.views.objects.get(pod) is not None]
+        gone = sorted(set(names).difference(present))
+        # Names that are generated hardly come again.
+        wanted = gone if members.generates_names(key) else [*gone, *present]
         ended: list[EndedPod] = []
-        for pod in alike[: bounds.cause_workload_pods_max]:
-            for life in _lives(await evidence.observed(pod)):
+        long: list[str] = []
+        for pod in [*gone, *present][: bounds.cause_workload_pods_max]:
+            events = await evidence.observed(pod)
+            is_long = len(events) >= bounds.cause_changes_max and pod in wanted
+            if is_long and evidence.sight.sees_key(pod):
+                long.append(f"{pod.namespace}/{pod.name}")
+            for life in _lives(events):
                 owner = meta.controller(life[0].object)
                 is_own = owner is not None and await self._is_of(pod.namespace, owner, _STEPS_MAX)
                 if is_own and evidence.sight.sees(life[0]):
                     ended.append(members.ended(life))
-        return ended, max(0, len(alike) - bounds.cause_workload_pods_max)
+        unread = max(0, len(wanted) - bounds.cause_workload_pods_max)
+        is_cut = len(names) >= bounds.names_max
+        return ended, [
+            *members.not_looked_at(key, unread, is_cut=is_cut),
+            *members.in_part(long, bounds.cause_changes_max),
+        ]
 
     async def _is_of(self, namespace: str, owner: Owner, steps: int) -> bool:
         """Whether an owner is the workload, or was made for it, as far as the log tells."""

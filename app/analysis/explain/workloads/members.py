@@ -13,6 +13,7 @@ from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.controllers import daemon_nodes
 from app.domain.log import Event, ObjectKey
+from app.domain.objects import registry
 from app.domain.values import api_resources, condition_types, counts
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -86,12 +87,12 @@ def _state(
     newest: Callable[[], Instant],
 ) -> tuple[bool, str]:
     """Whether a pod is held up, and its state after `1 pod`: what it waits for, or that it runs."""
+    if meta.is_deleting(tree):  # its own end makes a pod fail
+        return False, f"being deleted: {lives.kept_by(views, tree)}"
     if core.is_finished(tree):
         if meta.phase(tree) != "Failed":
             return False, "finished"
         return True, f"failed: {failure(tree)}"
-    if meta.is_deleting(tree):
-        return False, f"being deleted: {lives.kept_by(views, tree)}"
     if not core.has_node(tree):
         refused = meta.condition(tree, condition_types.POD_SCHEDULED)
         said = "" if refused is None or refused.status != "False" else refused.message
@@ -156,15 +157,15 @@ def group_reason(group: PodGroup, children: Sequence[Reason] = ()) -> Reason:
 def ended(events: Sequence[Event]) -> EndedPod:
     """The end of a pod from the events of its life, newest first; the first is its deletion."""
     end = events[0]
-    tree = end.object
-    disrupted = meta.condition(tree, condition_types.DISRUPTION_TARGET)
+    disrupted = meta.condition(end.object, condition_types.DISRUPTION_TARGET)
     since = sources.since(events[1:], meta.is_deleting)
     author = sources.by(since or end).partition(" at ")[0]
+    before = next((one.object for one in events[1:] if not meta.is_deleting(one.object)), {})
     if disrupted is not None and disrupted.status == "True":
         words = f"evicted: {disrupted.reason}: {disrupted.message}"
-    elif meta.phase(tree) == "Failed":
-        words = f"deleted {author} after they had failed: {failure(tree)}"
-    elif core.is_finished(tree):
+    elif meta.phase(before) == "Failed":  # after the request, its own end makes a pod fail
+        words = f"deleted {author} after they had failed: {failure(before)}"
+    elif core.is_finished(before):
         words = f"deleted {author} after they had finished"
     else:
         words = f"deleted {author}"
@@ -264,15 +265,39 @@ def left_out(views: LiveViews, key: ObjectKey, tree: JsonView) -> Iterator[Reaso
         )
 
 
-def may_be_of(key: ObjectKey, pod: ObjectKey) -> bool:
-    """Whether a pod may have been made for a workload, by its namespace and name.
+def prefix_of(key: ObjectKey) -> str:
+    """The beginning of the names of a workload's pods; empty for custom kinds.
 
-    Names of pods begin with that of what they were made for, cut where it is long.
+    Names of pods begin with that of what they were made for, cut where it is long. Controllers of
+    custom kinds name their pods as they like.
     """
-    if pod[:2] != api_resources.PODS or pod.namespace != key.namespace:
-        return False
-    return pod.name.startswith(key.name[:_SHARED_CHARACTERS])
+    return key.name[:_SHARED_CHARACTERS] if registry.find(*key[:2]) is not None else ""
 
 
 _SHARED_CHARACTERS = 40
 """The characters of a workload's name with which the names of its pods begin at least."""
+
+
+def generates_names(key: ObjectKey) -> bool:
+    """Whether a workload gives each pod a name of its own, not that of a pod before it."""
+    return key.resource != "statefulsets" and registry.find(*key[:2]) is not None
+
+
+def not_looked_at(key: ObjectKey, count: int, *, is_cut: bool) -> Iterator[Reason]:
+    """The pods that may be gone and were not looked at; with `is_cut` there may be more names."""
+    which = "whose names begin alike" if prefix_of(key) else f"of namespace {key.namespace}"
+    if count:
+        least = "at least " if is_cut else ""
+        was = counts.plural(count, "was")
+        text = f"{least}{counts.of(count, 'more pod')} {which} {was} not looked at"
+        yield Reason(text=text, is_kept=True)
+    elif is_cut:
+        yield Reason(text=f"there may be more pods {which}: not all were looked at", is_kept=True)
+
+
+def in_part(names: Sequence[str], events_max: int) -> Iterator[Reason]:
+    """The pods of which only the last events were looked at."""
+    if names:
+        noun, shown = counts.plural(len(names), "pod"), listed(names, len(names))
+        text = f"only the last {events_max} events of {noun} {shown} were looked at"
+        yield Reason(text=text, count=len(names), is_kept=True)
