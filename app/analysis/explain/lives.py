@@ -112,8 +112,7 @@ def asked_for(events: Sequence[Event]) -> Iterator[Reason]:
     if is_pod:
         until = meta.known_deletion_timestamp(since.object)
         if until:
-            forced = " (forced: no grace period)"
-            how = f" with {grace} s of grace until {until}" if grace else forced
+            how = f" with {grace} s of grace until {until}" if grace else _graceless(since.object)
     text = f"deletion was asked for {sources.by(since)}{how}"
     yield Reason(text=text, revision=since.revision, about=since.key, is_kept=True)
     newer = [event for event in events if event.revision > since.revision and is_pod]
@@ -121,9 +120,26 @@ def asked_for(events: Sequence[Event]) -> Iterator[Reason]:
         if (shorter := _grace(event.object)) < grace:
             grace = shorter
             text = f"the grace period became {grace} s {sources.by(event)}"
-            yield Reason(
-                text=text + ("" if grace else " (forced)"), revision=event.revision, is_kept=True
-            )
+            # A kubelet ends each deletion so, when the pod's containers have ended.
+            is_forced = not grace and not event.stamp.actor.user.startswith(_USERS_OF_NODES)
+            text += " (forced)" if is_forced else ""
+            yield Reason(text=text, revision=event.revision, is_kept=True)
+
+
+_USERS_OF_NODES = "system:node:"
+"""The beginning of the names under which kubelets write."""
+
+
+def _graceless(tree: JsonView) -> str:
+    """Why a pod that was asked to go got no grace period.
+
+    The API gives none to pods that have no node or have finished, however the request asks.
+    """
+    if not core.has_node(tree):
+        return " (no grace period: it had no node)"
+    if core.is_finished(tree):
+        return " (no grace period: it had finished)"
+    return " (forced: no grace period)"
 
 
 def of_pod(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:

@@ -8,9 +8,9 @@ from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import Question
 from app.analysis.explain.reasons import Reason
 from app.domain.devices.cel_selectors import CelCompiler
-from app.domain.log import Event, ObjectKey, Revision
+from app.domain.log import Actor, Event, ObjectKey, Revision
 from app.domain.objects.profile import Profile
-from app.domain.objects.write.commands import CreateObject
+from app.domain.objects.write.commands import CreateObject, DeleteObject
 from app.domain.values.json_tree import JsonObject
 from app.service.explaining import Explainer
 from tests.cluster import USER, Cluster
@@ -171,3 +171,30 @@ async def test_pod_failed_only_if_it_did_so_before_it_was_asked_to_go() -> None:
     }
     assert " after it had failed: exit code 137 (Error): " in told["nightly-1"]
     assert "failed" not in told["nightly-2"]
+
+
+KUBELET = Actor(user="system:node:n1", groups=("system:nodes",), agent="kubelet")
+
+
+async def test_deletion_is_forced_only_if_somebody_gave_up_the_grace_period() -> None:
+    cluster = Cluster()
+    cluster.node("n1")
+    owner = nightly(cluster)
+    owned(cluster, owner, "nightly-waiting")
+    owned(cluster, owner, "nightly-done", "nightly-ended", "nightly-forced", nodeName="n1")
+    cluster.finish("nightly-done")
+    for name in ("waiting", "done", "ended"):
+        cluster.delete("pods", f"nightly-{name}")
+    cluster.delete("pods", "nightly-forced", grace_seconds=0)
+    end = DeleteObject(key=ObjectKey("", "pods", "default", "nightly-ended"), grace_seconds=0)
+    cluster.line.submit(end, actor=KUBELET)
+
+    async def told(name: str) -> str:
+        return " ".join(await why(cluster.line.events, "pod", f"nightly-{name}"))
+
+    assert "(no grace period: it had no node)" in await told("waiting")
+    assert "(no grace period: it had finished)" in await told("done")
+    assert "the grace period became 0 s by system:node:n1" in await told("ended")
+    assert "(forced: no grace period)" in await told("forced")
+    for name in ("waiting", "done", "ended"):
+        assert "forced" not in await told(name)
