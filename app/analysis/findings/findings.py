@@ -63,6 +63,7 @@ def of(
             *workloads.refused(
                 views, causes.workloads, namespace, reads_events=causes.reads_events
             ),
+            *workloads.failed_jobs(views, causes.workloads, namespace),
             *claims.stuck(
                 views, namespace, has_pods=bool(chronicle.of_kind(pods.POD_CREATED, until=until))
             ),

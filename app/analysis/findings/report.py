@@ -18,6 +18,7 @@ class FindingKind(StrEnum):
     WAITING_PODS = "WaitingPods"
     UNSTARTED_PODS = "UnstartedPods"
     REFUSED_PODS = "RefusedPods"
+    FAILED_JOBS = "FailedJobs"
     STUCK_CLAIMS = "StuckClaims"
     OVERDUE_PODS = "OverduePods"
     EVICTED_PODS = "EvictedPods"

@@ -1,4 +1,4 @@
-"""Workloads whose pods the API refuses, so that there is no pod to ask about."""
+"""Workloads that failed: the API refuses their pods, or a Job has ended without success."""
 
 from collections.abc import Iterator, Sequence
 
@@ -73,8 +73,50 @@ def _of_events(
         tree = None if key is None else views.objects.get(key)
         if key is None or tree is None or refusal.is_past or meta.is_deleting(tree):
             continue
+        if any(meta.is_true(tree, end) for end in _ENDS_OF_JOBS):
+            continue
         if key[:2] in kinds and key[:2] not in _WITH_CONDITION:
             yield key, refusal
 
+
+def failed_jobs(
+    views: LiveViews, kinds: Sequence[tuple[str, str]], namespace: str = ""
+) -> Iterator[Finding]:
+    """Jobs with the condition Failed, by its reason, if Jobs are among the kinds.
+
+    The message is that of the Job that changed last.
+    """
+    if api_resources.JOBS not in kinds:
+        return
+    groups: dict[str, list[tuple[ObjectKey, Revision, str]]] = {}
+    for key in views.objects.keys(*api_resources.JOBS, namespace or None):
+        event = views.objects.event(key)
+        if event is None or meta.is_deleting(event.object):
+            continue
+        end = meta.condition(event.object, condition_types.JOB_FAILED)
+        if end is not None and end.status == "True":
+            groups.setdefault(end.reason, []).append((key, event.revision, end.message))
+    for reason, jobs in groups.items():
+        jobs.sort(key=lambda one: -one[1])
+        message = jobs[0][2]
+        if len({said for _, _, said in jobs}) > 1:
+            message = f"{message} ({jobs[0][0].name})"
+        said = ": ".join(filter(None, (reason, message)))
+        text = f"{counts.of(len(jobs), 'job')} failed"
+        yield Finding(
+            kind=FindingKind.FAILED_JOBS,
+            severity=Severity.WARNING,
+            text=f"{text}: {said}" if said else text,
+            count=len(jobs),
+            present=len(jobs),
+            first=jobs[-1][1],
+            last=jobs[0][1],
+            objects=tuple(
+                Subject.of(key, views.revision) for key, _, _ in jobs[:OBJECTS_SHOWN_MAX]
+            ),
+        )
+
+
+_ENDS_OF_JOBS = (condition_types.JOB_COMPLETE, condition_types.JOB_FAILED)
 
 _WITH_CONDITION = (api_resources.DEPLOYMENTS, api_resources.REPLICA_SETS)

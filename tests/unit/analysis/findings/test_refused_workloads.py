@@ -1,4 +1,4 @@
-"""Workloads whose pods the API refuses: each is told once, whoever owns it."""
+"""Workloads whose pods the API refuses, told once whoever owns them, and Jobs that failed."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_pods_of_one_unknown_scheduler_are_read_once(monkeypatch):
     assert asked == ["defualt-scheduler"]
 
 
-def refused_job(*, gone_for=0):
+def refused_job(*, gone_for=0, ends=""):
     cluster = Cluster()
     cluster.create("v1", "ResourceQuota", "none", spec={"hard": {"pods": "0"}})
     pod = {**POD, "spec": {**POD["spec"], "restartPolicy": "Never"}}
@@ -64,6 +64,8 @@ def refused_job(*, gone_for=0):
     if gone_for:
         cluster.delete("resourcequotas", "none")
         cluster.wait(gone_for)
+    if ends:
+        end(cluster, "train", reason=ends)
     return views_of(cluster)
 
 
@@ -78,3 +80,53 @@ def test_job_has_no_condition_and_is_told_from_events():
 def test_job_whose_pod_was_made_in_the_end_is_not_told():
     views = refused_job(gone_for=900)
     assert not [*workloads.refused(views, (api_resources.JOBS,), reads_events=True)]
+
+
+def end(cluster, name, *, message="", reason="BackoffLimitExceeded", type="Failed"):
+    """The end of a Job, as its controller writes it."""
+    ended = {"type": type, "status": "True", "reason": reason, "message": message}
+    before = {**ended, "type": "FailureTarget" if type == "Failed" else "SuccessCriteriaMet"}
+    status = {"startTime": "2026-01-02T03:00:00Z", "conditions": [before, ended]}
+    if type == "Complete":
+        status["completionTime"] = "2026-01-02T03:00:09Z"
+    cluster.patch("jobs", name, {"status": status}, subresource="status")
+
+
+def ended_jobs(*messages, reason="BackoffLimitExceeded", type="Failed"):
+    """Jobs that have ended, with the message of each."""
+    cluster = Cluster()
+    pod = {**POD, "spec": {**POD["spec"], "restartPolicy": "Never"}}
+    for number, message in enumerate(messages):
+        metadata = {"name": f"train-{number}"}
+        cluster.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata,
+                       "spec": {"template": pod, "suspend": True}})  # fmt: skip
+        end(cluster, metadata["name"], message=message, reason=reason, type=type)
+    return views_of(cluster)
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        (("backoff limit",), "1 job failed: BackoffLimitExceeded: backoff limit"),
+        (("backoff limit",) * 7, "7 jobs failed: BackoffLimitExceeded: backoff limit"),
+        (("pod a", "pod b"), "2 jobs failed: BackoffLimitExceeded: pod b (train-1)"),
+    ],
+)
+def test_jobs_that_failed_are_a_finding(messages, said):
+    (finding,) = workloads.failed_jobs(ended_jobs(*messages), (api_resources.JOBS,))
+    assert (finding.text, finding.count) == (said, len(messages))
+    assert finding.objects[0].name == f"train-{len(messages) - 1}"
+
+
+def test_job_that_failed_is_not_refused_any_more():
+    views, kinds = refused_job(ends="DeadlineExceeded"), (api_resources.JOBS,)
+    assert not [*workloads.refused(views, kinds, reads_events=True)]
+    (finding,) = workloads.failed_jobs(views, kinds)
+    assert finding.text.startswith("1 job failed: DeadlineExceeded")
+
+
+def test_jobs_that_succeeded_or_may_not_be_seen_are_none():
+    views = ended_jobs("fine", type="Complete", reason="CompletionsReached")
+    assert not [*workloads.failed_jobs(views, (api_resources.JOBS,))]
+    assert not [*workloads.failed_jobs(ended_jobs("bad"), KINDS)]
+    assert not [*workloads.failed_jobs(ended_jobs("bad"), (api_resources.JOBS,), "other")]
