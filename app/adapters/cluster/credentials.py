@@ -7,9 +7,7 @@ the file, or that a plug-in returns, are kept in a private folder while they are
 import asyncio
 import atexit
 import os
-import shutil
 import ssl
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,6 +18,7 @@ from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.client.rest import RESTClientObject
 from kubernetes_asyncio.config import ConfigException, load_kube_config
 
+from app.adapters.private_folders import PrivateFolder
 from app.domain.errors import InputError
 
 _BEARER = "BearerToken"
@@ -150,6 +149,6 @@ async def open_credentials(
 @cache
 def _private_folder() -> str:
     """The folder for the library's keys; one per process, as the library writes equal keys once."""
-    folder = tempfile.mkdtemp(prefix="redra-login-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    folder = PrivateFolder()
+    atexit.register(folder.cleanup)
+    return folder.name

@@ -8,7 +8,6 @@ left out and noted. A truncated archive yields the entries before the cut.
 import io
 import stat
 import tarfile
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -20,6 +19,7 @@ from app.adapters.history.compression import CHUNK
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.reading import Notes
 from app.adapters.history.unpacking import UNREADABLE, ByteSource
+from app.adapters.private_folders import PrivateFolder
 from app.domain.errors import InputError
 
 TAR_MAGIC = b"ustar"
@@ -35,7 +35,7 @@ class Unpacked:
     def __init__(self, limits: ImportLimits, notes: Notes) -> None:
         self._limits = limits
         self._notes = notes
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: PrivateFolder | None = None
         self._entries = 0
         self._bytes = 0
         self._files = 0
@@ -147,7 +147,7 @@ class Unpacked:
 
     def _copy(self, stream: IO[bytes] | io.RawIOBase, name: str) -> Path:
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="redra-import-")
+            self._folder = PrivateFolder()
         self._files += 1
         path = Path(self._folder.name) / str(self._files)
         with path.open("wb") as file:

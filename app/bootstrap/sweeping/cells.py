@@ -9,12 +9,12 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
 import msgspec
 
+from app.adapters.private_folders import PrivateFolder
 from app.analysis.diff.sides import Side
 from app.analysis.minimise.material import Candidate, Material
 from app.analysis.replay.variants import Switches
@@ -106,7 +106,7 @@ def _at_once(
 
 @lru_cache(maxsize=_SOURCES_MAX)
 def _history(bundle: _Bundle) -> _History:
-    with TemporaryDirectory(prefix="redra-sweep-") as folder:
+    with PrivateFolder() as folder:
         path = Path(folder) / "history.zip"
         path.write_bytes(bundle.content)
         return anyio.run(_read, path)

@@ -1,9 +1,9 @@
 """The histories of a plan as bundles: stored ones, files, and fleets, which are made here."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from app.adapters.history.formats.bundle import BundleWriter
+from app.adapters.private_folders import PrivateFolder
 from app.adapters.uids import DerivedUids
 from app.analysis import edits
 from app.analysis.fleet import generation
@@ -55,7 +55,7 @@ async def bundles(plan: SweepPlan, settings: Settings, folder: Path) -> dict[str
 async def _bundle(store: Store, name: str, moment: str) -> bytes:
     info = await find_history(store, name)
     until = await find_inside(store, info, moment, option=f"{name}@{moment}")
-    with TemporaryDirectory(prefix="redra-sweep-") as folder:
+    with PrivateFolder() as folder:
         path = Path(folder) / "history.zip"
         await exporting.export_history(
             store.log, info, BundleWriter(path), program=PROGRAM, file=path.name, until=until

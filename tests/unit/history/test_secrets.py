@@ -1,12 +1,12 @@
 """Secrets of recordings and bundles: protected on their way in, unreadable in temporary files."""
 
+import tempfile
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from app.adapters.history.formats.bundle import BundleReader, BundleWriter
-from app.adapters.history.joining import spool as spools
 from app.adapters.history.limits import DEFAULT_LIMITS
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
@@ -83,10 +83,10 @@ async def test_questions_about_tokens_are_left_out_and_said(tmp_path):
 
 
 def test_temporary_store_of_an_import_holds_no_value(tmp_path, monkeypatch):
-    monkeypatch.setattr(spools.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     source = recording(tmp_path)
     with open_history([source], read_options()) as opened:
-        (file,) = tmp_path.glob("redra-import-*/records.db")
+        (file,) = tmp_path.glob("redra-held-*/records.db")
         content = Path(file).read_bytes()
         assert b"resourceclaims" in content
         assert WORD.encode() not in content

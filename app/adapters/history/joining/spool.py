@@ -10,7 +10,6 @@ import errno
 import hashlib
 import os
 import sqlite3
-import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from app.adapters.history import json_text, times
 from app.adapters.history.joining.patched_parts import Part, parts_of
 from app.adapters.history.limits import BoundReached, ImportLimits
+from app.adapters.private_folders import PrivateFolder
 from app.domain.log import ObjectKey
 from app.domain.log.records import Op, Record, TimeQuality, comparable_version
 from app.domain.objects.kinds import secret_values
@@ -89,7 +89,7 @@ class Spool:
 
     def __init__(self, limits: ImportLimits) -> None:
         self._limits = limits
-        self._folder = tempfile.TemporaryDirectory(prefix="redra-import-")
+        self._folder = PrivateFolder()
         path = Path(self._folder.name) / "records.db"
         # Records may be read in a different thread from the adding one, but never in two at once.
         self.database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)

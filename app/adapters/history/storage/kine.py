@@ -7,7 +7,6 @@ import base64
 import csv
 import io
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from app.adapters.history.reading import Notes
 from app.adapters.history.storage import etcd
 from app.adapters.history.storage.etcd import EtcdEntry
 from app.adapters.history.unpacking import ByteSource
+from app.adapters.private_folders import PrivateFolder
 from app.domain.errors import InputError
 from app.domain.log.records import Op, Record
 
@@ -92,7 +92,7 @@ def _table(source: ByteSource) -> Iterator[Callable[[], Iterator[_Row]]]:
         yield lambda: _csv_rows(source)
         return
     # A copy is opened, and never the source file.
-    with tempfile.TemporaryDirectory(prefix="redra-kine-") as folder:
+    with PrivateFolder() as folder:
         path = Path(folder, "state.db")
         with path.open("wb") as target:
             for chunk in source.chunks():
