@@ -5,7 +5,11 @@ import random
 import pytest
 
 from app.domain.errors import InputError
-from app.domain.log import EventType
+from app.domain.log import EventType, Head
+from app.domain.log.recorded_cluster import ClusterIdentity
+from app.domain.values.identifiers import Uid
+from app.service.recording.journal import RecordingProgress
+from app.service.recording.resuming import Resumed, check_same_cluster
 from tests import draws
 from tests.recording.recording import check_same, recording_of
 from tests.recording.source import NODES, Writer, node, serving_source
@@ -89,6 +93,18 @@ async def test_history_of_another_cluster_is_not_gone_on_with(tmp_path):
                 pass
         assert caught.group_contains(InputError, match="records another cluster")
         assert await recording.log() == before
+
+
+def test_another_cluster_at_the_same_address_is_said_to_be_one() -> None:
+    source = {"uid": "b7a5", "server": "https://prod"}
+    resumed = Resumed(
+        head=Head(),
+        progress=RecordingProgress(),
+        opening={"sources": [source]},
+    )
+    other = ClusterIdentity(server="https://prod", release="v1.37.0", uid=Uid("09cd"))
+    with pytest.raises(InputError, match="https://prod; this one has its address now"):
+        check_same_cluster(resumed, other, "prod")
 
 
 async def test_positions_of_quiet_kinds_rise_by_bookmarks(tmp_path):

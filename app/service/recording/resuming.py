@@ -82,8 +82,10 @@ def check_same_cluster(resumed: Resumed, identity: ClusterIdentity, name: str) -
     uid, server = str(before["uid"]), str(before["server"])
     if (uid == identity.uid) if uid and identity.uid else (server == identity.server):
         return
+    is_successor = server == identity.server
+    this = "this one has its address now" if is_successor else f"this one is {identity.server}"
     raise InputError(
-        f"the history {name!r} records another cluster, {server}; this one is {identity.server}",
+        f"the history {name!r} records another cluster, {server}; {this}",
         place="--history",
         cure="choose another name, or the context of that cluster",
     )
