@@ -304,7 +304,6 @@ class IntegrityCheck:
             self.settings is SettingsProof.ANCHORED
             and first.type == EventType.HISTORY_IMPORTED
             and self.info.begun.settings.get("recorded") is not True
-            and self.info.begun.settings.get("paced") is not True
         )
 
     def _check_empty(self, head: Head) -> None:
