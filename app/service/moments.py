@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+import msgspec
 from anyio import lowlevel
 
 from app.domain.errors import InputError, RevisionTooLarge
@@ -25,6 +26,18 @@ def parse_instant(moment: str, end: Instant | None = None) -> Instant:
         return moments.parse(moment, end)
     except TimestampError as problem:
         raise moments.refusal(moment) from problem
+
+
+def with_meaning(body: bytes, moment: str, end: Instant) -> bytes:
+    """An answer in JSON with the field `asOf`, which says what a relative moment names.
+
+    The history ends at `end`. Answers that are no JSON object, and those about other moments, stay
+    as they are.
+    """
+    meaning = moments.meaning(moment, end)
+    if not meaning or not body.startswith(b'{"'):
+        return body
+    return msgspec.json.encode({"asOf": meaning})[:-1] + b"," + body[1:]
 
 
 async def find_revision(log: EventLog, info: HistoryInfo, moment: str) -> Revision:

@@ -51,7 +51,8 @@ class Frame:
     """The context of a page: its history and moment, the part, and its parameters.
 
     `revision` is the shown revision, `head` the last one of the history. `strip` draws the events
-    over time, and is empty for readers who may not see all of them.
+    over time, and is empty for readers who may not see all of them. `meaning` says which instant a
+    relative moment names.
     """
 
     links: Links
@@ -60,6 +61,7 @@ class Frame:
     revision: int = 0
     head: int = 0
     time: Instant = Instant(0)
+    meaning: str = ""
     profile: str = ""
     is_recorded: bool = False
     strip: Markup = Markup("")

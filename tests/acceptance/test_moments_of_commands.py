@@ -10,7 +10,7 @@ import pytest
 
 from app.cli.application import program
 from app.domain.values import moments, timestamps
-from app.domain.values.timestamps import SECOND
+from app.domain.values.timestamps import SECOND, Instant
 from tests import draws
 from tests.command_line import ROOT, database_running, redra
 
@@ -133,6 +133,13 @@ def forms(data: Path) -> list[str]:
     return [str(revision), time, f"{day} {clock}", clock, clock.removesuffix("Z"), offset, *rough]
 
 
+@pytest.fixture(scope="module")
+def end(data: Path) -> Instant:
+    """The time of the last event."""
+    events = [json.loads(line) for line in redra("log", "prod", data=data)[1].splitlines()]
+    return timestamps.parse(events[-1]["stamp"]["time"])
+
+
 def _revision(data: Path, moment: str) -> int:
     code, out, error = redra("head", "prod", "--to", moment, data=data)
     assert code == 0, error
@@ -160,7 +167,9 @@ QUESTIONS = {
 
 @pytest.mark.database
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_all_forms_of_a_moment_mean_the_same(data: Path, forms: list[str], name: str) -> None:
+def test_all_forms_of_a_moment_mean_the_same(
+    data: Path, forms: list[str], end: Instant, name: str
+) -> None:
     """Each question takes the revision, the time and one more form, by turns; all with draws."""
     first_two, others = forms[:2], forms[2:]
     if not draws.WHOLE:
@@ -168,7 +177,28 @@ def test_all_forms_of_a_moment_mean_the_same(data: Path, forms: list[str], name:
     answers = {form: redra(*QUESTIONS[name], form, data=data) for form in (*first_two, *others)}
     first = answers[forms[0]]
     assert first[1]
-    assert [form for form, answer in answers.items() if answer != first] == []
+    meant = {form: _meaning(form, end) for form in answers}
+    assert [
+        form
+        for form, (code, out, error) in answers.items()
+        if (code, out, error.replace(meant[form], "")) != first
+    ] == []
+
+
+def _meaning(form: str, end: Instant) -> str:
+    """What a command says of a relative moment on standard error."""
+    meaning = moments.meaning(form, end)
+    return f"{meaning}\n" if meaning else "\0"
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("name", ["findings", "why", "map"])
+def test_relative_moment_is_named_as_an_instant(data: Path, end: Instant, name: str) -> None:
+    words = QUESTIONS[name]
+    _, out, error = redra(*words, "1m", "-o", "json", data=data)
+    assert _meaning("1m", end) in error
+    assert json.loads(out)["asOf"] + "\n" == _meaning("1m", end)
+    assert "before the last event" not in redra(*words, "100", data=data)[2]
 
 
 PRINTED = re.compile(

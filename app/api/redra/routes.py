@@ -1,6 +1,7 @@
 """`/redra/v1`: histories, the log, views, decisions, health."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -34,6 +35,7 @@ from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
 from app.domain.log import Actor, HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
+from app.service import moments
 from app.service.histories import Histories
 from app.service.replays import heads
 from app.service.runtime import HistoryRuntime
@@ -139,9 +141,12 @@ class RedraApi:
             case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:
-                    return await read(
-                        self, await self._inquiry(request, name, actor, "".join(rest))
-                    )
+                    inquiry = await self._inquiry(request, name, actor, "".join(rest))
+                    end, answer = inquiry.runtime.head.time, await read(self, inquiry)
+                    if part == "head" or not isinstance(answer, Response):
+                        return answer  # what is signed has no further field
+                    body = moments.with_meaning(answer.body, inquiry.moment, end)
+                    return replace(answer, body=body)
         return status.page_not_found()
 
     async def _inquiry(

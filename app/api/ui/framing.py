@@ -8,6 +8,7 @@ from app.analysis import moments
 from app.api.redra.answers import Answers, Inquiry
 from app.api.server.messages import HttpRequest
 from app.domain.log import ObjectKey, Revision
+from app.domain.values import moments as relative
 from app.web.frame import Frame, MomentLink
 from app.web.links import Links
 from app.web.pictures import strip
@@ -42,6 +43,7 @@ async def frame(
         revision=revision,
         head=head.revision,
         time=time,
+        meaning=relative.meaning(inquiry.moment, head.time),
         profile=views.profile.patch or views.profile.version,
         is_recorded=runtime.info.is_recorded,
     )

@@ -11,6 +11,7 @@ from functools import partial
 import msgspec
 
 from app.analysis.explain.questions import Question, placed
+from app.bootstrap.answers import relative
 from app.bootstrap.answers.bounds import blast_bounds, explain_bounds
 from app.bootstrap.asking.queries import ServedQuery
 from app.bootstrap.histories import open_histories
@@ -27,7 +28,8 @@ async def ask(store: Store, settings: Settings, query: ServedQuery) -> bytes:
     if query.part == "why" and query.body is None and not query.is_page:
         async with open_histories(store, settings) as histories:
             with suppress(InputError, Rejected, LogError):
-                return await _why(store, settings, histories, query)
+                answer = await _why(store, settings, histories, query)
+                return await relative.told(store, query, answer)
     from app.bootstrap.answers import served
 
     return await served.ask(store, settings, query)

@@ -18,6 +18,7 @@ from app.adapters.telemetry import Telemetry
 from app.api.application import Application, create_app
 from app.api.redra.beside import Beside
 from app.api.server.messages import Message
+from app.bootstrap.answers import relative
 from app.bootstrap.answers.limits import api_limits
 from app.bootstrap.asking.queries import ServedQuery, refusal
 from app.bootstrap.gallery import incident_files
@@ -36,7 +37,7 @@ _JSON = b"application/json"
 async def ask(store: Store, settings: Settings, query: ServedQuery) -> bytes:
     """The answer to a query, made in this process. Raises InputError, Rejected."""
     (answer,) = await _answers(store, settings, (query,))
-    return _body(answer, query)
+    return await relative.told(store, query, _body(answer, query))
 
 
 async def ask_both(
@@ -44,7 +45,7 @@ async def ask_both(
 ) -> tuple[bytes, bytes]:
     """The answers to two queries about one moment; the second is empty when it is refused."""
     first, second = await _answers(store, settings, queries)
-    body = _body(first, queries[0])
+    body = await relative.told(store, queries[0], _body(first, queries[0]))
     try:
         return body, _body(second, queries[1])
     except Rejected:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from app.cli import console
 from app.cli.connecting import reading
 from app.domain.errors import InputError, Rejected, ServerUnreachable, TooLarge
+from app.domain.values import moments
 
 if TYPE_CHECKING:  # heavy: not needed for a command that a server answers
     from app.bootstrap.asking.queries import ServedQuery
@@ -87,7 +88,9 @@ class AnswerSource:
 
             return console.run(work)
 
-        return self.answer(lambda server: server.ask(query), here)
+        answer = self.answer(lambda server: server.ask(query), here)
+        _note_moment(query.at, answer)
+        return answer
 
     def _read_on(self, server: "AskedServer", query: "ServedQuery") -> bytes:
         """The answer from the whole log, or from what was read of it when the time is over."""
@@ -148,7 +151,9 @@ class AnswerSource:
 
             return console.run(work)
 
-        return self.answer(of_server, here)
+        answers = self.answer(of_server, here)
+        _note_moment(queries[0].at, answers[0])
+        return answers
 
     def answer(
         self, of_server: "Callable[[AskedServer], Answer]", here: Callable[[], Other]
@@ -208,6 +213,18 @@ class AnswerSource:
                 place="--server",
                 cure="leave it out, and run the command on the machine that has the data",
             )
+
+
+def _note_moment(at: str, answer: bytes) -> None:
+    """Say which instant a relative moment names, as the answer tells it."""
+    if not moments.needs_end(at) or not answer.startswith(_WITH_MEANING):
+        return
+    import msgspec
+
+    console.note(msgspec.json.decode(answer)["asOf"])
+
+
+_WITH_MEANING = b'{"asOf":'
 
 
 def _check_no_path(name: str) -> None:

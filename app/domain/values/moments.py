@@ -53,6 +53,27 @@ def needs_end(text: str) -> bool:
     return _TIME.fullmatch(text) is not None or _BEFORE.fullmatch(text) is not None
 
 
+def meaning(text: str, end: Instant) -> str:
+    """The sentence that says which instant a relative moment names; empty for other moments.
+
+    A history ends at `end`, with its last event.
+    """
+    if is_revision(text) or not needs_end(text):
+        return ""
+    try:
+        instant, last = map(_exactly, (parse(text, end), end))
+    except TimestampError:
+        return ""
+    if _TIME.fullmatch(text):
+        return f"{text} is {instant}, the last such time up to the last event at {last}"
+    return f"{text.lstrip('-')} before the last event at {last} is {instant}"
+
+
+def _exactly(instant: Instant) -> str:
+    has_fraction = instant % SECOND
+    return (timestamps.micro_text if has_fraction else timestamps.seconds_text)(instant)
+
+
 def parse(text: str, end: Instant | None = None) -> Instant:
     """The instant that a text denotes in a history that ends at `end`.
 

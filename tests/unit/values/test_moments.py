@@ -38,3 +38,19 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
 def test_moment_that_counts_from_the_end_needs_one(text: str) -> None:
     with pytest.raises(TimestampError):
         moments.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("10m", "10m before the last event at 2026-03-10T12:00:00.500000Z is "
+                "2026-03-10T11:50:00.500000Z"),
+        ("-45s", "45s before the last event at 2026-03-10T12:00:00.500000Z is "
+                 "2026-03-10T11:59:15.500000Z"),
+        ("13:00", "13:00 is 2026-03-09T13:00:00Z, the last such time up to the last event at "
+                  "2026-03-10T12:00:00.500000Z"),
+        ("42", ""), ("", ""), ("-", ""), ("2026-03-09T01:02:03Z", ""), ("yesterday", ""),
+    ],
+)  # fmt: skip
+def test_moment_that_counts_from_the_end_is_said_as_an_instant(text: str, meaning: str) -> None:
+    assert moments.meaning(text, END) == meaning
