@@ -93,7 +93,7 @@ def failed_jobs(
         event = views.objects.event(key)
         if event is None or meta.is_deleting(event.object):
             continue
-        end = meta.condition(event.object, condition_types.JOB_FAILED)
+        end = meta.condition(event.object, _FAILED)
         if end is not None and end.status == "True":
             groups.setdefault(end.reason, []).append((key, event.revision, end.message))
     for reason, jobs in groups.items():
@@ -117,6 +117,8 @@ def failed_jobs(
         )
 
 
-_ENDS_OF_JOBS = (condition_types.JOB_COMPLETE, condition_types.JOB_FAILED)
+_FAILED = "Failed"
+_ENDS_OF_JOBS = ("Complete", _FAILED)
+"""The conditions of a Job that has ended."""
 
 _WITH_CONDITION = (api_resources.DEPLOYMENTS, api_resources.REPLICA_SETS)

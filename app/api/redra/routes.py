@@ -1,7 +1,6 @@
 """`/redra/v1`: histories, the log, views, decisions, health."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -16,7 +15,7 @@ from app.api.access.authorization import Authorizer, Gate
 from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
 from app.api.kubernetes.timelines import views_at
-from app.api.redra import document, log_lines, models, other_histories, views
+from app.api.redra import document, log_lines, models, other_histories, relative, views
 from app.api.redra.answers import Answers, Inquiry, integer
 from app.api.redra.beside import Beside
 from app.api.redra.blast import BlastApi
@@ -35,7 +34,6 @@ from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
 from app.domain.log import Actor, HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
-from app.service import moments
 from app.service.histories import Histories
 from app.service.replays import heads
 from app.service.runtime import HistoryRuntime
@@ -142,11 +140,7 @@ class RedraApi:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:
                     inquiry = await self._inquiry(request, name, actor, "".join(rest))
-                    end, answer = inquiry.runtime.head.time, await read(self, inquiry)
-                    if part == "head" or not isinstance(answer, Response):
-                        return answer  # what is signed has no further field
-                    body = moments.with_meaning(answer.body, inquiry.moment, end)
-                    return replace(answer, body=body)
+                    return await relative.told(inquiry, part, read(self, inquiry))
         return status.page_not_found()
 
     async def _inquiry(

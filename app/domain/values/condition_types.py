@@ -20,10 +20,6 @@ NAMES_ACCEPTED = "NamesAccepted"
 ESTABLISHED = "Established"
 """Both are conditions of a CustomResourceDefinition."""
 
-JOB_FAILED = "Failed"
-JOB_COMPLETE = "Complete"
-"""Both are conditions of a Job that has ended."""
-
 FAILURE_TARGET = "FailureTarget"
 SUCCESS_CRITERIA_MET = "SuccessCriteriaMet"
 """Both are conditions of a Job whose outcome is decided while some of its pods remain."""

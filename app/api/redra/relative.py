@@ -1,0 +1,22 @@
+"""What a relative moment of a request names, said in the answer."""
+
+from collections.abc import Awaitable
+from dataclasses import replace
+
+from app.api.redra.answers import Inquiry
+from app.api.server.messages import Response, Stream
+from app.service import moments
+
+SIGNED = "head"
+"""The part of the answers that is signed, and has no further field."""
+
+
+async def told(
+    inquiry: Inquiry, part: str, answering: Awaitable[Response | Stream]
+) -> Response | Stream:
+    """The answer, with the meaning of a relative moment."""
+    end = inquiry.runtime.head.time
+    answer = await answering
+    if part == SIGNED or not isinstance(answer, Response):
+        return answer
+    return replace(answer, body=moments.with_meaning(answer.body, inquiry.moment, end))
