@@ -35,6 +35,7 @@ from app.domain.values.timestamps import SECOND
 from app.ports import RuntimePorts
 from app.service import broken_histories, copying, history_creation, moments, past
 from app.service.alarms import Alarms
+from app.service.answering.errands import Errands
 from app.service.broken_histories import Broken, Replaced
 from app.service.replays.replaying import Progress, silent
 from app.service.runtime import HistoryRuntime, RuntimeBounds, Use
@@ -66,7 +67,7 @@ class Histories:
     """Opens histories on demand and keeps them running until the service ends.
 
     `on_open` is called with each runtime that starts; bootstrap uses it to start the workers.
-    `alarms` hold when a closed history is opened again; bootstrap sets those of its controllers.
+    `alarms` hold when a closed history is opened again; bootstrap sets them. `openings` go on.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Histories:
         self._opening = anyio.Lock()
         self._past: Bounded[tuple[HistoryId, Revision], LiveViews] = Bounded(past_views_max)
         self._objects_max = objects_max
-        self._tasks: TaskGroup | None = None
+        self.openings = Errands(bounds.errands_max)
         self._broken: dict[str, Broken] = {}
         self._replaced: dict[str, Replaced] = {}
         self._uses: dict[HistoryRuntime, Use] = {}
@@ -99,13 +100,13 @@ class Histories:
     async def running(self) -> AsyncIterator["Histories"]:
         """Opened histories follow their logs until the context is left."""
         async with anyio.create_task_group() as tasks:
-            self._tasks = tasks
+            self.openings.tasks = tasks
             tasks.start_soon(self._follow_names)
             try:
                 yield self
             finally:
                 tasks.cancel_scope.cancel()
-                self._tasks = None
+                self.openings.end()
 
     async def all(self) -> list[HistoryInfo]:
         """All histories, sorted by name."""
@@ -281,8 +282,7 @@ class Histories:
             self._uses[runtime].last = anyio.current_time()
             return runtime
         async with self._opening:
-            runtime = self._runtimes.get(name)
-            return runtime or await self._start(await self.info(name))
+            return self._runtimes.get(name) or await self._start(await self.info(name))
 
     async def close_idle(self, idle_seconds: float, *, kept: Container[str] = ()) -> list[str]:
         """Close histories without use for `idle_seconds`, but those in `kept`; returns the names.
@@ -352,14 +352,14 @@ class Histories:
         return opened
 
     async def _start(self, info: HistoryInfo) -> HistoryRuntime:
-        assert self._tasks is not None, "histories are opened inside running()"
+        assert self.openings.tasks is not None, "histories are opened inside running()"
         head = await self._ports.log.head(info.id)
         known = self._broken.get(info.name)
         if known is not None and known.head == head:
             raise HistoryBroken(info.name, known.cause)
         try:
             runtime = self._runtime(info)
-            await self._tasks.start(self._run, runtime)
+            await self.openings.tasks.start(self._run, runtime)
         except (LogUnavailable, NotFound):
             raise
         except Exception as mistake:

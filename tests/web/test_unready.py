@@ -60,6 +60,33 @@ async def test_page_that_is_not_ready_says_so_and_leads_to_itself(part):
         assert read(answer.text).one("h1").text == whole.one("h1").text
 
 
+async def test_page_of_a_history_that_is_being_opened_says_so(monkeypatch):
+    """Folding a long history takes a minute; a browser showed nothing meanwhile."""
+    limits = ApiLimits(waits=WaitBounds(opening_seconds=0))
+    async with serving(limits=limits) as server:
+        await server.post(CONFIG_MAPS, config_map("m-1"))
+        await server.histories.close("default")
+        start, may_go_on = server.histories._start, anyio.Event()
+
+        async def slow(info):
+            await may_go_on.wait()
+            return await start(info)
+
+        monkeypatch.setattr(server.histories, "_start", slow)
+        path = f"{UI}/timeline?kind=PodScheduled"
+        first = await server.raw("GET", path)
+        root = read(first.text)
+        assert first.status_code == 202
+        assert "redra is opening this history of 3 events" in root.one("p", role="status").text
+        assert [link for link in root.links if link.startswith(UI)][-1] == path
+        assert root.one("noscript").one("meta").attributes["http-equiv"] == "refresh"
+        may_go_on.set()
+        answer, _ = await complete(server, path)
+        assert answer.status_code == 200
+        nobody = await server.raw("GET", "/ui/h/nobody/")
+        assert (nobody.status_code, "data-again" in nobody.text) in ((404, False), (202, True))
+
+
 async def test_refusal_of_a_page_that_was_not_ready_is_told_to_the_next_request():
     async with serving(limits=AT_ONCE) as server:
         answer, before = await complete(server, f"{UI}/why?kind=pod&name=nobody")

@@ -36,10 +36,12 @@ class WaitBounds:
     """The bounds of pages that take longer than a request waits.
 
     A request waits `seconds` for its page. A page that is not ready then is made on, and kept for
-    `kept_seconds` after it is ready, for the next request; at most `kept_max` pages are.
+    `kept_seconds` after it is ready, for the next request; at most `kept_max` pages are. It waits
+    `opening_seconds` for its history to be opened.
     """
 
     seconds: float = 10.0
+    opening_seconds: float = 10.0
     kept_max: int = 32
     kept_seconds: float = 10.0
 

@@ -36,7 +36,7 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import Header, HttpRequest, Response, Stream
 from app.api.ui import forms, framing, origins, parameters, reports
 from app.api.ui.live import LivePages
-from app.api.ui.unready import UnreadyPages
+from app.api.ui.unready import UnreadyPages, opened
 from app.domain.errors import (
     Forbidden,
     InputError,
@@ -162,7 +162,11 @@ class Pages:
             raise MethodNotAllowed("this page is read-only")
         if "moment" in request.query:
             return _pinned(request, place, part)
-        runtime = await self._histories.open(place.history)
+        is_kept = request.method == "POST" or part == REPORT
+        seconds = None if is_kept else self._limits.waits.opening_seconds
+        runtime = await opened(self._histories, place.history, seconds)
+        if runtime is None:
+            return await self._opening(request, place, part)
         inquiry = Inquiry(
             request=request,
             runtime=runtime,
@@ -179,6 +183,13 @@ class Pages:
             return shown(page)
         before = self._unready.before(inquiry)
         return _not_ready(inquiry, part, read=read, last=last, before=before)
+
+    async def _opening(self, request: HttpRequest, place: RequestedTimeline, part: str) -> Response:
+        """The page that says that the history is being opened."""
+        head = await self._histories.head(await self._histories.info(place.history))
+        there = links.Links(history=place.history, moment=place.moment)
+        again = there.to(part, **dict(framing.pairs(request)))
+        return shown(unready.opening(there, part, again, head.revision), _ACCEPTED)
 
     async def _findings(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.findings(inquiry)

@@ -28,4 +28,20 @@ def page(links: Links, part: str, again: str, *, read: int, last: int, before: i
         read=read,
         last=last,
         before=before,
+        is_open=True,
+    )
+
+
+def opening(links: Links, part: str, again: str, last: int) -> bytes:
+    """The page while the history, with `last` events, is being opened."""
+    title = _TITLES.get(part, part)
+    return render(
+        "unready.html",
+        title=title,
+        links=links,
+        again=again,
+        read=last,
+        last=last,
+        before=0,
+        is_open=False,
     )
