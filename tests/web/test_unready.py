@@ -52,6 +52,7 @@ async def test_page_that_is_not_ready_says_so_and_leads_to_itself(part):
         answer, before = await complete(server, f"{UI}/{part}")
         assert before[0].status_code == 202
         root = read(before[0].text)
+        assert root.one("h1").text, "the landing page has a name, too"
         assert "Not ready yet" in root.one("p", role="status").text
         assert not root.all("table") + root.all("ol") + root.all("p", "nothing")
         assert [link for link in root.links if link.startswith(UI)][-1] == f"{UI}/{part}"

@@ -5,6 +5,7 @@ from app.web.links import Links
 
 _TITLES = {
     **dict(PARTS),
+    "": dict(PARTS)["findings"],
     "attempts": "Attempts",
     "behaviours": "Known behaviours",
     "find": "Find",
