@@ -54,8 +54,10 @@ def of_difference(sides: Sides, recorded: Trace, again: Trace, uids: Set[str]) -
     if is_of_told_node(sides, recorded, again):
         return Read(_NONE, has_states=False)
     steps = (*sides.only_recorded, *sides.only_again)
-    if sides.aspect is Aspect.FINAL or not steps:
+    if sides.aspect is Aspect.FINAL or not steps or is_of_counts(sides):
         return None
+    if not uids <= recorded.keys.keys() | again.keys.keys():
+        return None  # The lines about one of its own objects may be without its uid.
     read = [_READ.get(step.writer) for step in steps]
     if None in read or not all(_is_placed_alike(uid, recorded, again) for uid in uids):
         return None
@@ -82,6 +84,15 @@ def is_because_of(step: Step, cause: Event, recorded: Trace) -> bool:
     is_first = cause.type is EventType.OBJECT_CREATED and not doubts.of_event(cause)
     is_owner = bool(cause.uid) and recorded.owner_of.get(step.uid) == cause.uid
     return is_first and is_owner and bool(_made((step,)))
+
+
+def is_of_counts(sides: Sides) -> bool:
+    """Whether a rule's status differs, which counts pods and allocations.
+
+    It counts what was evicted since the controller began. Parity: controllers.md 1.6.
+    """
+    steps = (*sides.only_recorded, *sides.only_again)
+    return any(step.key[:2] == api_resources.DEVICE_TAINT_RULES for step in steps)
 
 
 def is_of_made_claim(sides: Sides) -> bool:

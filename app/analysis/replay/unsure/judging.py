@@ -66,6 +66,8 @@ class Doubting:
         related = self.races.related(sides.uid, again)
         keys = self._keys(related, again)
         first, last = self.races.since(sides, again), self.races.settled_by(sides, again)
+        if dependence.is_of_counts(sides):
+            first = Instant(0)
         read = dependence.of_difference(sides, self.recorded, again, related)
         return (
             self.lacks.about(related, keys, first, last, read, self.aftermath.of(again))

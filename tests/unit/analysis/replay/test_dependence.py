@@ -1,0 +1,71 @@
+"""On which objects a difference may depend, and up to which instant."""
+
+from app.analysis.replay.differences import Aspect, Sides
+from app.analysis.replay.facts import Released
+from app.analysis.replay.pace import RecordedPace
+from app.analysis.replay.races import Races
+from app.analysis.replay.traces import AllocationStep, Step, Trace
+from app.analysis.replay.unsure import dependence
+from app.analysis.replay.unsure.judging import Doubting
+from app.analysis.replay.unsure.lacks import Lacks
+from app.domain.log import EventType, ObjectKey
+from app.domain.log.records import Loss
+from tests.unit.analysis.replay.test_lacks import CLAIM, POD, at, event
+
+RULE = ObjectKey("resource.k8s.io", "devicetaintrules", "", "r")
+GAP = event(POD, EventType.GAP_OBSERVED, losses=[Loss.GAP])
+
+
+def step(key, seconds, writer):
+    fact = Released()
+    return Step(revision=1, time=at(seconds), writer=writer, key=key, uid=key.name, facts=(fact,))
+
+
+def differing(key, seconds, writer):
+    return Sides(
+        aspect=Aspect.WRITES,
+        uid=key.name,
+        recorded=["it"],
+        again=[],
+        only_recorded=(step(key, seconds, writer),),
+    )
+
+
+def trace(*allocations):
+    made = Trace()
+    made.keys.update({"c": CLAIM, "p": POD, "r": RULE})
+    for seconds, device in allocations:
+        given = AllocationStep(
+            revision=1,
+            time=at(seconds),
+            key=CLAIM,
+            uid="c",
+            pod="p",
+            devices=(f"gpu: {device}",),
+            allocation={"device": device},
+        )
+        made.allocations["c"].append(given)
+    return made
+
+
+def lack(sides, recorded, again, *events):
+    lacks = Lacks(())
+    for seconds, each in events:
+        lacks.note(each, at(seconds))
+    races = Races(recorded, RecordedPace())
+    doubting = Doubting.of(recorded=recorded, end=at(100), lacks=lacks, impossible={}, races=races)
+    return doubting.lack(sides, again)
+
+
+def test_release_depends_on_all_where_an_object_of_its_own_is_in_no_line():
+    released, there = differing(CLAIM, 20, "resource-claim-controller"), trace()
+    assert dependence.of_difference(released, there, trace(), {"c", "p"}) is not None
+    assert dependence.of_difference(released, there, trace(), {"c", "unnamed"}) is None
+
+
+def test_status_of_a_rule_counts_what_was_unseen_long_before():
+    before = (10, event(POD)), (11, GAP), (12, event(POD))
+    counted = differing(RULE, 60, "device-taint-eviction-controller")
+    assert lack(counted, trace(), trace(), *before)
+    released = differing(CLAIM, 60, "resource-claim-controller")
+    assert not lack(released, trace(), trace(), *before)
