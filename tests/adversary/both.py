@@ -280,3 +280,22 @@ def class_had_long_changed_without_nodes(log: Log) -> None:
 def class_changes_a_moment_before_without_nodes(log: Log) -> None:
     """A class is changed two seconds before a claim is written that was decided before."""
     class_changed(log, 2)
+
+
+def _lose_the_next_report(wrong: str) -> None:
+    change_wrong = ALTERATIONS[wrong].change
+
+    def change(log: Log) -> None:
+        change_wrong(log)
+        log.lines.pop(log.first("patch", "pods/status", "pod1", by="system:node:"))
+
+    change.__name__ = f"{wrong}_and_the_next_report_lost"
+    change.__doc__ = (
+        f"{' '.join((change_wrong.__doc__ or '').split())} Besides, the first report about that pod"
+        " by its kubelet is lost, which came after the pod was bound."
+    )
+    alteration("both", QUICKSTART, verify=NOT_BLAMED, decide=FAILS)(change)
+
+
+for _wrong in ("claim_without_owner", "claim_without_its_annotation"):
+    _lose_the_next_report(_wrong)

@@ -25,6 +25,7 @@ DECIDED_TOO = (
     "_without_templates",
     "_a_third_lost",
     "_lost_elsewhere",
+    "_next_report_lost",
     "made_before_its_pod",
     "made_before_its_template",
     "collected_before_its_owner_ended",

@@ -21,6 +21,7 @@ from app.domain.values.timestamps import Instant
 _NAMESPACES = short_name(NAMESPACES)
 LOST_LAST = "the line of the last write about an object may be lost: a version has no line"
 _PLACED = frozenset(("pods", "resourceclaims"))
+_FOREVER = Instant(2**62)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +70,9 @@ class Doubting:
         if dependence.is_of_counts(sides):
             first = Instant(0)
         read = dependence.of_difference(sides, self.recorded, again, related)
+        done = min(last, self._decided_by(sides, again))
         return (
-            self.lacks.about(related, keys, first, last, read, self.aftermath.of(again))
+            self.lacks.about(related, keys, first, done, read, self.aftermath.of(again))
             or self._lack_at_end(sides, related, keys, first)
             or self._lack_within(sides, again)
             or self._lack_after(sides, again, first)
@@ -79,6 +81,23 @@ class Doubting:
             or self._lack_of_owner(sides, related)
             or self._omission(sides, again, last)
         )
+
+    def _decided_by(self, sides: Sides, again: Trace) -> Instant:
+        """The instant by which everything was recorded that a recorded placement depends on.
+
+        That is its own, if the run does not do the same. What a run does later instead depends on
+        more, but it has to do the recorded thing first.
+        """
+        if sides.aspect is Aspect.DEVICES:
+            there, here = (
+                [(step.allocation, step.time) for step in trace.allocations.get(sides.uid, ())]
+                for trace in (self.recorded, again)
+            )
+            for number, (allocation, time) in enumerate(there):
+                if number >= len(here) or here[number][0] != allocation:
+                    return time
+        node = self.recorded.node_of.get(sides.uid)
+        return node.time if sides.aspect is Aspect.NODES and node is not None else _FOREVER
 
     def _lack_of_writer(self, sides: Sides, again: Trace) -> str:
         """The controllers that made the additional steps here, if no recorded line is by them."""
@@ -217,7 +236,10 @@ class Doubting:
             return ""
         related = self.races.related(sides.uid, again)
         first, last = self.races.since(sides, again), self.races.settled_by(sides, again)
-        return self.lacks.of(related, self._keys(related, again), first, last)
+        read = dependence.of_difference(sides, self.recorded, again, related)
+        is_of_fixed = read is not None and not read.has_states
+        keys, last = self._keys(related, again), min(last, self._decided_by(sides, again))
+        return self.lacks.of(related, keys, first, last, is_of_fixed=is_of_fixed)
 
     def times(self, sides: Sides, again: Trace) -> str:
         """The wrong times that may have caused the difference; proofs by runs still hold."""

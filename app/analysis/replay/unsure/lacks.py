@@ -56,8 +56,12 @@ class _Stretch:
     is_line: bool = False
 
     def meets(self, first: Instant, last: Instant, until: Instant = _NEVER) -> bool:
-        """Whether it overlaps the time between two instants; `until` may make it longer."""
-        return self.since <= last and first <= max(self.until, until)
+        """Whether it overlaps the time between two instants; `until` may make it longer.
+
+        A lost line came after the last recorded one: what was done with that one, it did not cause.
+        """
+        is_begun = self.since < last if self.is_line else self.since <= last
+        return is_begun and first <= max(self.until, until)
 
     @property
     def settled(self) -> Instant:
@@ -91,8 +95,7 @@ class Lacks:
         self.versions.follow(event)
         self.last_lines.note(event, known)
         if self.omissions.note(event, known):
-            since = self._written.get(key, known)
-            self._note_unseen(key, event.uid, since, _text(()), is_line=True)
+            self._note_unseen(key, event.uid, self._last_line(key, known), _text(()), is_line=True)
         is_gap = event.type is EventType.GAP_OBSERVED
         if key.resource in _ALONE or key == CLOCKS:
             return
@@ -108,7 +111,7 @@ class Lacks:
                 self._note_unseen(ObjectKey(*kind, "", ""), "", known, _text(()))
         elif is_gap:
             is_line = doubts.is_undated(event)
-            since = self._written.get(key, known) if is_line else known
+            since = self._last_line(key, known) if is_line else known
             self._note_unseen(key, "", since, _text(doubts.of_event(event)), is_line=is_line)
         elif event.is_about_object:
             self._note_object(event, known)
@@ -127,6 +130,10 @@ class Lacks:
     def last_written(self, key: ObjectKey) -> Instant:
         """The instant of the last recorded write of an object; before all others without one."""
         return self._written.get(key, _NEVER)
+
+    def _last_line(self, key: ObjectKey, known: Instant) -> Instant:
+        """The instant of the last line about an object; without one, that before `known`."""
+        return self._written.get(key, Instant(known - 1))
 
     def _note_unseen(
         self, key: ObjectKey, uid: str, since: Instant, why: str, *, is_line: bool = False
@@ -173,7 +180,8 @@ class Lacks:
         """
         if self._kinds:
             return f"the recording has no {self._kinds}"
-        if lack := self.of(uids, keys, first, last):
+        is_of_fixed = read is not None and not read.has_states
+        if lack := self.of(uids, keys, first, last, is_of_fixed=is_of_fixed):
             return lack
         if any(
             each.meets(first, last, unlike.get(each.key, _NEVER))
@@ -229,13 +237,25 @@ class Lacks:
         )
 
     def of(
-        self, uids: Collection[str], keys: Collection[ObjectKey], first: Instant, last: Instant
+        self,
+        uids: Collection[str],
+        keys: Collection[ObjectKey],
+        first: Instant,
+        last: Instant,
+        *,
+        is_of_fixed: bool = False,
     ) -> str:
-        """The missing record of these objects themselves between two instants, or empty."""
+        """The missing record of these objects themselves between two instants, or empty.
+
+        With `is_of_fixed`, the difference depends only on fields of them that never change: on no
+        lost line.
+        """
         about = (
             each.why
             for each in self._stretches
-            if each.meets(first, last, each.settled) and (each.key in keys or each.uid in uids)
+            if each.meets(first, last, each.settled)
+            and (each.key in keys or each.uid in uids)
+            and not (each.is_line and is_of_fixed)
         )
         why = next(about, "")
         return f"of it or of what it is about: {why}" if why else ""

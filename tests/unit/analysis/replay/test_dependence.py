@@ -1,5 +1,7 @@
 """On which objects a difference may depend, and up to which instant."""
 
+import pytest
+
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.facts import Released
 from app.analysis.replay.pace import RecordedPace
@@ -69,3 +71,19 @@ def test_status_of_a_rule_counts_what_was_unseen_long_before():
     assert lack(counted, trace(), trace(), *before)
     released = differing(CLAIM, 60, "resource-claim-controller")
     assert not lack(released, trace(), trace(), *before)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "is_unsure"),
+    [
+        # the run does what was recorded first, and something else after the loss
+        ([(10, "a")], True),
+        # what was recorded first is not what the run does, then or later
+        ([(10, "b")], False),
+        ([(40, "b")], True),
+    ],
+)
+def test_recorded_allocation_depends_on_no_line_that_was_lost_later(recorded, is_unsure):
+    there, here = trace(*recorded), trace((10, "a"), (50, "c"))
+    sides = Sides(aspect=Aspect.DEVICES, uid="c", recorded=[1], again=[2])
+    assert bool(lack(sides, there, here, (20, event(POD)), (30, GAP))) is is_unsure

@@ -242,3 +242,23 @@ def test_others_depend_on_a_lost_line_as_long_as_its_object_differs():
         for unlike in ({}, {POD: at(32)}, {POD: at(33)}, {CLAIM: at(40)})
     ]
     assert told == [False, False, True, False]
+
+
+def test_lost_line_explains_nothing_that_was_done_with_the_last_recorded_one():
+    gap = event(POD, EventType.GAP_OBSERVED, losses=[Loss.GAP])
+    lost = lacks_after((10, event(POD)), (30, gap), (31, event(POD)))
+    spans = ((5, 10), (10, 10), (10, 11))
+    for keys in ((POD,), (CLAIM,)):
+        assert [bool(between(lost, *span, keys=keys)) for span in spans] == [False, False, True]
+    never = lacks_after((10, gap))
+    assert between(never, 10, 10, keys=(POD,))
+
+
+def test_lost_line_changes_no_field_that_never_changes():
+    gap = event(POD, EventType.GAP_OBSERVED, losses=[Loss.GAP])
+    lost = lacks_after((10, event(POD)), (30, gap), (31, event(POD)))
+    read = [Read(frozenset(), has_states=False), Read(frozenset()), None]
+    told = [bool(read_between(lost, 20, 21, each, keys=(POD,))) for each in read]
+    assert told == [False, True, True]
+    cut = event(POD, EventType.GAP_OBSERVED, losses=[Loss.METADATA_ONLY])
+    assert read_between(lacks_after((10, cut)), 20, 21, read[0], keys=(POD,))
