@@ -48,6 +48,7 @@ FEW: list[Row] = [
     ("e-taints", "rule_of_another_pool_evicts", "verify"),
     ("j-api-versions", "one_device_twice_in_a_claim", "verify"),
     ("j-api-versions", "shuffled", "verify"),
+    ("j-api-versions", "all_at_level_request", "verify"),
     ("a-quickstart", "bindings_through_a_server_whose_clock_is_behind", "verify"),
     ("c-multihost-tpu", "admin_access_where_it_is_forbidden", "verify"),
     ("c-multihost-tpu", "admin_access_where_it_is_allowed", "verify"),

@@ -243,7 +243,7 @@ class Resolver:
             changes |= {
                 "version": known.record.version,
                 "kind": known.record.kind,
-                "uid": record.uid or known.uid,
+                "uid": record.uid or known.uid or meta.uid(after),
             }
         return _replace(record, **changes)
 
