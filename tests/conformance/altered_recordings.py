@@ -12,6 +12,7 @@ from app.domain.values import timestamps
 SCHEDULER = "system:kube-scheduler"
 ACCOUNTS = "system:serviceaccount:kube-system:"
 EVICTION = "device-taint-eviction-controller"
+CLAIMS = "resource-claim-controller"
 SECONDS = 1_000_000
 
 
@@ -256,6 +257,21 @@ def claims_of(lines: list[dict], pod: str) -> set[str]:
             owner["name"] == pod for owner in _body(line)["metadata"].get("ownerReferences", ())
         )
     }
+
+
+def is_release_of(lines: list[dict], pod: str) -> Callable[[dict], bool]:
+    """True for the lines in which a controller takes claims back that were reserved for a pod."""
+    claims = {
+        _body(line)["metadata"]["name"]
+        for line in lines
+        if _body(line).get("kind") == "ResourceClaim"
+        and any(user["name"] == pod for user in _body(line)["status"].get("reservedFor", ()))
+    }
+    return lambda line: (
+        line["objectRef"]["resource"] == "resourceclaims"
+        and line["objectRef"].get("name") in claims
+        and line["user"]["username"].endswith(CLAIMS)
+    )
 
 
 def _with_device(

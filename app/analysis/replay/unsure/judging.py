@@ -125,8 +125,8 @@ class Doubting:
     def _lost_last_line(self, sides: Sides, again: Trace) -> str:
         """The last write of an object, which only the run has, if its line may be lost.
 
-        A write that others follow shows in their lines. The recorded one came soon after it was
-        due, and left a version of the store without a line.
+        A write that others follow shows in their lines, that of a deletion included. The recorded
+        one came soon after it was due, and left a version of the store without a line.
         """
         missing = [
             step
@@ -138,6 +138,8 @@ class Doubting:
         (step,) = missing
         last = self.lacks.last_written(step.key)
         soon = Instant(max(again.due_at(step), last) + IN_FLIGHT)
+        if self.lacks.last_lines.has_ended(step.uid):
+            return ""
         is_lost = self._is_last_of(step, again) and self.lacks.versions.may_hide(last, soon)
         return LOST_LAST if is_lost else ""
 

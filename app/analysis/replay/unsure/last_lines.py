@@ -27,7 +27,7 @@ _SLOWER = 2
 
 
 class LostLine(NamedTuple):
-    """An object that was written after the last line about it, at some time since that line."""
+    """An object that was written after the last line about it, no earlier than `since`."""
 
     key: ObjectKey
     uid: str
@@ -38,14 +38,16 @@ class LostLine(NamedTuple):
 class _Living:
     """The last known state of an object without an end in the log so far.
 
-    `is_run` is true of a pod with a node, or one that is finished. `changed` is when a controller
-    first acted upon another state, `changed_by` its user.
+    `is_run` is true of a pod with a node, or one that is finished, `is_ending` of one that is
+    finished or is being deleted. `changed` is when a controller first acted upon another state,
+    `changed_by` its user.
     """
 
     key: ObjectKey
     uid: str
     written: Instant
     is_run: bool
+    is_ending: bool
     is_allocated: bool
     changed: Instant | None = None
     changed_by: str = ""
@@ -93,6 +95,7 @@ class LastLines:
             event.uid,
             known,
             is_run=is_finished or (key.resource == "pods" and bool(core.node_name(event.object))),
+            is_ending=is_finished or meta.is_deleting(event.object),
             is_allocated=dra.allocation(event.object) is not None,
         )
 
@@ -113,12 +116,13 @@ class LastLines:
         """Notes objects for whose end a controller acted, and how long after the recorded one.
 
         The claim controller acts for pods that are finished, too, the collector does not. A pod
-        with a node ends in several lines, those of its kubelet: a single lost line leaves others.
+        with a node ends in several lines, those of its kubelet: a single lost line leaves others,
+        which show at least that it is ending.
         """
         for uid in uids:
             each = self._living.get(self._key_of.get(uid, _NO_KEY))
             is_there = each is not None and each.uid == uid
-            if each is not None and is_there and (user == COLLECTOR or not each.is_run):
+            if each is not None and is_there and _may_have_ended(each, user):
                 each.note_act(user, known)
             elif uid in self._ended:
                 self._note_lag(user, self._ended[uid], known)
@@ -137,16 +141,23 @@ class LastLines:
     def _note_lag(self, user: str, reason: Instant, act: Instant) -> None:
         self._slowest[user] = max(self._slowest.get(user, 0), act - reason)
 
-    def _is_lost(self, each: _Living) -> bool:
-        """Whether a line is lost between the last one and the act that contradicts it.
+    def _lost_since(self, each: _Living) -> Instant | None:
+        """The earliest instant of a write between the last line and the act that contradicts it.
 
-        A controller acts soon: as a rule no later than twice its slowest act with a reason.
+        A controller acts soon: as a rule no later than twice its slowest act with a reason. None if
+        no line is lost in that time.
         """
         if each.changed is None:
-            return False
+            return None
         slowest = self._slowest.get(each.changed_by)
         soon = 0 if slowest is None else each.changed - _SLOWER * slowest
-        return self.versions.may_hide(max(each.written, Instant(soon)), each.changed)
+        since = Instant(max(each.written, soon))
+        return since if self.versions.may_hide(since, each.changed) else None
+
+    def has_ended(self, uid: str) -> bool:
+        """Whether the recording has the end of an object: no later write is possible."""
+        key = self._key_of.get(uid, _NO_KEY)
+        return uid in self._key_of and key not in self._living
 
     def found(self) -> Iterator[LostLine]:
         """The objects with a lost last line, and all that they own; call it after the last event.
@@ -154,15 +165,21 @@ class LastLines:
         What they own ends with them.
         """
         for each in list(self._living.values()):
-            if not self._is_lost(each):
+            since = self._lost_since(each)
+            if since is None:
                 continue
             waiting, seen = [(each.key, each.uid)], {each.uid}
             while waiting:
                 key, uid = waiting.pop()
-                yield LostLine(key, uid, each.written)
+                yield LostLine(key, uid, since)
                 more = [(key, uid) for key, uid in self._owned[uid] if uid not in seen]
                 seen.update(uid for _, uid in more)
                 waiting += more
+
+
+def _may_have_ended(each: _Living, user: str) -> bool:
+    """Whether one more line may have ended the object, so that this user acted upon its end."""
+    return not each.is_run or (user == COLLECTOR and each.is_ending)
 
 
 _NO_KEY = ObjectKey("", "", "", "")

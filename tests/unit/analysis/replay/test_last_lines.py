@@ -28,9 +28,10 @@ class Leftover(Versions):
         return self.is_any
 
 
-def state(key, user="alice", verb="update", *, owner=None, ends=False, **parts):
+def state(key, user="alice", verb="update", *, owner=None, ends=False, ending=None, **parts):
     owners = [] if owner is None else [{"uid": owner.name, "kind": "X", "name": owner.name}]
     metadata = {"name": key.name, "namespace": key.namespace, "ownerReferences": owners}
+    metadata |= {} if ending is None else {"deletionTimestamp": ending}
     type_ = EventType.OBJECT_DELETED if ends else EventType.OBJECT_UPDATED
     stamp = Stamp(time=at(1), actor=Actor(user=user), verb=verb)
     body = canonical_json({"metadata": {**metadata, "uid": key.name}, **parts})
@@ -59,6 +60,7 @@ BOUND = state(
     spec={"nodeName": "n", "resourceClaims": [{"name": "g", "resourceClaimName": "c"}]},
 )
 RUNNING = state(POD, spec={"nodeName": "n"})
+ENDING = state(POD, spec={"nodeName": "n"}, ending="2026-01-01T00:00:00Z")
 FINISHED = state(POD, status={"phase": "Failed"})
 
 
@@ -69,7 +71,9 @@ FINISHED = state(POD, status={"phase": "Failed"})
         ((state(POD), USED, FREED), [POD]),
         ((FINISHED, USED, FREED), []),
         ((RUNNING, USED, FREED), []),
-        ((RUNNING, DELETED), [POD]),
+        # a kubelet ends a pod in several lines; the last one may be lost
+        ((RUNNING, DELETED), []),
+        ((ENDING, DELETED), [POD]),
         ((state(POD), USED, state(CLAIM, "alice", **reserved())), []),
         ((state(POD), USED, state(POD, ends=True), FREED), []),
         ((state(POD), USED, FREED, state(POD)), []),
