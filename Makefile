@@ -61,7 +61,7 @@ DRAWN := adversary conformance simulation properties unit/analysis api/test_fuzz
 	acceptance/test_kubectl_stored.py acceptance/test_minimise_command.py \
 	acceptance/test_moments_of_commands.py acceptance/test_objects_of_commands.py \
 	acceptance/test_recordings_begun_later.py \
-	acceptance/test_sweep_command.py web/test_readers_of_reasons.py
+	acceptance/test_sweep_command.py fuzz/test_seeded_parts.py web/test_readers_of_reasons.py
 
 draws: install ## Run the drawn tests with DRAWS times as many cases, and whole recordings
 	@REDRA_DRAWS=$${DRAWS:-10} $(BIN)/python -m pytest -n 2 --dist loadfile --timeout 0 $(addprefix tests/,$(DRAWN))

@@ -7,10 +7,12 @@ import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.domain.errors import LogUnavailable
-from app.domain.log import Revision
+from app.domain.log import Draft, Revision
+from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 from tests.api.test_authentication import AS_ANN, AS_ROOT, KNOWN, ROLES, grant
+from tests.contracts.building import sealed
 
 ALL = "/redra/v1/histories"
 EVERYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
@@ -118,7 +120,18 @@ async def test_inputs_of_a_recording_end_with_it():
         settings = {**live.settings, "recorded": True}
         tape = await log.create_history("tape", seed=0, settings=settings, created=live.created)
         events = await log.read(live.id, after=Revision(0), limit=1_000)
-        await log.append(tape.id, expected=await log.head(tape.id), events=events)
+        head = await log.head(tape.id)
+        drafts = [
+            Draft(
+                type=each.type,
+                key=each.key,
+                uid=each.uid,
+                tree=json_tree.copy(each.object),
+                stamp=each.stamp,
+            )
+            for each in events
+        ]
+        await log.append(tape.id, expected=head, events=sealed(head, *drafts))
         wish = {"name": "wrong", "at": "3", "inputs": "recorded", "until": "2999-01-01T00:00:00Z"}
         refused = await server.post(f"{ALL}/tape/fork", wish, 404)
         assert refused["message"].startswith("history 'tape' ends at ")

@@ -183,7 +183,12 @@ class Soak:
             quirks = replace(quirks, c8=True, c22=True)
         self.cluster = Cluster(
             Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)),
-            ControllerOptions(bind_delay=self.plane.bind_delay, pace=self.plane, quirks=quirks),
+            ControllerOptions(
+                bind_delay=self.plane.bind_delay,
+                pace=self.plane,
+                paces_nodes=False,
+                quirks=quirks,
+            ),
             seed=self.load.seed,
             kubelet=True,
             namespaces=("default", *NAMESPACES),

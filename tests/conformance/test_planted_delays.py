@@ -84,7 +84,7 @@ class Story:
         plane = HeldControlPlane(self.held, Instant(0))
         cluster = Cluster(
             Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)),
-            ControllerOptions(bind_delay=plane.bind_delay, pace=plane),
+            ControllerOptions(bind_delay=plane.bind_delay, pace=plane, paces_nodes=False),
             seed=7,
             kubelet=True,
             namespaces=("default",),
