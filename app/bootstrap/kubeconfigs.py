@@ -16,7 +16,7 @@ from app.domain.errors import InputError, LogError
 from app.domain.values import moments as moment_texts
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
-from app.service import histories as names
+from app.service import history_creation as names
 from app.service.histories import DEFAULT_HISTORY
 from app.settings import Settings
 

@@ -26,7 +26,8 @@ from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.service import copying, importing
 from app.service.forking import ForkRequest, ForkSwitches
-from app.service.histories import DEFAULT_HISTORY, check_name
+from app.service.histories import DEFAULT_HISTORY
+from app.service.history_creation import check_name
 from app.service.replays.replaying import Progress, silent
 from app.settings import Settings
 

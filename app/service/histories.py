@@ -1,7 +1,6 @@
 """The histories of a service: open ones with their runtimes, and views of any past moment."""
 
 import logging
-import re
 from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
@@ -48,19 +47,6 @@ DEFAULT_HISTORY = "default"
 """The history that is served at `/` and used when no history is named."""
 
 _log = logging.getLogger("redra")
-
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
-
-
-def check_name(name: str) -> str:
-    """Check that the name can name a history: a DNS label, dots allowed. Raises InputError."""
-    if _NAME.fullmatch(name) is None:
-        raise InputError(
-            f"{name!r} is not a valid name of a history",
-            cure="use up to 63 lower-case letters, digits, '-' and '.', beginning with a letter "
-            "or digit",
-        )
-    return name
 
 
 class Histories:
@@ -150,7 +136,7 @@ class Histories:
     ) -> HistoryRuntime:
         """Make an empty history and open it. Raises AlreadyExists, InputError."""
         await history_creation.make_empty(
-            self._ports, check_name(name), seed=seed, settings=settings or {}
+            self._ports, history_creation.check_name(name), seed=seed, settings=settings or {}
         )
         return await self.open(name)
 
@@ -182,7 +168,7 @@ class Histories:
         Followers are cut off and find the history under its new name.
         """
         info = await self.info(name)
-        await self._ports.log.rename_history(info.id, check_name(new_name))
+        await self._ports.log.rename_history(info.id, history_creation.check_name(new_name))
         await self.look_again()
         return await self.info(new_name)
 
@@ -230,7 +216,7 @@ class Histories:
 
     async def _check_free(self, name: str) -> None:
         """Raise AlreadyExists for a name that is taken, InputError for an invalid one."""
-        if await self.find(check_name(name)) is not None:
+        if await self.find(history_creation.check_name(name)) is not None:
             said = f'histories "{name}" already exists'
             raise AlreadyExists(said, resource="histories", name=name)
 

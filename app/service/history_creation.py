@@ -1,4 +1,4 @@
-"""The making of histories from a source: each is made as a whole, or not at all.
+"""The making of histories: their names, and that each is made as a whole, or not at all.
 
 An import or a copy takes a while and may fail in the middle. Until the history is complete it has a
 name that no user can give and is in no list. Then it gets its own name in one step. When making it
@@ -6,6 +6,7 @@ fails, it is deleted. A history that a killed process leaves behind occupies no 
 removed by the next deletion of unfinished histories.
 """
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -30,6 +31,19 @@ BY = "a failed creation, import, copy or fork"
 
 CLEAN_SECONDS = 60.0
 """The longest time for removing a history that failed."""
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
+
+
+def check_name(name: str) -> str:
+    """Check that the name can name a history: a DNS label, dots allowed. Raises InputError."""
+    if _NAME.fullmatch(name) is None:
+        raise InputError(
+            f"{name!r} is not a valid name of a history",
+            cure="use up to 63 lower-case letters, digits, '-' and '.', beginning with a letter "
+            "or digit",
+        )
+    return name
 
 
 @asynccontextmanager

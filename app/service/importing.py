@@ -25,7 +25,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import history_creation, recorded_events
-from app.service.histories import check_name
+from app.service.history_creation import check_name
 from app.service.recorded_events import Sealer
 
 

@@ -22,7 +22,7 @@ from app.domain.objects import profile as profiles
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.service import importing
-from app.service.histories import check_name
+from app.service.history_creation import check_name
 from app.service.recording import recorder, resuming
 from app.service.recording.following import FollowingBounds
 from app.service.recording.journal import JournalBounds
