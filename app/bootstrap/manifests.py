@@ -6,6 +6,7 @@ from typing import Any
 
 from app.adapters.history import documents
 from app.adapters.history.limits import ImportLimits
+from app.adapters.history.reading import Notes
 from app.domain.errors import InputError
 from app.settings import Settings
 
@@ -26,15 +27,20 @@ def read_documents(
 ) -> list[tuple[str, Any]]:
     """The documents that are not empty, with their places; `-` is standard input.
 
-    Raises InputError; `cure` is the advice when the file is larger than `document_bytes_max`.
+    Raises InputError, also for keys that occur again in an object. `cure` is the advice when the
+    file is larger than `document_bytes_max`.
     """
     name = "standard input" if str(file) == STANDARD_INPUT else str(file)
     content = _content(file, name, limits.document_bytes_max, cure)
-    return [
+    notes = Notes()
+    trees = [
         (f"{name}:{line}", tree)
-        for line, tree in documents.parse(content, name, limits)
+        for line, tree in documents.parse(content, name, limits, notes)
         if tree is not None
     ]
+    for refusal in notes.refusals:
+        raise InputError(refusal.problem, place=refusal.place, cure="take the others out")
+    return trees
 
 
 def _content(file: Path, name: str, bytes_max: int, cure: str) -> bytes:

@@ -356,6 +356,25 @@ async def test_duplicate_field_is_refused_when_strict():
         assert 'duplicate field "metadata.name"' in answer.json()["message"]
 
 
+async def test_duplicate_field_is_a_warning_by_default_and_its_last_value_counts():
+    async with serving() as server:
+        body = b'{"metadata":{"name":"m","name":"n"}}'
+        answer = await server.raw("POST", CONFIG_MAPS, body)
+        assert answer.json()["metadata"]["name"] == "n"
+        assert 'duplicate field \\"metadata.name\\"' in answer.headers["warning"]
+
+
+async def test_duplicate_field_of_a_merge_patch_is_refused_when_strict():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, {"metadata": {"name": "m"}})
+        body = b'{"data":{"a":"1","a":"2"}}'
+        patch = f"{CONFIG_MAPS}/m?fieldValidation=Strict"
+        kind = "application/merge-patch+json"
+        answer = await server.raw("PATCH", patch, body, content_type=kind)
+        assert answer.status_code in (400, 422)
+        assert 'duplicate field "data.a"' in answer.json()["message"]
+
+
 async def test_delete_of_a_claim_answers_with_the_claim():
     async with serving() as server:
         made = await server.post(CLAIMS, claim())

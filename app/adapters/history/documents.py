@@ -22,29 +22,43 @@ from app.domain.values.timestamps import Instant, TimestampError
 _STAMPED = re.compile(rb"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d\S*)[ \t]+(?=\S)")
 
 
-def read_documents(source: ByteSource, *, with_texts: bool = False) -> Iterator[tuple[str, Any]]:
+def read_documents(
+    source: ByteSource, notes: Notes | None = None, *, with_texts: bool = False
+) -> Iterator[tuple[str, Any]]:
     """Position (`line`) and value of each document. Raises InputError.
 
-    Documents of YAML that are one text come only `with_texts`.
+    Repeated keys of JSON are noted. Documents of YAML that are one text come only `with_texts`.
     """
     if is_json_lines(source):
         for number, line in source.lines():
             content, _ = split_stamp(line)
-            yield str(number), json_text.decode(content, f"{source.name}:{number}", source.limits)
+            place = f"{source.name}:{number}"
+            value = json_text.decode(content, place, source.limits)
+            if notes is not None:
+                notes.lose_repeated(json_text.repeated_keys(content, value), place)
+            yield str(number), value
         return
     content = source.whole()
-    yield from parse(content, source.name, source.limits, with_texts=with_texts)
+    yield from parse(content, source.name, source.limits, notes, with_texts=with_texts)
 
 
 def parse(
-    content: bytes, place: str, limits: ImportLimits, *, with_texts: bool = False
+    content: bytes,
+    place: str,
+    limits: ImportLimits,
+    notes: Notes | None = None,
+    *,
+    with_texts: bool = False,
 ) -> Iterator[tuple[str, Any]]:
-    """Position and value of each document in `content`."""
+    """Position and value of each document in `content`. Repeated keys of JSON are noted."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     if content.lstrip()[:1] in (b"{", b"["):
-        documents = _parse_json(content, place, limits)
-        if documents is not None:
-            yield from documents
+        texts = _parse_json(content, place, limits)
+        if texts is not None:
+            for text in texts:
+                if notes is not None:
+                    notes.lose_repeated(text.repeated_keys(), f"{place}:{text.line}")
+                yield str(text.line), text.value
             return
     values = yaml_documents.parse_documents(content, place, limits, with_texts=with_texts)
     for line, value in values:
@@ -116,19 +130,17 @@ def split_stamp(line: bytes) -> tuple[bytes, Instant | None]:
         return line.strip(), None
 
 
-def _parse_json(content: bytes, place: str, limits: ImportLimits) -> list[tuple[str, Any]] | None:
+def _parse_json(content: bytes, place: str, limits: ImportLimits) -> list[json_text.Text] | None:
     """All JSON documents, or None when the content is not JSON throughout (it may be YAML)."""
     try:
-        return [("1", json_text.decode(content, place, limits))]
+        return [json_text.Text(1, json_text.decode(content, place, limits), content)]
     except BoundReached:
         raise
     except InputError:
         # Not one document; perhaps several.
         pass
     try:
-        return [
-            (str(line), value) for line, value in json_text.decode_sequence(content, place, limits)
-        ]
+        return list(json_text.decode_sequence(content, place, limits))
     except BoundReached:
         raise
     except InputError:

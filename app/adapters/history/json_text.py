@@ -6,12 +6,14 @@ support them.
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.errors import InputError
+from app.domain.objects.schema import decode as bodies
 
 _decoder = msgspec.json.Decoder()
 _NOT_BRACKETS = bytes(code for code in range(256) if code not in b'[]{}"\\')
@@ -41,8 +43,21 @@ def check_text_depth(content: bytes, place: str, limits: ImportLimits) -> None:
         decode(content, place, limits)
 
 
-def decode_sequence(content: bytes, place: str, limits: ImportLimits) -> Iterator[tuple[int, Any]]:
-    """Line and value of each of several JSON texts that follow each other, as kubectl prints them.
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A JSON text with its first line and its value."""
+
+    line: int
+    value: Any
+    content: bytes
+
+    def repeated_keys(self) -> tuple[str, ...]:
+        """The paths of the keys that occur again in one object."""
+        return repeated_keys(self.content, self.value)
+
+
+def decode_sequence(content: bytes, place: str, limits: ImportLimits) -> Iterator[Text]:
+    """Several JSON texts that follow each other, as kubectl prints them.
 
     Raises InputError at the first place that is not JSON.
     """
@@ -70,9 +85,21 @@ def decode_sequence(content: bytes, place: str, limits: ImportLimits) -> Iterato
             raise _too_deep(f"{place}:{line}", limits) from problem
         if _depth(value) > limits.depth_max:
             raise _too_deep(f"{place}:{line}", limits)
-        yield line, value
+        yield Text(line, value, text[at:end].encode())
         line += text.count("\n", at, end)
         at = end
+
+
+def repeated_keys(content: bytes, value: Any) -> tuple[str, ...]:
+    """The paths of the keys that occur again in one object of a JSON text, which gave `value`.
+
+    Decoders keep the last value of such a key, as a server does.
+    """
+    try:
+        encoded = msgspec.json.encode(value)
+    except (ValueError, TypeError, OverflowError):
+        encoded = b""
+    return bodies.repeated_keys(content, encoded)
 
 
 def encode(value: Any) -> bytes:

@@ -68,13 +68,15 @@ _MARKS = ("apiVersion", "audit.k8s.io", "auditID")
 class Part:
     """A document and the number of its first line.
 
-    `is_printed` is true for a document from a table or description of kubectl.
+    `is_printed` is true for a document from a table or description of kubectl. `repeated` are the
+    paths of keys that occur again in one object.
     """
 
     line: int
     value: JsonObject
     content: bytes
     is_printed: bool = False
+    repeated: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -307,7 +309,7 @@ class _Block:
         json_text.check_depth(value, f"{self._place}:{number}", self._limits)
         # A tool writes the command that it ran, in a line of JSON above the output.
         self._commands.note(line, number)
-        self._take(number, value)
+        self._take(number, value, text[start:end])
         self._pass(end)
         return True
 
@@ -324,7 +326,7 @@ class _Block:
         number = self._first + self._at
         json_text.check_depth(value, f"{self._place}:{number}", self._limits)
         self._mixture.joined_lines += whole.breaks
-        self._take(number, value)
+        self._take(number, value, whole.text)
         self._pass(whole.end)
         return True
 
@@ -466,8 +468,9 @@ class _Block:
         self._at += printout.lines
         return True
 
-    def _take(self, line: int, value: Any, *, is_printed: bool = False) -> None:
-        """Keep a document; of an array, keep each item as a document."""
+    def _take(self, line: int, value: Any, text: str = "", *, is_printed: bool = False) -> None:
+        """Keep a document, with the JSON text of it; of an array, keep each item as a document."""
+        repeated = json_text.repeated_keys(text.encode(), value) if text else ()
         for item in value if isinstance(value, list) else [value]:
             if not isinstance(item, dict):
                 continue
@@ -476,7 +479,8 @@ class _Block:
             except InputError as problem:
                 self._damage(problem.problem)
                 continue
-            self._mixture.parts.append(Part(line, item, content, is_printed))
+            self._mixture.parts.append(Part(line, item, content, is_printed, repeated))
+            repeated = ()
 
     def _damage(self, problem: str, at: int | None = None) -> None:
         place = f"{self._place}:{self._first + (self._at if at is None else at)}"

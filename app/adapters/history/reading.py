@@ -1,6 +1,6 @@
 """The shared parts of readers: options, notes, and records made from recorded objects."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -152,6 +152,19 @@ class Notes:
             raise problem
         cure = ", ".join(text for text in (problem.cure, self.way_on) if text)
         raise type(problem)(problem.problem, place=problem.place, cure=cure) from problem
+
+    def lose_repeated(self, keys: Sequence[str], place: str) -> None:
+        """Note the values that were lost because their key occurs again in the same object."""
+        if keys:
+            more = f" and {len(keys) - PLACES_MAX} more" if len(keys) > PLACES_MAX else ""
+            names = ", ".join(keys[:PLACES_MAX]) + more
+            problem = f"keys that occur again in one object, of which the last counts: {names}"
+            self.lose(InputError(problem, place=place))
+
+    def lose_all_of(self, other: "Notes") -> None:
+        """Note what was lost according to other notes."""
+        for refusal in other.refusals:
+            self.lose(InputError(refusal.problem, place=refusal.place))
 
     def lose(self, problem: InputError) -> None:
         """Note an unreadable part of a cluster's state; reading continues."""

@@ -249,7 +249,9 @@ class Finder:
         buckets: dict[Format, list[Part]] = {}
         for part in mixture.parts:
             chosen = _format_of(part, source.name)
+            place = f"{source.name}:{part.line}"
             if chosen is not Format.UNKNOWN:
+                self._notes.lose_repeated(part.repeated, place)
                 buckets.setdefault(chosen, []).append(part)
                 continue
             if (event := event_objects.of_row(part.value)) is not None:
@@ -268,7 +270,10 @@ class Finder:
             elif any(texts.within(part.value)):
                 reason = "documents in texts, which are read only if the file itself is named"
                 self._notes.pass_over(source.name, reason)
+            if logged or enclosed:
+                self._notes.lose_repeated(part.repeated, place)
             for inner in enclosed:
+                self._notes.lose_repeated(inner.repeated, place)
                 buckets.setdefault(_format_of(inner, source.name), []).append(inner)
             mixture.text_lines += not logged and not enclosed
         if Format.KWOK in buckets and Format.DUMP in buckets:

@@ -49,6 +49,25 @@ def events(value: Any) -> list[JsonObject]:
     return list(_found(value, 0))
 
 
+def texts(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The JSON texts in a decoded value, also within each other, with their values."""
+    if depth > DEPTH_MAX:
+        return
+    if isinstance(value, str):
+        begin = value.find("{")
+        if begin < 0:
+            return
+        try:
+            inner, end = json.JSONDecoder().raw_decode(value, begin)
+        except (ValueError, RecursionError):
+            return
+        yield value[begin:end], inner
+        yield from texts(inner, depth + 1)
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from texts(part, depth + 1)
+
+
 def is_event(tree: JsonObject) -> bool:
     """True for an audit event, with or without its kind and its stage."""
     if isinstance(version := tree.get("apiVersion"), str) and version.startswith(GROUP):

@@ -107,7 +107,7 @@ def read_events(source: ByteSource, unwrap: str, notes: Notes) -> Iterator[tuple
     """The position and event of each entry of lines, an EventList, or wrapped exports."""
     for position, content in _texts(source, notes):
         try:
-            yield from _events(content, position, source, unwrap)
+            yield from _events(content, position, source, unwrap, notes)
         except InputError as problem:
             notes.refuse(problem)
 
@@ -120,9 +120,9 @@ def _texts(source: ByteSource, notes: Notes) -> Iterator[tuple[str, bytes]]:
             yield str(number), content
         return
     if tables.is_table(source):
-        yield from tables.rows(source)
+        yield from tables.rows(source, notes)
         return
-    for position, value in documents.parse(source.whole(), source.name, source.limits):
+    for position, value in documents.parse(source.whole(), source.name, source.limits, notes):
         items = value if isinstance(value, list) else [value]
         for index, item in enumerate(items):
             place = f"{position}[{index}]" if isinstance(value, list) else position
@@ -130,10 +130,11 @@ def _texts(source: ByteSource, notes: Notes) -> Iterator[tuple[str, bytes]]:
 
 
 def _events(
-    content: bytes, position: str, source: ByteSource, unwrap: str
+    content: bytes, position: str, source: ByteSource, unwrap: str, notes: Notes
 ) -> Iterator[tuple[str, AuditEvent]]:
     place = f"{source.name}:{position}"
     json_text.check_text_depth(content, place, source.limits)
+    _name_repeated_keys(content, place, notes)
     if unwrap:
         content = _unwrapped(content, unwrap, place, source)
     try:
@@ -153,6 +154,20 @@ def _events(
         return
     for index, item in enumerate(event.items):
         yield f"{position}[{index}]", _decode(bytes(item), place)
+
+
+def _name_repeated_keys(content: bytes, place: str, notes: Notes) -> None:
+    """Note the keys that occur again in one object of a line, or of a JSON text in it."""
+    try:
+        value = _body_decoder.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return
+    keys = json_text.repeated_keys(content, value)
+    is_event = isinstance(value, dict) and envelopes.is_event(value)
+    if not is_event and b'{\\"' in content:
+        for text, inner in envelopes.texts(value):
+            keys += json_text.repeated_keys(text.encode("utf-8", "replace"), inner)
+    notes.lose_repeated(keys, place)
 
 
 def _enveloped(content: bytes) -> list[JsonObject]:

@@ -16,8 +16,10 @@ from typing import Any
 
 import msgspec
 
+from app.adapters.history import json_text
 from app.adapters.history.audit import envelopes
 from app.adapters.history.limits import BoundReached
+from app.adapters.history.reading import Notes
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
@@ -46,10 +48,13 @@ def has_row(source: ByteSource, is_wanted: Callable[[JsonObject], bool]) -> bool
         return False
 
 
-def rows(source: ByteSource) -> Iterator[tuple[str, bytes]]:
-    """The last line number of each row, and the row as JSON. Raises InputError for a bad table."""
+def rows(source: ByteSource, notes: Notes | None = None) -> Iterator[tuple[str, bytes]]:
+    """The last line number of each row, and the row as JSON. Raises InputError for a bad table.
+
+    Repeated keys in cells with JSON are noted.
+    """
     try:
-        for number, tree in _rows(source):
+        for number, tree in _rows(source, notes):
             yield str(number), msgspec.json.encode(tree)
     except csv.Error as problem:
         raise InputError(f"it is not a table: {problem}", place=source.name) from problem
@@ -67,7 +72,7 @@ def as_lines(source: ByteSource) -> bytes:
     return b"\n".join(lines)
 
 
-def _rows(source: ByteSource) -> Iterator[tuple[int, JsonObject]]:
+def _rows(source: ByteSource, notes: Notes | None = None) -> Iterator[tuple[int, JsonObject]]:
     csv.field_size_limit(source.limits.line_bytes_max)
     reader = csv.reader(_lines(source), strict=True)
     titles = [title.strip() for title in next(reader, [])]
@@ -75,7 +80,11 @@ def _rows(source: ByteSource) -> Iterator[tuple[int, JsonObject]]:
         tree: JsonObject = {}
         for title, cell in zip(titles, row, strict=False):
             if title and cell:
-                _put(tree, title, cell)
+                value = _decoded(cell)
+                if notes is not None and value is not cell:
+                    keys = json_text.repeated_keys(cell.encode(), value)
+                    notes.lose_repeated(keys, f"{source.name}:{reader.line_num}")
+                _put(tree, title, value)
         if tree:
             yield reader.line_num, tree
 
@@ -97,15 +106,22 @@ def _text(line: bytes) -> str:
     return line.decode("utf-8", "replace").removeprefix("\ufeff").rstrip("\r\n")
 
 
-def _put(tree: JsonObject, title: str, cell: str) -> None:
-    value: Any = cell
-    if cell[0] in "{[":
-        try:
-            value = msgspec.json.decode(cell)
-        except (msgspec.DecodeError, RecursionError):
-            value = cell
+def _decoded(cell: str) -> Any:
+    """The value of a cell; text that holds JSON is decoded."""
+    if cell[0] not in "{[":
+        return cell
+    try:
+        return msgspec.json.decode(cell)
+    except (msgspec.DecodeError, RecursionError):
+        return cell
+
+
+def _put(tree: JsonObject, title: str, value: Any) -> None:
     if title.endswith(_UTC):
-        title, value = title.removesuffix(_UTC), _instant(cell)
+        title, value = (
+            title.removesuffix(_UTC),
+            _instant(value) if isinstance(value, str) else value,
+        )
     path = title.split(".") if title.startswith(_PATHS) else [title]
     for step in path[:-1]:
         below = tree.setdefault(step, {})

@@ -104,7 +104,7 @@ def read(
     """
     versions: dict[ObjectKey, str] = {}
     index = 0
-    for position, list_version, tree in _objects(source):
+    for position, list_version, tree in _objects(source, notes):
         index += 1
         reason = _no_object(tree, source.name)
         if reason:
@@ -249,10 +249,21 @@ def _manifest(record: Record) -> Record:
     )
 
 
-def _objects(source: ByteSource) -> Iterator[tuple[str, str, JsonObject]]:
+def _objects(source: ByteSource, notes: Notes) -> Iterator[tuple[str, str, JsonObject]]:
     """The position, list version and tree of each object and each item of a list or array."""
-    for position, value in documents.read_documents(source):
+    repeated = Notes(keep_going=True)
+    for position, value in documents.read_documents(source, repeated):
+        if not _is_of_a_log(value):
+            notes.lose_all_of(repeated)
+        repeated.refusals.clear()
         yield from _open(position, "", value, source.name)
+
+
+def _is_of_a_log(value: Any) -> bool:
+    """True for a line of a log between objects. Such lines repeat keys, and are left out."""
+    if not isinstance(value, dict) or keyed.is_keyed(value):
+        return False
+    return not value.keys() & {"kind", "metadata", "items"}
 
 
 def _open(

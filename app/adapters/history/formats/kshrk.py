@@ -87,7 +87,7 @@ class _Stored(msgspec.Struct, kw_only=True):
 
 
 def _answers(source: ByteSource, number: int, notes: Notes) -> Iterator[_Answer]:
-    for position, value in documents.read_documents(source):
+    for position, value in documents.read_documents(source, notes):
         place = f"{source.name}:{position}"
         try:
             stored = msgspec.convert(value, _Stored)
@@ -97,7 +97,7 @@ def _answers(source: ByteSource, number: int, notes: Notes) -> Iterator[_Answer]
                 f"it is not a record of a capture: {problem}", place=place
             ) from problem
         path = stored.api_path
-        body = _body(stored.response_body, source)
+        body = _body(stored.response_body, source, place, notes)
         if path.endswith(_NOT_OBJECTS) or "?as=" in path or path.startswith("/openapi/"):
             notes.pass_over(source.name, "answers about the server or for display")
         elif stored.response_code not in (200, 201) or body is None:
@@ -116,12 +116,14 @@ def _answers(source: ByteSource, number: int, notes: Notes) -> Iterator[_Answer]
             )
 
 
-def _body(body: Any, source: ByteSource) -> JsonObject | None:
+def _body(body: Any, source: ByteSource, place: str, notes: Notes) -> JsonObject | None:
     if isinstance(body, str):
         try:
-            body = json_text.decode(body.encode("utf-8", "replace"), source.name, source.limits)
+            content = body.encode("utf-8", "replace")
+            body = json_text.decode(content, source.name, source.limits)
         except InputError:
             return None
+        notes.lose_repeated(json_text.repeated_keys(content, body), place)
     return body if isinstance(body, dict) else None
 
 

@@ -41,7 +41,7 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
         notes.add(f"{source.name}: the start is not recorded (--at): times are offsets only")
     patches: list[tuple[int, int, str, JsonObject]] = []
     index = 0
-    for position, value in documents.read_documents(source):
+    for position, value in documents.read_documents(source, notes):
         if not isinstance(value, dict):
             raise InputError("it is not an object", place=f"{source.name}:{position}")
         index += 1

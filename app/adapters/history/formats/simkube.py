@@ -31,7 +31,7 @@ _LOSSES = (Loss.COARSE_TIME, Loss.NO_STATUS, Loss.SPEC_ONLY)
 
 def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     """The records of a trace; the objects of the first second are baseline. Raises InputError."""
-    trace = _decode(source)
+    trace = _decode(source, notes)
     if trace.get("version") != VERSION:
         raise InputError(
             f"the trace has version {trace.get('version')!r}, {VERSION} is read",
@@ -109,10 +109,11 @@ def _identified(
     )
 
 
-def _decode(source: ByteSource) -> dict[str, Any]:
+def _decode(source: ByteSource, notes: Notes) -> dict[str, Any]:
     content = source.whole()
     if content.lstrip()[:1] == b"{":
         value = json_text.decode(content, source.name, source.limits)
+        notes.lose_repeated(json_text.repeated_keys(content, value), source.name)
     else:
         try:
             value = msgspec.msgpack.decode(content)

@@ -35,7 +35,9 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
             raise pending
         place = f"{source.name}:{line_number}"
         try:
-            value = json_text.decode(documents.split_stamp(line)[0], place, source.limits)
+            content, _ = documents.split_stamp(line)
+            value = json_text.decode(content, place, source.limits)
+            notes.lose_repeated(json_text.repeated_keys(content, value), place)
         except InputError as problem:
             # Only the last line may be cut.
             pending = problem

@@ -321,7 +321,8 @@ def _key(item: _Object, place: str) -> ObjectKey:
 
 def _identities(source: ByteSource, notes: Notes) -> Iterator[tuple[str, str, _Object]]:
     if not documents.is_json_lines(source):
-        for position, _, kind, tree in _events(source, notes):
+        # The second reading names repeated keys.
+        for position, _, kind, tree in _events(source, Notes(keep_going=True)):
             yield position, kind, msgspec.convert(tree, _Object)
         return
     for number, line in documents.log_lines(source, notes):
@@ -343,11 +344,13 @@ def _events(
     if documents.is_json_lines(source):
         for number, line in documents.log_lines(source, notes):
             content, stamp = documents.split_stamp(line)
-            value = json_text.decode(content, f"{source.name}:{number}", source.limits)
-            kind, tree = _parts(value, f"{source.name}:{number}")
+            place = f"{source.name}:{number}"
+            value = json_text.decode(content, place, source.limits)
+            notes.lose_repeated(json_text.repeated_keys(content, value), place)
+            kind, tree = _parts(value, place)
             yield str(number), stamp, kind, tree
         return
-    for position, value in documents.read_documents(source):
+    for position, value in documents.read_documents(source, notes):
         kind, tree = _parts(value, f"{source.name}:{position}")
         yield position, None, kind, tree
 

@@ -138,6 +138,7 @@ def entry_records(
     if record is None:
         notes.count("values of the store that are not objects")
         return
+    notes.lose_repeated(stored_values.repeated_keys(entry.value), place)
     record = msgspec.structs.replace(record, order_key=order_key)
     known[entry.key] = msgspec.structs.replace(record, object=None)
     yield record

@@ -45,7 +45,7 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     is_fields = source.head(len(FIELDS_BEGIN)) == FIELDS_BEGIN
     seen: dict[int, int] = {}
     known: dict[str, Record] = {}
-    pairs = _of_fields(source) if is_fields else _of_json(source)
+    pairs = _of_fields(source) if is_fields else _of_json(source, notes)
     for index, (place, pair) in enumerate(pairs, start=1):
         try:
             entry = _entry(pair, place, seen)
@@ -69,8 +69,8 @@ def _entry(pair: dict[str, Any], place: str, seen: dict[int, int]) -> EtcdEntry:
     return EtcdEntry(main=main, sub=seen[main], key=key, version=version, value=value)
 
 
-def _of_json(source: ByteSource) -> Iterator[_Pair]:
-    for position, value in documents.read_documents(source):
+def _of_json(source: ByteSource, notes: Notes) -> Iterator[_Pair]:
+    for position, value in documents.read_documents(source, notes):
         if not is_answer(value):
             continue
         for index, pair in enumerate(value["kvs"]):

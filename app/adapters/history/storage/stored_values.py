@@ -45,6 +45,11 @@ def decode(value: bytes, place: str, limits: ImportLimits) -> Stored | None:
     return None
 
 
+def repeated_keys(value: bytes) -> tuple[str, ...]:
+    """The paths of the keys that occur again in one object of a value that `decode` reads."""
+    return json_text.repeated_keys(value, msgspec.json.decode(value)) if value[:1] == b"{" else ()
+
+
 def _decode_protobuf(value: bytes, place: str) -> Stored:
     try:
         envelope = protobuf.decode_envelope(value)

@@ -57,9 +57,8 @@ def decode_json(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Decoded:
     # Nesting is at most the number of brackets, which is below the bound for nearly every body.
     if text.count(b"{") + text.count(b"[") > bounds.depth_max and _depth(value) > bounds.depth_max:
         raise TooLarge(f"the body is nested more than {bounds.depth_max} deep")
-    if _may_repeat_keys(text, value):
-        return Decoded(value=value, problems=_duplicates(text))
-    return Decoded(value=value)
+    keys = repeated_keys(text, _encoder.encode(value))
+    return Decoded(value=value, problems=tuple(f'duplicate field "{key}"' for key in keys))
 
 
 def decode_yaml(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Decoded:
@@ -132,16 +131,17 @@ def _depth(value: Any) -> int:
     return depth
 
 
-def _may_repeat_keys(text: bytes, value: Any) -> bool:
-    """Whether `text`, which was read as `value`, may have duplicate keys.
+def repeated_keys(text: bytes, encoded: bytes) -> tuple[str, ...]:
+    """Returns the paths of the keys that occur again in one object of a JSON text.
 
-    Colons follow keys or are inside strings. The only other notation of a colon inside a string is
-    its number. Without such a notation, the text has as many colons as the encoded value, and one
-    or more in addition for each key that was lost.
+    `encoded` is the value of the text, encoded again. Colons follow keys or are inside strings. The
+    only other notation of a colon inside a string is its number. Without such a notation, the text
+    has as many colons as the encoded value, and one or more in addition for each lost key.
     """
-    if b"\\u003a" in text or b"\\u003A" in text:
-        return True
-    return text.count(b":") != _encoder.encode(value).count(b":")
+    has_numbers = b"\\u003a" in text or b"\\u003A" in text
+    if not has_numbers and text.count(b":") == encoded.count(b":"):
+        return ()
+    return _duplicates(text)
 
 
 class _Repeated(dict[str, Any]):
@@ -162,21 +162,20 @@ def _pairs(pairs: list[tuple[str, Any]]) -> _Repeated:
 
 
 def _duplicates(text: bytes) -> tuple[str, ...]:
-    problems: list[str] = []
+    keys: list[str] = []
 
     def visit(value: Any, path: str) -> None:
         if isinstance(value, _Repeated):
-            problems.extend(
-                f'duplicate field "{f"{path}.{key}".lstrip(".")}"' for key in value.repeated
-            )
+            keys.extend(f"{path}.{key}".lstrip(".") for key in value.repeated)
             for key, item in value.items():
                 visit(item, f"{path}.{key}")
         elif isinstance(value, list):
             for index, item in enumerate(value):
                 visit(item, f"{path}[{index}]")
 
-    visit(json.loads(text, object_pairs_hook=_pairs), "")
-    return tuple(problems)
+    # As text, a number may have any number of digits.
+    visit(json.loads(text, object_pairs_hook=_pairs, parse_int=str), "")
+    return tuple(keys)
 
 
 _COLLECTION_WEIGHT = 3
