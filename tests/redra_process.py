@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from subprocess import STDOUT, TimeoutExpired
 from typing import IO
@@ -150,7 +151,15 @@ def _run(
     for number, connection in ((1, out), (2, error)):
         os.dup2(connection.fileno(), number)
         connection.close()
-    sys.stdin = io.TextIOWrapper(io.FileIO(os.open(os.devnull, os.O_RDONLY)), encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    run_command(words, environment, folder)
+
+
+def run_command(words: list[str], environment: dict[str, str], folder: str) -> None:
+    """Runs `redra` in a fork whose first three files are the streams of the command."""
+    sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False), encoding="utf-8")
     sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), encoding="utf-8")
     sys.stderr = io.TextIOWrapper(
         io.FileIO(2, "w", closefd=False), encoding="utf-8", line_buffering=True
@@ -166,3 +175,8 @@ def _run(
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+
+
+def forks() -> ForkServerContext:
+    """The context of `multiprocessing` whose processes are forks of one that has loaded redra."""
+    return _FORKS

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import draws
 from tests.acceptance.server_process import ServerProcess
 from tests.command_line import ROOT, database_running, redra
+from tests.redra_program import write_program
 
 RECORDING = ROOT / "examples" / "recordings" / "maintenance"
 BASH = shutil.which("bash")
@@ -25,15 +27,21 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder in which somebody works: a program `redra`, and data whose database does not run."""
+    """A folder in which somebody works: a program `redra`, and data whose database does not run.
+
+    The program is a fork of a process that has loaded redra; with more draws it is started anew.
+    """
     folder = tmp_path_factory.mktemp("shell")
     with database_running(folder / ".redra"):
         code, _, error = redra("import", RECORDING, "--history", "prod", data=folder / ".redra")
         assert code == 0, error
     program = folder / "bin" / "redra"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m app.cli "$@"\n')
-    program.chmod(0o755)
+    if draws.WHOLE:
+        program.parent.mkdir()
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m app.cli "$@"\n')
+        program.chmod(0o755)
+    else:
+        write_program(program)
     return folder
 
 

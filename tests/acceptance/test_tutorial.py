@@ -1,4 +1,7 @@
-"""The pages that promise it are true: their blocks run and print what they show."""
+"""The pages that promise it are true: their blocks run and print what they show.
+
+Their `redra` is a fork of a process that has loaded it; with more draws, the installed program.
+"""
 
 import contextlib
 import os
@@ -12,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from app.settings import Settings
+from tests import draws
 from tests.prepared_data import prepare
+from tests.redra_program import write_program
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
@@ -61,8 +66,11 @@ def check_page(page: Path, *, folder: Path, log: Path, **environment: str) -> No
             body.replace(":18080", f":{port}"),
             f'echo "{marker.format(number=number)}"',
         ]
+    programs = [str(Path(sys.executable).parent), os.environ["PATH"]]
+    if not draws.WHOLE:
+        programs.insert(0, str(write_program(log.with_name("bin") / "redra").parent))
     surroundings = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join(programs),
         **environment,
     }
     surroundings.pop("KUBECONFIG", None)
