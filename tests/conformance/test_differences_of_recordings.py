@@ -5,6 +5,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
 from app.analysis.diff import outcomes, text
 from app.analysis.diff.classes import Class, PodAspect
 from app.analysis.diff.compare import compare
@@ -15,13 +17,14 @@ from app.analysis.explain import pages
 from app.bootstrap import replays
 from app.bootstrap.answers import differences
 from app.bootstrap.rules import rules_for
-from app.bootstrap.stores import Store
+from app.bootstrap.stores import Store, memory_store
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.log import EventType
 from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.timestamps import SECOND, Instant
-from app.service import diffing
+from app.service import diffing, importing
 from app.service.diffing import ComparisonAspect
+from app.service.importing import ImportOptions
 from app.service.replays.reconciling import ReplayTimeline
 from app.settings import Settings
 from tests.conformance.recordings import RECORDINGS, WAYS, import_paths
@@ -200,3 +203,24 @@ async def test_next_release_makes_none_of_the_seven_placements_against_rules() -
         assert forbidden & set(chain), f"{name} follows from {chain}"
     parted = [each.parting.b for each in fared.values() if each.parting is not None]
     assert sum("is not tolerated" in said for said in parted) >= 6
+
+
+async def test_pod_refused_for_devices_on_their_way_follows_from_their_pods() -> None:
+    """One pod of two clusters is refused for devices that the log gives to others a moment later.
+
+    They came early there, and within the same second, so that all of it is one instant.
+    """
+    store, names = memory_store(), ("e-taints", "e-taints-rules-ignored")
+    options = ImportOptions(settings={"profile": "1.36", "recorded": True})
+    for name in names:
+        with open_history([shared_path("histories", name)], ReadOptions()) as source:
+            await importing.import_records(store.log, source, name=name, options=options)
+    report = await differences.diff(store, Settings(), *names, "", ComparisonAspect.DECISIONS, 1.0)
+    assert isinstance(report, DiffReport)
+    assert report.unexplained == 0
+    (refused,) = [each for each in report.differences if each.pair.name == "taints/ns-0"]
+    assert refused.root.name == "pods/taints/tolerate-0"
+    assert [link.pair.name for link in refused.chain] == ["taints/tolerate-0"]
+    assert refused.parting is not None
+    assert refused.parting.device == "gpu.example.com/worker-1/gpu-0"
+    assert (refused.parting.a, refused.parting.b[:12]) == ("chosen", "allocated to")

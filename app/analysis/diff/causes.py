@@ -7,7 +7,7 @@ root is its chain.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from enum import Enum, StrEnum
 from itertools import groupby
 from types import MappingProxyType
 
@@ -25,6 +25,17 @@ from app.domain.values.json_tree import JsonObject
 
 SWITCH = "switch --"
 """The prefix of a reason that is a switch of the question."""
+
+
+class Precedence(Enum):
+    """The order in which a cause must have shown: strictly before, or at the same instant.
+
+    Two sides decide within some time of each other at one instant, so of two differences of one
+    instant either may follow from the other. That is considered where nothing earlier is a cause.
+    """
+
+    BEFORE = 0
+    SAME_INSTANT = 1
 
 
 class RootKind(StrEnum):
@@ -169,15 +180,22 @@ class Linking:
         self._known = known
         self._linked: set[PodDifference] = set()
 
-    def holds(self, difference: PodDifference, cause: Cause) -> bool:
+    def holds(
+        self,
+        difference: PodDifference,
+        cause: Cause,
+        *,
+        precedence: Precedence = Precedence.BEFORE,
+    ) -> bool:
         """Whether a cause differs between the sides, and did so when the courses diverged."""
-        return next(self._resolved(difference, (cause,)), None) is not None
+        return next(self._resolved(difference, (cause,), precedence), None) is not None
 
     def link(self) -> None:
         """Fills in the roots and parents of all differences.
 
-        Differences that diverge at one instant are linked after those from which they follow. Those
-        that wait for each other in a circle are taken in their order.
+        Differences that diverge at one time are linked after those from which they follow. Those
+        that wait for each other in a circle are taken in their order. Those without a cause by then
+        are linked last, to differences of the same instant.
         """
         for _, together in groupby(self._differences, key=lambda each: each.parted.time):
             waiting = list(together)
@@ -186,6 +204,9 @@ class Linking:
                 for difference in ready:
                     self._link(difference)
                 waiting = [each for each in waiting if each not in ready]
+        for difference in self._differences:
+            if not difference.roots and not difference.parents:
+                self._link_late(difference)
         for difference in self._differences:
             if not difference.roots:
                 difference.parents[0].below.append(difference)
@@ -197,7 +218,21 @@ class Linking:
 
     def _link(self, difference: PodDifference) -> None:
         """Sets the roots of a difference, or the differences from which it follows."""
-        for cause in self._causes(difference):
+        self._follow(difference, self._causes(difference))
+        self._linked.add(difference)
+
+    def _link_late(self, difference: PodDifference) -> None:
+        """Links a difference without an earlier cause: to one of the same instant, if any."""
+        causes = () if difference.parting is None else difference.parting.causes
+        for precedence in Precedence:
+            self._follow(difference, self._resolved(difference, causes, precedence))
+            if difference.roots or difference.parents:
+                return
+        difference.roots.append(_fallback(self._known))
+
+    def _follow(self, difference: PodDifference, causes: Iterable[Root | PodDifference]) -> None:
+        """Sets the first root among causes, or the differences among them."""
+        for cause in causes:
             match cause:
                 case Root():
                     if not difference.parents:
@@ -205,16 +240,14 @@ class Linking:
                         break
                 case PodDifference(is_about_words=True) if not difference.is_about_words:
                     # A message moves no pod, but the root of the message may.
-                    if cause in self._linked and not difference.parents:
+                    has_root = bool((cause, *cause.chain)[-1].roots)
+                    if cause in self._linked and has_root and not difference.parents:
                         difference.roots.append(cause.root)
                         break
                 case PodDifference():
                     is_new = cause in self._linked and cause not in difference.parents
                     if is_new and difference not in cause.chain:
                         difference.parents.append(cause)
-        if not difference.roots and not difference.parents:
-            difference.roots.append(_fallback(self._known))
-        self._linked.add(difference)
 
     def _causes(self, difference: PodDifference) -> Iterator[Root | PodDifference]:
         """The causes of the difference that existed by then, in order of precedence."""
@@ -254,10 +287,14 @@ class Linking:
                 yield other
 
     def _resolved(
-        self, difference: PodDifference, causes: Iterable[Cause]
+        self,
+        difference: PodDifference,
+        causes: Iterable[Cause],
+        precedence: Precedence = Precedence.BEFORE,
     ) -> Iterator[Root | PodDifference]:
         """The roots and other differences that are meant by causes; without those that fail."""
         time = difference.parted.time
+        latest = time + (self._known.within if precedence is Precedence.SAME_INSTANT else 0)
         for cause in causes:
             other: PodDifference | None = None
             match cause:
@@ -274,7 +311,7 @@ class Linking:
                     other = None if pair is None else self._by_pair[pair]
                 case _:
                     pass
-            if other is not None and other is not difference and other.parted.time <= time:
+            if other is not None and other is not difference and other.parted.time <= latest:
                 yield other
 
     def _of_existence(self, difference: PodDifference) -> Iterator[Root | PodDifference]:

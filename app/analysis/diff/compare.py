@@ -20,7 +20,7 @@ from app.analysis.diff import (
     refusals,
     testimony,
 )
-from app.analysis.diff.causes import Known, Linking, PodDifference
+from app.analysis.diff.causes import Known, Linking, PodDifference, Precedence
 from app.analysis.diff.classes import Class, PodAspect
 from app.analysis.diff.courses import Course, Courses
 from app.analysis.diff.divergences import ByPod, Holds, Parting
@@ -177,24 +177,27 @@ class _Line:
     def as_of(self, course: Course, aspect: PodAspect, time: int) -> tuple[Revision, Revision]:
         """The revisions of this side when the courses diverged, the earlier one first.
 
-        Both are that of the pod's own attempt, if it had one then. Otherwise, the first is before
-        this side's placements at that instant that the other side made elsewhere or never; it also
-        shows what those depend on. The second is after everything that counts as the same instant;
-        it shows that those placements were in the way.
+        Both are that of the pod's own eviction or placement, if it had one then. If it was refused
+        then, the first is that of its attempt, and the second is after everything that counts as
+        the same instant: the scheduler counts devices that it has promised to other pods, and the
+        log has those writes later. Otherwise, the first is before this side's placements at that
+        instant that the other side made elsewhere or never; it also shows what those depend on. The
+        second shows that those placements were in the way.
         """
-        own: list[tuple[int, Revision]] = []
+        own: list[tuple[int, Revision, bool]] = []
         if aspect is PodAspect.EVICTION:
             if course.evicted is not None:
                 at = course.evicted.at
-                own.append((at.time, Revision(at.revision - 1)))
+                own.append((at.time, Revision(at.revision - 1), False))
         else:
-            own += [(each.at.time, each.decided) for each in course.refusals]
+            own += [(each.at.time, each.decided, True) for each in course.refusals]
             if course.placed is not None:
-                own.append((course.placed.at.time, course.placed.decided))
+                own.append((course.placed.at.time, course.placed.decided, False))
         near = [each for each in own if abs(each[0] - time) <= self.within]
         if near:
-            revision = min(near, key=lambda each: abs(each[0] - time))[1]
-            return revision, revision
+            attempt, revision, is_refusal = min(near, key=lambda each: abs(each[0] - time))
+            after = self._at(attempt + self.within) if is_refusal else revision
+            return revision, max(revision, after)
         before = [decided for at, decided in self.placed if time - self.within <= at <= time]
         return min((self._at(time), *before)), self._at(time + self.within)
 
@@ -249,18 +252,21 @@ def _explained(
     linking: Linking,
 ) -> Parting:
     """The parting at the earlier moment, or at the later one if only that has a valid cause."""
-    holds = partial(linking.holds, difference)
     early, late = _numbers(difference)
     moments = [{name: answers[early] for name, answers in testimonies.items()}]
     if any(late in answers for answers in testimonies.values()):
         moments.append({n: each.get(late, each[early]) for n, each in testimonies.items()})
     candidates = []
-    for heard in moments:
-        candidates.append(_parting(difference, heard, courses, holds))
-        if any(map(holds, candidates[-1].causes)):
-            return candidates[-1]
-    if difference.parted.aspect is PodAspect.MESSAGES:
-        candidates.insert(0, divergences.of_message(moments[0], holds))
+    for precedence in Precedence:
+        holds = partial(linking.holds, difference, precedence=precedence)
+        for heard in moments:
+            candidates.append(_parting(difference, heard, courses, holds))
+            if any(map(holds, candidates[-1].causes)):
+                return candidates[-1]
+        if difference.parted.aspect is PodAspect.MESSAGES:
+            said = divergences.of_message(moments[0], holds)
+            if said.causes:
+                return said
     return next((parting for parting in candidates if parting.causes), candidates[-1])
 
 

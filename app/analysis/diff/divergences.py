@@ -331,6 +331,9 @@ def _of_kind(sides: Sides, device: str, kind: CauseKind | None) -> Iterator[Caus
         return
     left, right = (sides[side].devices.get(device) for side in ("a", "b"))
     if left is None or right is None:
+        # A side without the device, or one whose selector failed before it came to the device.
+        yield from _slices(sides, device)
+        yield from _pods(_holders(left), _holders(right))
         return
     pools = [sides[side].pools.get(pool_of(device)) for side in ("a", "b")]
     match kind:
@@ -380,6 +383,10 @@ def _taints(sides: Sides, device: str, left: _Taints, right: _Taints) -> Iterato
             yield ByObject(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", rule))
         else:
             yield from _slices(sides, device)
+
+
+def _holders(facts: DeviceFacts | None) -> frozenset[str]:
+    return frozenset() if facts is None else facts.holders
 
 
 def _pods(left: frozenset[str], right: frozenset[str]) -> Iterator[Cause]:
