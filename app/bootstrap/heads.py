@@ -23,7 +23,7 @@ async def sign(store: Store, settings: Settings, name: str, moment: str) -> Sign
     Raises ChainBroken when the head row does not match the end of the log.
     """
     info = await find_history(store, name)
-    head = await heads.head_at(store.log, info, moment, option="--to")
+    head = await heads.head_at(store.log, info, moment, store.ports.clock.now(), option="--to")
     return own_key(settings).sign(info.name, head)
 
 

@@ -14,10 +14,10 @@ from app.adapters.certificates import Certificate, write_private
 from app.bootstrap import stores
 from app.domain.errors import InputError, LogError
 from app.domain.values import moments as moment_texts
-from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.service import history_creation as names
 from app.service.histories import DEFAULT_HISTORY
+from app.service.moments import absolute as absolute_moment
 from app.settings import Settings
 
 NAME = "redra"
@@ -145,13 +145,8 @@ async def absolute(
         )
     async with stores.open_store(settings) as store:
         info = await stores.find_history(store, next(iter(histories), DEFAULT_HISTORY))
-        end = (await store.log.head(info.id)).time
-    return [
-        timestamps.micro_text(moment_texts.parse(moment, end))
-        if moment_texts.needs_end(moment)
-        else moment
-        for moment in moments
-    ]
+        end = await stores.find_end(store, info)
+    return [absolute_moment(moment, end) for moment in moments]
 
 
 async def check_histories(

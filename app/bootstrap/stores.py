@@ -26,6 +26,7 @@ from app.domain.log import HistoryInfo, ObjectKey, Revision
 from app.domain.log.projection import Table
 from app.domain.objects.kinds import secret_values
 from app.domain.values import api_resources
+from app.domain.values.moments import HistoryEnd
 from app.ports import EventLog, Leases, RuntimePorts, ViewStore
 from app.service import moments
 from app.settings import Settings
@@ -150,12 +151,17 @@ async def find_history(store: Store, name: str) -> HistoryInfo:
     return known
 
 
+async def find_end(store: Store, info: HistoryInfo) -> HistoryEnd:
+    """The end from which relative moments of a history count."""
+    return await moments.find_end(store.log, info, store.ports.clock.now())
+
+
 async def find_revision(store: Store, info: HistoryInfo, moment: str, *, option: str) -> Revision:
     """The revision of a moment (empty: the last). Raises InputError naming the option."""
     if not moment:
         return (await store.log.head(info.id)).revision
     try:
-        return await moments.find_revision(store.log, info, moment)
+        return await moments.find_revision(store.log, info, moment, store.ports.clock.now())
     except RevisionTooLarge as problem:
         raise InputError(problem.message, place=option) from problem
 
@@ -165,7 +171,7 @@ async def find_inside(store: Store, info: HistoryInfo, moment: str, *, option: s
     revision = await find_revision(store, info, moment, option=option)
     try:
         if moment:
-            await moments.check_inside(store.log, info, moment)
+            await moments.check_inside(store.log, info, moment, store.ports.clock.now())
     except RevisionTooLarge as problem:
         raise InputError(problem.message, place=option) from problem
     return revision
@@ -175,7 +181,7 @@ async def find_position(store: Store, info: HistoryInfo, moment: str) -> Revisio
     """The revision after which to continue; it may be in the future."""
     if moments.is_revision(moment):
         return Revision(int(moment))
-    return await moments.find_revision(store.log, info, moment)
+    return await moments.find_revision(store.log, info, moment, store.ports.clock.now())
 
 
 async def with_lost_secrets(store: Store) -> list[str]:

@@ -295,14 +295,18 @@ def _devices(
         inventory = Inventory.of_slices(published)
     else:
         from app.bootstrap import process_settings, stores
-        from app.bootstrap.answers import explanations
+        from app.bootstrap.answers import explanations, relative
+        from app.cli.connecting import answering
 
         settings = process_settings.settings(data=data)
         history, at = moments.split(history, at)
 
         async def read() -> Inventory:
             async with stores.open_store(settings) as store:
-                return (await explanations.views_at(store, settings, history, at)).inventory
+                pinned = await relative.resolved(store, history, at)
+                answering.note_meanings(pinned)
+                (moment,) = pinned.moments
+                return (await explanations.views_at(store, settings, history, moment)).inventory
 
         inventory = console.run(read)
     return [

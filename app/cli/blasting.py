@@ -7,7 +7,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments, objects
-from app.cli.connecting import reading
+from app.cli.connecting import answering, reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -77,7 +77,7 @@ def blast(
     radius = msgspec.json.decode(answer, type=BlastRadius)
     with reading.rendering():
         if output is Output.JSON:
-            console.say_json(radius)
+            console.say_json({**answering.as_of(answer), **msgspec.to_builtins(radius)})
             return
         for line in text.lines(radius, source.settings.blast_examples_max):
             console.say(line)

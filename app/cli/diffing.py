@@ -1,15 +1,16 @@
 """`redra diff`: the different decisions of two histories, and where the difference begins."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
 from app.cli import console, exit_codes
 from app.cli.arguments import moments
-from app.cli.connecting import reading
+from app.cli.connecting import answering, reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption, ProgressBar
@@ -17,6 +18,10 @@ from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.moments import Resolved
+
+if TYPE_CHECKING:  # heavy: not needed for answers of a server
+    from app.bootstrap.asking.servers import AskedServer
 
 
 class AspectName(StrEnum):
@@ -129,10 +134,11 @@ def _compared(
 
     a, b, at = sides
     by, within = how
+    given = _moments_of(a, b, at)
 
     def here() -> JsonObject:
         from app.bootstrap import garbage_collection, stores
-        from app.bootstrap.answers import differences
+        from app.bootstrap.answers import differences, relative
         from app.service import diffing
 
         garbage_collection.expect_large_heap()
@@ -140,27 +146,69 @@ def _compared(
         async def work() -> JsonObject:
             async with stores.open_store(source.settings) as store:
                 chosen = diffing.ComparisonAspect(by.value)
-                report = await differences.diff(store, source.settings, a, b, at, chosen, within)
-                return differences.shown(report, as_page=as_page)
+                pinned = []
+                for side, moments_of in zip((a, b), given, strict=True):
+                    name = side.partition("@")[0]
+                    pinned.append(await relative.resolved(store, name, *moments_of))
+                    answering.note_meanings(pinned[-1])
+                left, right, last = _placed((a, b), pinned)
+                report = await differences.diff(
+                    store, source.settings, left, right, last, chosen, within
+                )
+                shown = differences.shown(report, as_page=as_page)
+                return {**_as_of(pinned), **shown}
 
         with ProgressBar("comparing"):
             return console.run(work)
 
-    name, _, moment = a.partition("@")
-    other, _, other_moment = b.partition("@")
-    query = ServedQuery(
-        history=name,
-        part="diff",
-        at=moment or at,
-        parameters={
-            "with": other,
-            "withAt": other_moment or ((at or "end") if moment else ""),
-            "by": by.value,
-            "within": str(within),
-            "page": "true" if as_page else "",
-        },
-    )
-    return source.answer(lambda server: _decoded(server.ask(query)), here)
+    def of_server(server: "AskedServer") -> JsonObject:
+        names = [side.partition("@")[0] for side in (a, b)]
+        pinned = [
+            source.resolved(server, name, *moments_of)
+            for name, moments_of in zip(names, given, strict=True)
+        ]
+        left, right, last = _placed((a, b), pinned)
+        name, _, moment = left.partition("@")
+        other, _, other_moment = right.partition("@")
+        query = ServedQuery(
+            history=name,
+            part="diff",
+            at=moment or last,
+            parameters={
+                "with": other,
+                "withAt": other_moment or ((last or "end") if moment else ""),
+                "by": by.value,
+                "within": str(within),
+                "page": "true" if as_page else "",
+            },
+        )
+        return {**_as_of(pinned), **_decoded(server.ask(query))}
+
+    return source.answer(of_server, here)
+
+
+def _moments_of(a: str, b: str, at: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The moments that count from the end of each side: its own one, and the common one.
+
+    The common moment is that of A, or of B where A has its own.
+    """
+    own, other = a.partition("@")[2], b.partition("@")[2]
+    return (own, "" if own else at), (other, at if own else "")
+
+
+def _placed(sides: tuple[str, str], pinned: Sequence[Resolved]) -> tuple[str, str, str]:
+    """The sides with their own moments, and the common moment, all in absolute form."""
+    places = [
+        f"{side.partition('@')[0]}@{each.moments[0]}" if each.moments[0] else side
+        for side, each in zip(sides, pinned, strict=True)
+    ]
+    return places[0], places[1], pinned[0].moments[1] or pinned[1].moments[1]
+
+
+def _as_of(pinned: Sequence[Resolved]) -> JsonObject:
+    """The field that says which instants the relative moments of the sides name."""
+    meanings = tuple(dict.fromkeys(meaning for each in pinned for meaning in each.meanings))
+    return dict(Resolved(moments=(), meanings=meanings).as_of)
 
 
 def _decoded(answer: bytes) -> JsonObject:
@@ -178,7 +226,7 @@ def _again(
 ) -> JsonObject:
     """The comparison of a history with itself decided again, from this process."""
     from app.bootstrap import garbage_collection, process_settings, stores
-    from app.bootstrap.answers import differences
+    from app.bootstrap.answers import differences, relative
     from app.service import diffing
 
     settings = process_settings.settings(data=data, **changes)
@@ -188,17 +236,19 @@ def _again(
 
     async def run() -> JsonObject:
         async with stores.open_store(settings) as store:
+            pinned = await relative.resolved(store, a, at)
+            answering.note_meanings(pinned)
             report = await differences.diff_again(
                 store,
                 settings,
                 a,
-                at,
+                pinned.moments[0],
                 diffing.ComparisonAspect(by.value),
                 within,
                 changes["profile"],
                 progress=progress.tell,
             )
-            return differences.shown(report, as_page=as_page)
+            return {**pinned.as_of, **differences.shown(report, as_page=as_page)}
 
     with ProgressBar("deciding again") as progress:
         return console.run(run)

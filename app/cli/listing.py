@@ -11,7 +11,7 @@ import typer
 from app.cli import console, managing
 from app.cli.arguments import moments, objects
 from app.cli.arguments.objects import WordsArgument
-from app.cli.connecting import reading
+from app.cli.connecting import answering, reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand, ReadingGroup
 from app.cli.console import Output, OutputOption
@@ -249,6 +249,7 @@ def _print_stored(
 ) -> int:
     """Print the events from the data folder and return their number."""
     from app.bootstrap import stores
+    from app.bootstrap.answers import relative
 
     async def read() -> int:
         printed = 0
@@ -266,11 +267,12 @@ def _print_stored(
 
         async with stores.open_store(source.settings) as store:
             info = await stores.find_history(store, name)
-            position = await stores.find_position(store, info, page.after)
+            pinned = await relative.resolved(store, name, page.after, page.until)
+            answering.note_meanings(pinned)
+            after, last = pinned.moments
+            position = await stores.find_position(store, info, after)
             until = (
-                await stores.find_revision(store, info, page.until, option="--until")
-                if page.until
-                else None
+                await stores.find_revision(store, info, last, option="--until") if last else None
             )
             async with store.ports.wake_up.listen(info.id) as listener:
                 while True:

@@ -175,7 +175,7 @@ def replay(
         def tell(_doing: str, revision: int, until: int) -> None:
             progress.to(revision, until)
 
-        async def work(store: Any, name: str) -> Any:
+        async def work(store: Any, name: str, to: str) -> Any:
             match mode:
                 case Mode.FOLD:
                     return await replays.fold(store, settings, name, to, tell)
@@ -186,24 +186,34 @@ def replay(
                         store, settings, name, to, tell, profile, signed, trusted, second
                     )
 
-        report = console.run(lambda: _with_history(work, settings, name, files))
-    _print(mode, report, output)
+        report, as_of = console.run(lambda: _with_history(work, settings, (name, to), files))
+    _print(mode, {**as_of, **report.to_json()}, output)
 
 
 async def _with_history(
-    work: Callable[[Any, str], Awaitable[Any]],
+    work: Callable[[Any, str, str], Awaitable[Any]],
     settings: Any,
-    name: str,
+    place: tuple[str, str],
     files: tuple[Path, ...],
-) -> Any:
-    """Run the work on a history of the store, or on files in memory."""
+) -> tuple[Any, dict[str, str]]:
+    """Run the work on a history of the store up to a moment, or on files in memory.
+
+    Returns the result, and the field that says what a relative moment names.
+    """
     from app.bootstrap import replays, stores
+    from app.bootstrap.answers import relative
+    from app.cli.connecting import answering
+
+    async def run(store: Any, name: str) -> tuple[Any, dict[str, str]]:
+        pinned = await relative.resolved(store, name, place[1])
+        answering.note_meanings(pinned)
+        return await work(store, name, pinned.moments[0]), pinned.as_of
 
     if files:
         store = stores.memory_store()
-        return await work(store, await replays.load_files(store, settings, files))
+        return await run(store, await replays.load_files(store, settings, files))
     async with stores.open_store(settings) as store:
-        return await work(store, name)
+        return await run(store, place[0])
 
 
 def _scheduler(scheduler: str | None, processes: int | None) -> str | None:
@@ -244,9 +254,8 @@ def _pace(pace: PaceName | None, mode: Mode) -> str:
     return (pace or PaceName.RECORDED).value
 
 
-def _print(mode: Mode, report: Any, output: Output) -> None:
+def _print(mode: Mode, tree: Mapping[str, Any], output: Output) -> None:
     """Print a report and set the exit code for its outcome."""
-    tree = report.to_json()
     if mode is not Mode.FOLD:
         exit_codes.conclude(STATUSES[tree["outcome"]])
     match mode:

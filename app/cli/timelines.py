@@ -1,5 +1,6 @@
 """`redra timeline`: the notable events of a history, one line each."""
 
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 from app.cli import console
 from app.cli.arguments import moments, objects
 from app.cli.arguments.objects import WordsArgument
-from app.cli.connecting import reading
+from app.cli.connecting import answering, reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -100,8 +101,8 @@ def timeline(
 ) -> None:
     """Show what happened: one line for each notable event.
 
-    Moments are revisions (42), instants (2026-01-02T03:04:05Z, 03:04:05) or durations before the
-    last event (10m, 1h30m), which is not now where nothing happens. Every printed time is a moment.
+    Moments are revisions (42), instants (2026-01-02T03:04:05Z, 03:04:05) or durations before
+    now (10m, 1h30m), in a recording or fork before its last event. Every printed time is a moment.
     The date is printed where it changes.
     """
     if all_namespaces and namespace:
@@ -211,6 +212,7 @@ def _tell_here(
 ) -> None:
     """Print the timeline from the data folder, and follow it if requested."""
     from app.bootstrap import stores
+    from app.bootstrap.answers import relative
     from app.service import recorded_doubts
     from app.service.timelines import (
         TimelineReader,
@@ -220,7 +222,7 @@ def _tell_here(
         shown,
     )
 
-    request = TimelineRequest(
+    unpinned = TimelineRequest(
         namespace=wanted["namespace"],
         name=wanted["name"],
         subject=wanted["object"],
@@ -236,6 +238,10 @@ def _tell_here(
     async def read() -> None:
         async with stores.open_store(source.settings) as store:
             info = await stores.find_history(store, name)
+            pinned = await relative.resolved(store, name, wanted["since"], wanted["until"])
+            answering.note_meanings(pinned)
+            since, until = pinned.moments
+            request = replace(unpinned, since=since, until=until)
             scope = await scope_of(store.log, info, request)
             if not telling.is_followed:
                 await check_until(store.log, info, request)

@@ -8,7 +8,7 @@ import typer
 
 from app.cli import console, replaying
 from app.cli.arguments import moments
-from app.cli.connecting import reading
+from app.cli.connecting import answering, reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import ForceOption, Output, OutputOption
@@ -25,6 +25,7 @@ from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
 if TYPE_CHECKING:
+    from app.bootstrap.asking.servers import AskedServer
     from app.domain.log.heads import SignedHead
 
 
@@ -85,17 +86,22 @@ def _signed(source: AnswerSource, history: str, to: str) -> "SignedHead":
 
     def here() -> "SignedHead":
         from app.bootstrap import heads, stores
+        from app.bootstrap.answers import relative
 
         async def sign() -> "SignedHead":
             async with stores.open_store(source.settings) as store:
-                return await heads.sign(store, source.settings, name, to)
+                pinned = await relative.resolved(store, name, to)
+                answering.note_meanings(pinned)
+                return await heads.sign(store, source.settings, name, pinned.moments[0])
 
         return console.run(sign)
 
-    query = ServedQuery(history=name, part="head", at=source.moment(to, history))
-    return source.answer(
-        lambda server: signed_heads.from_json(msgspec.json.decode(server.ask(query))), here
-    )
+    def of_server(server: "AskedServer") -> "SignedHead":
+        pinned = source.resolved(server, name, source.moment(to, history))
+        query = ServedQuery(history=name, part="head", at=pinned.moments[0])
+        return signed_heads.from_json(msgspec.json.decode(server.ask(query)))
+
+    return source.answer(of_server, here)
 
 
 def verify(

@@ -203,8 +203,9 @@ class Forker:
         log = self.ports.log
         end = await log.head(parent.id)
         if moment:
-            await moments.check_inside(log, parent, moment, self.ports.clock.now())
-            end = await end_at(log, parent, await moments.find_revision(log, parent, moment))
+            now = self.ports.clock.now()
+            await moments.check_inside(log, parent, moment, now, is_past=True)
+            end = await end_at(log, parent, await moments.find_revision(log, parent, moment, now))
         if wanted.until is not None:
             return await self._go_on(parent, name, end, wanted, actor)
         settings = await settings_of(log, parent, end, wanted.switches)

@@ -30,6 +30,7 @@ from app.domain.log import (
 from app.domain.objects.rules import Rules
 from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.moments import HistoryEnd
 from app.domain.values.timestamps import SECOND
 from app.ports import RuntimePorts
 from app.service import broken_histories, copying, history_creation, moments, past
@@ -118,6 +119,10 @@ class Histories:
     async def head(self, info: HistoryInfo) -> Head:
         """The head of a history, which need not be open."""
         return await self._ports.log.head(info.id)
+
+    def end(self, info: HistoryInfo, head: Head) -> HistoryEnd:
+        """The end from which relative moments of a history count."""
+        return moments.end_of(info, head.time, self._ports.clock.now())
 
     async def why_broken(self, info: HistoryInfo, head: Head) -> str:
         """The cause why the history could not be opened at this head, here or elsewhere.
@@ -366,7 +371,8 @@ class Histories:
 
     async def revision(self, info: HistoryInfo, moment: Revision | str) -> Revision:
         """The revision of a moment. Raises InputError, RevisionTooLarge beyond the end."""
-        return await moments.find_revision(self._ports.log, info, str(moment))
+        now = self._ports.clock.now()
+        return await moments.find_revision(self._ports.log, info, str(moment), now)
 
     async def at(self, name: str, moment: Revision | str) -> LiveViews:
         """The views at a revision or instant text; read-only, shared, cached for a while."""

@@ -1,6 +1,6 @@
 """Moments as users write them: a revision such as `42`, or an instant in one of many forms."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 from anyio import lowlevel
@@ -8,6 +8,7 @@ from anyio import lowlevel
 from app.domain.errors import InputError, RevisionTooLarge
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision, forks
 from app.domain.values import moments, timestamps
+from app.domain.values.moments import AS_OF, HistoryEnd, Resolved
 from app.domain.values.timestamps import Instant, TimestampError
 from app.ports import EventLog
 
@@ -28,23 +29,57 @@ def parse_instant(moment: str, end: Instant | None = None) -> Instant:
         raise moments.refusal(moment) from problem
 
 
-def with_meaning(body: bytes, moment: str, end: Instant) -> bytes:
+def end_of(info: HistoryInfo, last: Instant, now: Instant) -> HistoryEnd:
+    """The end from which relative moments count in a history with its last event at `last`."""
+    if info.is_decided_elsewhere or info.has_own_time:
+        return HistoryEnd(instant=last)
+    return HistoryEnd(instant=max(last, now), is_now=True)
+
+
+async def find_end(log: EventLog, info: HistoryInfo, now: Instant) -> HistoryEnd:
+    """The end from which relative moments of a history count."""
+    return end_of(info, (await log.head(info.id)).time, now)
+
+
+def absolute(moment: str, end: HistoryEnd) -> str:
+    """The moment, as an instant if it is relative. Raises InputError."""
+    if not moment or is_revision(moment):
+        return moment
+    try:
+        return moments.absolute(moment, end)
+    except TimestampError as problem:
+        raise moments.refusal(moment) from problem
+
+
+def resolved(given: Sequence[str], end: HistoryEnd) -> Resolved:
+    """The moments in absolute form, with what the relative ones name. Raises InputError."""
+    meanings = (moments.meaning(text, end) for text in given)
+    return Resolved(
+        moments=tuple(absolute(text, end) for text in given),
+        meanings=tuple(dict.fromkeys(filter(None, meanings))),
+    )
+
+
+def with_meaning(body: bytes, moment: str, end: HistoryEnd) -> bytes:
     """An answer in JSON with the field `asOf`, which says what a relative moment names.
 
-    The history ends at `end`. Answers that are no JSON object, and those about other moments, stay
-    as they are.
+    Answers that are no JSON object, and those about other moments, stay as they are.
     """
     meaning = moments.meaning(moment, end)
     if not meaning or not body.startswith(b'{"'):
         return body
-    return msgspec.json.encode({"asOf": meaning})[:-1] + b"," + body[1:]
+    return msgspec.json.encode({AS_OF: meaning})[:-1] + b"," + body[1:]
 
 
-async def find_revision(log: EventLog, info: HistoryInfo, moment: str) -> Revision:
-    """The last revision up to the moment. Raises InputError, RevisionTooLarge beyond the end."""
+async def find_revision(
+    log: EventLog, info: HistoryInfo, moment: str, now: Instant | None = None
+) -> Revision:
+    """The last revision up to the moment. Raises InputError, RevisionTooLarge beyond the end.
+
+    Without `now`, the present instant, a relative moment is refused.
+    """
     if not is_revision(moment):
-        end = (await log.head(info.id)).time
-        return await log.revision_at(info.id, parse_instant(moment, end))
+        return await log.revision_at(info.id, await _instant(log, info, moment, now))
     last = (await log.head(info.id)).revision
     if int(moment) > last:
         raise RevisionTooLarge(f"history {info.name!r} has no revision {moment}: it ends at {last}")
@@ -69,19 +104,24 @@ async def history_at(log: EventLog, info: HistoryInfo, revision: Revision) -> Hi
 
 
 async def check_inside(
-    log: EventLog, info: HistoryInfo, moment: str, now: Instant | None = None
+    log: EventLog,
+    info: HistoryInfo,
+    moment: str,
+    now: Instant | None = None,
+    *,
+    is_past: bool = False,
 ) -> None:
     """Raise RevisionTooLarge for an instant about which a history says nothing.
 
-    For a recording that is an instant after its end. For other histories it is an instant after
-    their end and after `now`, if `now` is given.
+    For a recording that is an instant after its end. With `is_past` it is, for other histories, an
+    instant after their end and after `now`.
     """
     if is_revision(moment):
         return
     end = (await log.head(info.id)).time
-    instant = parse_instant(moment, end)
+    instant = await _instant(log, info, moment, now)
     if not info.is_recorded:
-        if now is None:
+        if now is None or not is_past:
             return
         end = max(end, now)
     if instant > end:
@@ -91,11 +131,19 @@ async def check_inside(
         )
 
 
-async def find_time(log: EventLog, info: HistoryInfo, moment: str, revision: Revision) -> Instant:
+async def find_time(
+    log: EventLog, info: HistoryInfo, moment: str, revision: Revision, now: Instant | None = None
+) -> Instant:
     """The given instant, or the time of the event at the given revision."""
     if not is_revision(moment):
-        return parse_instant(moment, (await log.head(info.id)).time)
+        return await _instant(log, info, moment, now)
     return await time_of(log, info, revision)
+
+
+async def _instant(log: EventLog, info: HistoryInfo, moment: str, now: Instant | None) -> Instant:
+    """The instant of a moment that is not a revision."""
+    end = None if now is None else (await find_end(log, info, now)).instant
+    return parse_instant(moment, end)
 
 
 async def time_of(log: EventLog, info: HistoryInfo, revision: Revision) -> Instant:

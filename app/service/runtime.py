@@ -39,6 +39,7 @@ from app.domain.objects.write import review_calls
 from app.domain.objects.write.commands import Command
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.identifiers import NO_UID, Uid
+from app.domain.values.moments import HistoryEnd
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import EventLog, RuntimePorts, WebhookCaller
 from app.service import moments, snapshots
@@ -146,6 +147,15 @@ class HistoryRuntime:
         """The instant up to which the newest state lasts: now, or the end of a recording."""
         return self.head.time if self.info.is_recorded else self.clock.now()
 
+    @property
+    def end(self) -> HistoryEnd:
+        """The end from which relative moments count."""
+        return moments.end_of(self.info, self.head.time, self._ports.clock.now())
+
+    def absolute(self, moment: str) -> str:
+        """The moment, as an instant if it is relative. Raises InputError."""
+        return moments.absolute(moment, self.end)
+
     async def as_of(self, revision: Revision) -> HistoryInfo:
         """The history as it was at a revision, with the settings in force then."""
         return await moments.history_at(self.log, self.info, revision)
@@ -157,7 +167,7 @@ class HistoryRuntime:
         moment written as an instant is that instant, if it is not after the present.
         """
         if moment and not moments.is_revision(moment):
-            return min(moments.parse_instant(moment, self.head.time), self.present)
+            return min(moments.parse_instant(moment, self.end.instant), self.present)
         if not moment or revision == self.head.revision:
             return self.present
         return await moments.time_of(self.log, self.info, revision)

@@ -56,17 +56,19 @@ async def check_until(log: EventLog, info: HistoryInfo, wanted: TimelineRequest)
 
 
 async def scope_of(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) -> Scope:
-    """The scope of a request. Raises InputError for an invalid kind, moment or selector."""
+    """The scope of a request, whose moments are not relative.
+
+    Raises InputError for an invalid kind, moment or selector.
+    """
     group = resource = place = ""
     name = wanted.name
     if wanted.subject:
         group, resource, place, name = _object(wanted.subject)
     since, until = wanted.since, wanted.until
-    end = (await log.head(info.id)).time
     first, final = (int(text) if moments.is_revision(text) else 0 for text in (since, until))
     scope = Scope(
-        since=None if first or not since else moments.parse_instant(since, end),
-        until=None if final or not until else moments.parse_instant(until, end),
+        since=None if first or not since else moments.parse_instant(since),
+        until=None if final or not until else moments.parse_instant(until),
         first=first,
         final=final,
         kinds=wanted.kinds,

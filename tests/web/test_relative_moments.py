@@ -1,22 +1,85 @@
-"""A moment that counts from the last event: answers, pages and commands name its instant."""
+"""A moment that counts from the end: answers, pages and commands name its instant."""
 
+import msgspec
 import pytest
 
-from tests.api.serving import CONFIG_MAPS, config_map, serving
+from app.adapters.clock import VirtualClock
+from app.domain.values import timestamps
+from app.domain.values.timestamps import SECOND, Instant
+from tests.api.serving import CONFIG_MAPS, claim, config_map, serving
 from tests.web.reading import read
+
+BEGIN = timestamps.parse("2026-03-10T12:00:00Z")
+HOUR = 3_600 * SECOND
+HISTORY = "/redra/v1/histories/default"
+QUOTA = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "few", "namespace": "default"},
+    "spec": {"hard": {"pods": "1"}},
+}
 
 
 @pytest.mark.parametrize("part", ["why?kind=cm&name=m", "findings", "timeline", "lanes"])
 async def test_answers_name_the_instant_of_a_relative_moment(part):
-    async with serving() as server:
+    clock = VirtualClock(BEGIN)
+    async with serving(clock=clock) as server:
         await server.post(CONFIG_MAPS, config_map())
-        path = f"/redra/v1/histories/default/{part}{'&' if '?' in part else '?'}at="
-        last = (await server.get("/redra/v1/histories/default"))["time"]
+        clock.advance_to(Instant(BEGIN + HOUR))
+        path = f"{HISTORY}/{part}{'&' if '?' in part else '?'}at="
         answer = await server.get(f"{path}0s")
-        assert answer["asOf"].startswith("0s before the last event at ")
-        assert answer["asOf"].split()[-1][:19] == last[:19]
+        assert answer["asOf"] == ("0s before now, 2026-03-10T13:00:00Z, is 2026-03-10T13:00:00Z")
         for moment in ("", str(answer["revision"])):
             assert "asOf" not in await server.get(f"{path}{moment}")
+
+
+@pytest.mark.parametrize(
+    ("part", "body"),
+    [
+        ("blast", {"objects": [QUOTA]}),
+        ("fit", {"objects": [claim()]}),
+        ("diff?with=default&", None),
+    ],
+)
+async def test_answers_to_proposals_name_the_instant_too(part, body):
+    clock = VirtualClock(BEGIN)
+    async with serving(clock=clock) as server:
+        await server.post(CONFIG_MAPS, config_map())
+        path = f"{HISTORY}/{part}{'' if '?' in part else '?'}at=0s"
+        answer = await (server.get(path) if body is None else server.post(path, body, 200))
+        assert answer["asOf"].startswith("0s before now, 2026-03-10T12:00:00Z, is ")
+
+
+async def test_moment_of_a_live_history_whose_last_event_is_long_ago_counts_from_now():
+    """As with kubectl: ten minutes ago nothing was there any more that was deleted an hour ago."""
+    clock = VirtualClock(BEGIN)
+    async with serving(clock=clock) as server:
+        await server.post(CONFIG_MAPS, config_map())
+        last = (await server.get(HISTORY))["revision"]
+        clock.advance_to(Instant(BEGIN + HOUR))
+        facts = await server.get(HISTORY)
+        assert facts["moments_end_now"]
+        assert facts["moments_end"] == "2026-03-10T13:00:00.000000Z"
+        assert facts["time"] == "2026-03-10T12:00:00.000000Z"
+        for moment, revision in (("10m", last), ("61m", 0)):
+            assert (await server.get(f"{HISTORY}/timeline?at={moment}"))["revision"] == revision
+        entries = [
+            (await server.raw("GET", f"{HISTORY}/entries?since={since}")).text.splitlines()
+            for since in ("10m", "61m")
+        ]
+        assert len(entries[0]) == 2 < len(entries[1])
+        assert msgspec.json.decode(entries[0][0])["asOf"].startswith("10m before now, ")
+
+
+async def test_moment_of_a_fork_counts_from_its_last_event():
+    """Its time is its own: the events of its parent may be years ago."""
+    clock = VirtualClock(BEGIN)
+    async with serving(clock=clock) as server:
+        await server.post(CONFIG_MAPS, config_map())
+        clock.advance_to(Instant(BEGIN + HOUR))
+        await server.post(f"{HISTORY}/fork", {"name": "fork"})
+        answer = await server.get("/redra/v1/histories/fork/findings?at=10m")
+        assert answer["asOf"].startswith("10m before the last event at 2026-03-10T12:00:00")
 
 
 async def test_pages_name_the_instant_of_a_relative_moment():
@@ -28,5 +91,5 @@ async def test_pages_name_the_instant_of_a_relative_moment():
             .text
             for moment in ("@0s", "")
         ]
-    assert "(0s before the last event at " in said[0]
+    assert "(0s before now, " in said[0]
     assert "before" not in said[1]

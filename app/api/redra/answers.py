@@ -337,7 +337,7 @@ class Answers:
         if not moment:
             return None
         if not is_revision(moment):
-            return parse_instant(moment, runtime.head.time)
+            return parse_instant(moment, runtime.end.instant)
         revision = Revision(int(moment))
         if not 0 < revision <= runtime.head.revision:
             last = runtime.head.revision

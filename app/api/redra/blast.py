@@ -92,7 +92,7 @@ class BlastApi:
         views = await views_at(self._histories, runtime, moment)
         if moment and not moments.is_revision(moment):
             # A change may be planned: unlike other answers, this one may be about a later instant.
-            now = moments.parse_instant(moment, runtime.head.time)
+            now = moments.parse_instant(moment, runtime.end.instant)
         else:
             now = await runtime.time_of(views.revision, moment)
         info = await runtime.as_of(views.revision)

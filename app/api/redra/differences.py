@@ -67,10 +67,12 @@ class DiffApi:
         if by not in list(ComparisonAspect):
             raise BadRequest(f'by must be one of {", ".join(ComparisonAspect)}, not "{by[:64]}"')
         other = await self._histories.open(other_name)
+        moment = runtime.absolute(moment)
         other_moment = request.parameter("withAt")
         is_to_end = other_moment == END
         if is_to_end:
             other_moment = ""
+        other_moment = other.absolute(other_moment)
         try:
             if not other_moment and not is_to_end:
                 other_moment = await diffing.same_moment(

@@ -14,7 +14,7 @@ _ROOT = "/redra/v1"
 _AT = (
     "at",
     "string",
-    "A revision, an instant, or a duration before the last event; default: the end.",
+    "A revision, an instant, or a duration before the end; default: the end.",
 )
 _AFTER = ("after", "integer", "Only entries after this revision.")
 _AFTER_MOMENT = ("after", "string", "Only entries after this revision or instant.")
@@ -291,8 +291,8 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
             ("device", "string", "DRIVER/POOL/NAME of a device, or the end of that text."),
             ("node", "string", "Only entries that concern this node."),
             ("labels", "string", "A label selector; claims made for a pod count as the pod."),
-            ("since", "string", "From this revision, instant or time before the last event on."),
-            ("until", "string", "Up to this revision, instant or time before the last event."),
+            ("since", "string", "From this revision, instant or time before the end on."),
+            ("until", "string", "Up to this revision, instant or time before the end."),
             ("last", "integer", "Number of latest entries; 0 or absent: all."),
             ("decisions", "boolean", "Show recorded decisions too."),
             ("follow", "boolean", "Continue with new events."),

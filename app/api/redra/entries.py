@@ -1,11 +1,12 @@
 """`/redra/v1/histories/<history>/entries`: the whole timeline as JSON lines, optionally followed.
 
-The first line lists the losses of the recording. Then come the existing entries, one per line, and
-a line with their count and the revision up to which the log was read; later lines are new entries.
-An answer without the line of the count is incomplete.
+The first line lists the losses of the recording, and says which instants relative moments name.
+Then come the existing entries, one per line, and a line with their count and the revision up to
+which the log was read; later lines are new entries. An answer without the line of the count is
+incomplete.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from app.domain.log import Revision
 from app.domain.log.doubts import Doubt
 from app.domain.log.projection import Row
 from app.domain.values import api_resources
-from app.service import recorded_doubts
+from app.service import moments, recorded_doubts
 from app.service.timelines import (
     TimelineReader,
     TimelineRequest,
@@ -48,8 +49,15 @@ class EntriesApi:
         Raises InputError before the first line for a name that does not occur, an unknown kind of
         object or an invalid moment.
         """
-        wanted = _wanted(inquiry)
         runtime = inquiry.runtime
+        request = _wanted(inquiry)
+        pinned = moments.resolved((request.since, request.until), runtime.end)
+        since, until = pinned.moments
+        wanted = replace(
+            request,
+            since=since,
+            until=until,
+        )
         scope = await scope_of(runtime.log, runtime.info, wanted)
         if not inquiry.request.flag("follow"):
             await check_until(runtime.log, runtime.info, wanted)
@@ -65,7 +73,9 @@ class EntriesApi:
             if is_checked:
                 reader.check()
         doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
-        return self._sent(inquiry, self._reader(inquiry, scope), wanted, doubts, left_out)
+        return self._sent(
+            inquiry, self._reader(inquiry, scope), wanted, doubts, left_out, pinned.as_of
+        )
 
     def _reader(self, inquiry: Inquiry, scope: Scope) -> TimelineReader:
         runtime = inquiry.runtime
@@ -99,9 +109,10 @@ class EntriesApi:
         wanted: TimelineRequest,
         doubts: Sequence[Doubt],
         left_out: int,
+        as_of: Mapping[str, str],
     ) -> AsyncGenerator[bytes, None]:
         encoder = msgspec.json.Encoder()
-        yield encoder.encode_lines([{"doubts": msgspec.to_builtins(doubts)}])
+        yield encoder.encode_lines([{**as_of, "doubts": msgspec.to_builtins(doubts)}])
         count = 0
         async with aclosing(reader.pages()) as pages:
             # A turn covers the read of one page, so that a slow client blocks no other request.

@@ -45,7 +45,7 @@ EXPERIMENTS: tuple[_Operation, ...] = (
         (
             ("ignore", "string", "Rules to leave out, separated by commas."),
             ("profile", "string", "The release whose API checks the objects."),
-            ("at", "string", "A revision, an instant, or a duration before the last event."),
+            ("at", "string", "A revision, an instant, or a duration before the end."),
         ),
         None,
         models.LintFindings,

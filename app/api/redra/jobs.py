@@ -292,8 +292,9 @@ class JobsApi:
         try:
             until = (await self._histories.head(info)).revision
             if moment:
-                log = (await self._histories.open(info.name)).log
-                await moments.check_inside(log, info, moment)
+                runtime = await self._histories.open(info.name)
+                moment = runtime.absolute(moment)
+                await moments.check_inside(runtime.log, info, moment)
                 until = await self._histories.revision(info, moment)
         except RevisionTooLarge as problem:
             raise NotFound(str(problem), resource="revisions") from problem

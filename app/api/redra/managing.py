@@ -93,9 +93,10 @@ class ManagingApi:
             head = await self._histories.head(info)
             until = head.revision
             if wanted.until:
-                log = (await self._histories.open(name)).log
-                await moments.check_inside(log, info, wanted.until)
-                until = await self._histories.revision(info, wanted.until)
+                runtime = await self._histories.open(name)
+                moment = runtime.absolute(wanted.until)
+                await moments.check_inside(runtime.log, info, moment)
+                until = await self._histories.revision(info, moment)
         switches = ForkSwitches(
             profile=wanted.profile,
             gates=wanted.gates,

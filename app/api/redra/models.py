@@ -98,6 +98,12 @@ class History(Model):
     parent_revision: int
     is_fork: bool = Field(False, description="True if it begins with the events of its parent")
     is_recorded: bool = Field(False, description="True if it is a recording of another cluster")
+    moments_end: str = Field(
+        "", description="The instant from which relative moments such as 10m count back"
+    )
+    moments_end_now: bool = Field(
+        False, description="True if that is now; false if it is the time of the last event"
+    )
     broken: str = Field("", description="Why it cannot be opened; empty if no problem is known")
     replaced: str = Field(
         "",

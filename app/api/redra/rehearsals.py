@@ -1,12 +1,14 @@
 """`/redra/v1/histories/<history>/rehearsal`: a history's inputs under another release."""
 
 import anyio
+import msgspec
 
 from app.analysis.rehearse.defects import titles
 from app.analysis.rehearse.report import Rehearsal
+from app.api.redra import relative
 from app.api.redra.beside import Gallery
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import HttpRequest
+from app.api.server.messages import HttpRequest, Response
 from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
 from app.service import moments
 from app.service.histories import Histories
@@ -26,6 +28,12 @@ class RehearsalApi:
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
+    async def answer(self, request: HttpRequest, runtime: HistoryRuntime) -> Response:
+        """The report at the moment of a request, see `report`."""
+        moment = request.parameter("at")
+        report = await self.report(request, runtime, moment)
+        return relative.named(runtime, moment, Response(msgspec.json.encode(report.to_json())))
+
     async def report(self, request: HttpRequest, runtime: HistoryRuntime, moment: str) -> Rehearsal:
         """The rehearsal of a history up to a moment; the caller checks the right to read all of it.
 
@@ -41,6 +49,7 @@ class RehearsalApi:
             head = await self._histories.head(runtime.info)
             until = head.revision
             if moment:
+                moment = runtime.absolute(moment)
                 await moments.check_inside(runtime.log, runtime.info, moment)
                 until = await self._histories.revision(runtime.info, moment)
         except RevisionTooLarge as problem:

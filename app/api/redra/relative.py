@@ -6,6 +6,7 @@ from dataclasses import replace
 from app.api.redra.answers import Inquiry
 from app.api.server.messages import Response, Stream
 from app.service import moments
+from app.service.runtime import HistoryRuntime
 
 SIGNED = "head"
 """The part of the answers that is signed, and has no further field."""
@@ -15,8 +16,13 @@ async def told(
     inquiry: Inquiry, part: str, answering: Awaitable[Response | Stream]
 ) -> Response | Stream:
     """The answer, with the meaning of a relative moment."""
-    end = inquiry.runtime.head.time
+    end = inquiry.runtime.end
     answer = await answering
     if part == SIGNED or not isinstance(answer, Response):
         return answer
     return replace(answer, body=moments.with_meaning(answer.body, inquiry.moment, end))
+
+
+def named(runtime: HistoryRuntime, moment: str, answer: Response) -> Response:
+    """The answer about a moment, with its meaning if it is relative."""
+    return replace(answer, body=moments.with_meaning(answer.body, moment, runtime.end))

@@ -120,28 +120,30 @@ class RedraApi:
                 runtime = await self._histories.open(name)
                 reader = self._authorizer.reader(runtime, actor)
                 reader.check_all(WORKED_OUT_FROM)
-                return _encoded(await self.blasts.of_proposal(request, runtime, reader))
+                radius = _encoded(await self.blasts.of_proposal(request, runtime, reader))
+                return relative.named(runtime, request.parameter("at"), radius)
             case "POST", ["histories", name, "fit"]:
                 inquiry = await self._inquiry(request, name, actor)
-                return _encoded(await self.capacities.fit_of_documents(inquiry))
+                fit = _encoded(await self.capacities.fit_of_documents(inquiry))
+                return relative.named(inquiry.runtime, inquiry.moment, fit)
             case "GET", ["histories", name, "diff"]:
-                runtime = await self._histories.open(name)
-                check = partial(self.check_compared, actor, runtime)
-                compared = await self.diffs.report(request, runtime, check, request.parameter("at"))
-                as_page = request.flag("page")
-                return _encoded(diff_text.page_json(compared) if as_page else compared.to_json())
+                return await self._diff(request, await self._histories.open(name), actor)
             case "GET", ["histories", name, "rehearsal"]:
                 runtime = await self._histories.open(name)
                 self.check_rehearsed(actor, runtime)
-                moment = request.parameter("at")
-                report = await self.rehearsals.report(request, runtime, moment)
-                return _encoded(report.to_json())
+                return await self.rehearsals.answer(request, runtime)
             case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:
                     inquiry = await self._inquiry(request, name, actor, "".join(rest))
                     return await relative.told(inquiry, part, read(self, inquiry))
         return status.page_not_found()
+
+    async def _diff(self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor) -> Response:
+        check, moment = partial(self.check_compared, actor, runtime), request.parameter("at")
+        compared = await self.diffs.report(request, runtime, check, moment)
+        body = diff_text.page_json(compared) if request.flag("page") else compared.to_json()
+        return relative.named(runtime, moment, _encoded(body))
 
     async def _inquiry(
         self, request: HttpRequest, name: str, actor: Actor, rest: str = ""
@@ -234,6 +236,7 @@ class RedraApi:
     async def _history(self, info: HistoryInfo) -> models.History:
         """The facts about a history, without opening it."""
         head = await self._histories.head(info)
+        end = self._histories.end(info, head)
         broken = await self._histories.why_broken(info, head)
         try:
             settings = profiles.from_settings(info.settings).settings()
@@ -251,6 +254,8 @@ class RedraApi:
             parent_revision=info.parent_revision,
             is_fork=info.is_fork,
             is_recorded=info.is_recorded,
+            moments_end=timestamps.micro_text(end.instant) if end.instant else "",
+            moments_end_now=end.is_now,
             broken=broken,
             replaced=self._histories.why_replaced(info.name),
         )
@@ -376,8 +381,8 @@ class RedraApi:
         """The head of a history at the moment, signed by this server."""
         if self._sign is None:
             raise NotFound("this server does not sign heads")
-        info = inquiry.runtime.info
-        head = await heads.head_at(inquiry.runtime.log, info, inquiry.moment, option="at")
+        info, moment = inquiry.runtime.info, inquiry.runtime.absolute(inquiry.moment)
+        head = await heads.head_at(inquiry.runtime.log, info, moment, option="at")
         return _encoded(self._sign(info.name, head).to_json())
 
     async def _lanes(self, inquiry: Inquiry) -> Response:

@@ -43,7 +43,7 @@ async def frame(
         revision=revision,
         head=head.revision,
         time=time,
-        meaning=relative.meaning(inquiry.moment, head.time),
+        meaning=relative.meaning(inquiry.moment, runtime.end),
         profile=views.profile.patch or views.profile.version,
         is_recorded=runtime.info.is_recorded,
     )

@@ -41,7 +41,7 @@ async def diff(
     is_of_both = "@" not in a and "@" not in b
     right = await _ending(store, b, "" if is_of_both else at)
     if at and is_of_both:
-        moment = await diffing.same_moment(store.log, at, left.history, right.history)
+        moment = await diffing.same_moment(store.log, left.moment, left.history, right.history)
         right = replace(right, moment=moment)
     comparison = _comparison(settings, left.history, by, within_seconds)
     return await diffing.compare_histories(store.log, left, right, comparison)

@@ -24,10 +24,9 @@ from app.bootstrap.asking.queries import ServedQuery, refusal
 from app.bootstrap.gallery import incident_files
 from app.bootstrap.histories import open_histories
 from app.bootstrap.linting import sources as linting
-from app.bootstrap.stores import Store, find_history, find_revision
+from app.bootstrap.stores import Store, find_end, find_history, find_revision
 from app.domain.errors import Forbidden, InputError, NotFound, Rejected
 from app.domain.log import HistoryInfo
-from app.domain.values import timestamps
 from app.service import moments
 from app.settings import Settings
 
@@ -104,8 +103,7 @@ async def _moment(store: Store, info: HistoryInfo, at: str) -> str:
     revision = await find_revision(store, info, at, option="--at")
     if not at or moments.is_revision(at):
         return str(revision)
-    end = (await store.log.head(info.id)).time
-    return timestamps.micro_text(moments.parse_instant(at, end))
+    return moments.absolute(at, await find_end(store, info))
 
 
 async def _call(application: Application, query: ServedQuery, at: str) -> tuple[int, bytes]:

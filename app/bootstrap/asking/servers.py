@@ -53,7 +53,7 @@ class AskedServer:
         """The answer to a query. Raises Rejected, InputError, ServerUnreachable."""
         at = query.at
         if query.is_page and not at:
-            at = str(self._history(query.history)["revision"])
+            at = str(self.facts(query.history)["revision"])
         path, parameters = query.path(at), query.query(at)
         try:
             if query.body is not None:
@@ -77,7 +77,8 @@ class AskedServer:
         items: list[dict[str, Any]] = self.tree("/redra/v1/histories")["items"]
         return items
 
-    def _history(self, name: str) -> Mapping[str, Any]:
+    def facts(self, name: str) -> Mapping[str, Any]:
+        """The server's facts about a history. Raises Rejected, InputError, ServerUnreachable."""
         path = f"/redra/v1/histories/{quote(name)}"
         try:
             return self.tree(path)

@@ -152,7 +152,8 @@ class PacedReplay:
     async def _target(self, parent: HistoryInfo, moment: str, option: str) -> StageTarget:
         log = self._store.log
         try:
-            revision = await moments.find_revision(log, parent, moment)
+            now = self._store.ports.clock.now()
+            revision = await moments.find_revision(log, parent, moment, now)
         except RevisionTooLarge as problem:
             raise InputError(str(problem), place=option) from problem
         except InputError as problem:
@@ -164,7 +165,7 @@ class PacedReplay:
                 place=option,
                 cure=f"its first state is at revision {first.revision}",
             )
-        time = await moments.find_time(log, parent, moment, revision)
+        time = await moments.find_time(log, parent, moment, revision, now)
         return StageTarget(revision=Revision(revision), time=time)
 
     async def _acquire(self, info: HistoryInfo) -> LeaseToken:

@@ -1,6 +1,6 @@
 """Options and arguments for a moment, with the same syntax and error messages everywhere.
 
-A moment is a revision, an instant, a time of day, or a duration before the last event
+A moment is a revision, an instant, a time of day, or a duration before the end
 (`app/domain/values/moments.py`). The reader of the history resolves it.
 """
 
@@ -15,7 +15,7 @@ METAVAR = "MOMENT"
 HISTORY = "Name of the history, or HISTORY@MOMENT for its state at a moment."
 HISTORY_OR_DEFAULT = "Name of the history, or HISTORY@MOMENT [default: default]."
 FORMS = "42, 2026-01-02T03:04:05Z, 03:04:05, 10m"
-"""Examples: a revision, an instant, the last such time of day, a duration before the last event."""
+"""Examples: a revision, an instant, the last such time of day, a duration before the end."""
 
 Given = TypeVar("Given", str, list[str] | None)
 
@@ -67,6 +67,6 @@ def _checked(value: Given) -> Given:
     return value
 
 
-AT = f"The moment: a revision, a time, or a duration before the last event ({FORMS})."
+AT = f"The moment: a revision, a time, or a duration before the end ({FORMS})."
 
 AtOption = Annotated[str, option(help="The same as HISTORY@MOMENT.")]

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 from app.cli import console
 from app.cli.connecting import reading
 from app.domain.errors import InputError, Rejected, ServerUnreachable, TooLarge
-from app.domain.values import moments
+from app.domain.values import moments, timestamps
+from app.domain.values.moments import HistoryEnd, Resolved
+from app.domain.values.timestamps import Instant
 
 if TYPE_CHECKING:  # heavy: not needed for a command that a server answers
     from app.bootstrap.asking.queries import ServedQuery
@@ -190,11 +192,32 @@ class AnswerSource:
         )
 
         def begun(server: "AskedServer") -> Iterator[bytes]:
-            lines = server.lines(query)
+            lines = server.lines(self._pinned(server, query))
             first = next(lines, None)
             return iter(()) if first is None else chain((first,), lines)
 
         return self.answer(begun, lambda: None)
+
+    def _pinned(self, server: "AskedServer", query: "ServedQuery") -> "ServedQuery":
+        """The query with its relative moments as instants, which a line could not explain."""
+        names = [name for name in _OF_MOMENTS if query.parameters.get(name)]
+        given = (query.at, *(query.parameters[name] for name in names))
+        at, *others = self.resolved(server, query.history, *given).moments
+        pinned = dict(zip(names, others, strict=True))
+        return replace(query, at=at, parameters={**query.parameters, **pinned})
+
+    def resolved(self, server: "AskedServer", name: str, *given: str) -> Resolved:
+        """Moments of a server's history in absolute form; the relative ones are explained."""
+        if not moments.are_relative(given):
+            return Resolved(moments=given)
+        from app.service.moments import resolved
+
+        facts = server.facts(name)
+        last = facts["moments_end"]
+        end = timestamps.parse(last) if last else Instant(0)
+        made = resolved(given, HistoryEnd(instant=end, is_now=facts["moments_end_now"]))
+        note_meanings(made)
+        return made
 
     @property
     def named_server(self) -> "AskedServer | None":
@@ -215,14 +238,30 @@ class AnswerSource:
             )
 
 
-def _note_moment(at: str, answer: bytes) -> None:
-    """Say which instant a relative moment names, as the answer tells it."""
-    if not moments.needs_end(at) or not answer.startswith(_WITH_MEANING):
-        return
+def note_meanings(resolved: Resolved) -> None:
+    """Say on standard error which instants relative moments name."""
+    for meaning in resolved.meanings:
+        console.note(meaning)
+
+
+def as_of(answer: bytes) -> dict[str, str]:
+    """The field of an answer that says which instant a relative moment names; empty without it."""
+    if not answer.startswith(_WITH_MEANING):
+        return {}
     import msgspec
 
-    console.note(msgspec.json.decode(answer)["asOf"])
+    return {moments.AS_OF: msgspec.json.decode(answer)[moments.AS_OF]}
 
+
+def _note_moment(at: str, answer: bytes) -> None:
+    """Say which instant a relative moment names, as the answer tells it."""
+    if moments.needs_end(at):
+        for meaning in as_of(answer).values():
+            console.note(meaning)
+
+
+_OF_MOMENTS = ("since", "after", "until")
+"""The parameters of a request that hold moments, beside `at`."""
 
 _WITH_MEANING = b'{"asOf":'
 

@@ -9,7 +9,7 @@ import typer
 
 from app.cli import console, exit_codes
 from app.cli.arguments import moments
-from app.cli.connecting import reading
+from app.cli.connecting import answering, reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.exit_codes import ExitCode
@@ -78,15 +78,16 @@ def lint(
             cure="give SOURCE… or --history NAME",
         )
     history, at = moments.split(history, at)
+    as_of: dict[str, str] = {}
     if sources:
         report = _of_files(data, profile, sources, ignore or [])
     else:
-        report = _of_history(data, profile, (history, at), ignore or [])
+        report, as_of = _of_history(data, profile, (history, at), ignore or [])
     if report.fails_on(LintSeverity(fail_on.value)):
         exit_codes.conclude(ExitCode.NO)
     with reading.rendering():
         if output is LintOutput.JSON:
-            console.say_json(report.to_json())
+            console.say_json({**as_of, **report.to_json()})
         elif output is LintOutput.SARIF:
             console.say_json(texts.sarif(report))
         else:
@@ -112,11 +113,11 @@ def _of_files(
 
 def _of_history(
     data: Path | None, profile: str | None, place: tuple[str, str], ignored: list[str]
-) -> "LintReport":
-    """The report on a history, from a server or from this process."""
+) -> "tuple[LintReport, dict[str, str]]":
+    """The report on a history, from a server or from this process, and what its moment names."""
     from app.analysis.lint import linting
 
     history, at = place
     parameters = {"profile": profile or "", "ignore": ",".join(ignored)}
     answer = AnswerSource(data).ask("lint", history=history, at=at, parameters=parameters)
-    return linting.of_json(msgspec.json.decode(answer))
+    return linting.of_json(msgspec.json.decode(answer)), answering.as_of(answer)

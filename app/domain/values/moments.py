@@ -6,11 +6,13 @@ A revision is a moment too; `app/service/moments.py`, which knows the history, r
 03:04:05   03:04       the last such time of day up to the end
 10m   1h30m   2d   -45s   a duration before the end
 
-The end is the last event. A live history, too, counts from there and not from now: the same words
-name the same state while nothing happens, and in a recording.
+The end of a live history is now, as for kubectl. A history whose time is its own (a recording, a
+paced replay, a fork) ends with its last event: it may be years ago.
 """
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from app.domain.errors import InputError
 from app.domain.values import timestamps
@@ -23,6 +25,31 @@ _TIME = re.compile(r"(\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?)?Z?")
 _BEFORE = re.compile(r"-?(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9})s)?")
 _UNITS = (86_400, 3_600, 60, 1)
 _DIGITS_MAX = 18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEnd:
+    """The instant from which relative moments count back: now, or that of the last event."""
+
+    instant: Instant
+    is_now: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """Moments in absolute form; `meanings` says which instants the relative ones name."""
+
+    moments: tuple[str, ...]
+    meanings: tuple[str, ...] = ()
+
+    @property
+    def as_of(self) -> dict[str, str]:
+        """The field of an answer in JSON that has the meanings; empty without any."""
+        return {AS_OF: "; ".join(self.meanings)} if self.meanings else {}
+
+
+AS_OF = "asOf"
+"""The field of answers that says which instant a relative moment names."""
 
 
 def is_revision(text: str) -> bool:
@@ -44,7 +71,7 @@ def refusal(text: str) -> InputError:
     return InputError(
         f"{text!r} is neither a revision nor an instant",
         cure="give a number such as 42, a time such as 2026-01-02T03:04:05Z or 03:04:05, or 10m "
-        "(before the last event)",
+        "(before now, in a recording before its last event)",
     )
 
 
@@ -53,20 +80,31 @@ def needs_end(text: str) -> bool:
     return _TIME.fullmatch(text) is not None or _BEFORE.fullmatch(text) is not None
 
 
-def meaning(text: str, end: Instant) -> str:
-    """The sentence that says which instant a relative moment names; empty for other moments.
+def are_relative(texts: Iterable[str]) -> bool:
+    """Whether any of the moments is relative."""
+    return any(text and not is_revision(text) and needs_end(text) for text in texts)
 
-    A history ends at `end`, with its last event.
-    """
+
+def absolute(text: str, end: HistoryEnd) -> str:
+    """The moment, as an instant if it is relative. Raises TimestampError."""
+    if is_revision(text) or not needs_end(text):
+        return text
+    return _exactly(parse(text, end.instant))
+
+
+def meaning(text: str, end: HistoryEnd) -> str:
+    """The sentence that says which instant a relative moment names; empty for other moments."""
     if is_revision(text) or not needs_end(text):
         return ""
     try:
-        instant, last = map(_exactly, (parse(text, end), end))
+        instant = absolute(text, end)
     except TimestampError:
         return ""
+    last = _exactly(end.instant)
+    origin = f"now, {last}," if end.is_now else f"the last event at {last}"
     if _TIME.fullmatch(text):
-        return f"{text} is {instant}, the last such time up to the last event at {last}"
-    return f"{text.lstrip('-')} before the last event at {last} is {instant}"
+        return f"{text} is {instant}, the last such time up to {origin.rstrip(',')}"
+    return f"{text.lstrip('-')} before {origin} is {instant}"
 
 
 def _exactly(instant: Instant) -> str:

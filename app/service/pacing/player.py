@@ -205,7 +205,8 @@ class Player:
         Forwards, all events up to the moment are shown. Backwards, the objects are restored to
         their recorded state, and what clients wrote is removed.
         """
-        revision = await moments.find_revision(self._log, self.parent, moment)
+        now = self._clock.now()
+        revision = await moments.find_revision(self._log, self.parent, moment, now)
         if revision < 1:
             raise InputError(
                 f"{moment} is before the first event of {self.parent.name}", place="seek"
@@ -215,7 +216,7 @@ class Player:
                 f"{moment} is after the end of what is played, revision {self.span.end.revision}",
                 place="seek",
             )
-        time = await moments.find_time(self._log, self.parent, moment, revision)
+        time = await moments.find_time(self._log, self.parent, moment, revision, now)
         async with self._lock:
             runtime = await self._open()
             if revision >= self.revision:

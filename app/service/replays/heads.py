@@ -2,11 +2,19 @@
 
 from app.domain.errors import ChainBroken, InputError, RevisionTooLarge
 from app.domain.log import Head, HistoryInfo, Revision
+from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import moments
 
 
-async def head_at(log: EventLog, info: HistoryInfo, moment: str, *, option: str = "--at") -> Head:
+async def head_at(
+    log: EventLog,
+    info: HistoryInfo,
+    moment: str,
+    now: Instant | None = None,
+    *,
+    option: str = "--at",
+) -> Head:
     """The head, or the head at a moment. Raises InputError naming the option.
 
     Raises ChainBroken when the head row does not match the end of the log.
@@ -15,7 +23,7 @@ async def head_at(log: EventLog, info: HistoryInfo, moment: str, *, option: str 
     revision = head.revision
     if moment:
         try:
-            revision = await moments.find_revision(log, info, moment)
+            revision = await moments.find_revision(log, info, moment, now)
         except RevisionTooLarge as problem:
             raise InputError(problem.message, place=option) from problem
         if not revision:

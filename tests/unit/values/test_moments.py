@@ -53,4 +53,14 @@ def test_moment_that_counts_from_the_end_needs_one(text: str) -> None:
     ],
 )  # fmt: skip
 def test_moment_that_counts_from_the_end_is_said_as_an_instant(text: str, meaning: str) -> None:
-    assert moments.meaning(text, END) == meaning
+    assert moments.meaning(text, moments.HistoryEnd(instant=END)) == meaning
+
+
+def test_moment_of_a_live_history_counts_from_now() -> None:
+    end = moments.HistoryEnd(instant=END, is_now=True)
+    assert moments.meaning("10m", end) == (
+        "10m before now, 2026-03-10T12:00:00.500000Z, is 2026-03-10T11:50:00.500000Z"
+    )
+    assert moments.meaning("13:00", end) == (
+        "13:00 is 2026-03-09T13:00:00Z, the last such time up to now, 2026-03-10T12:00:00.500000Z"
+    )
