@@ -65,5 +65,52 @@ def test_other_versions_are_refused_by_name(tmp_path):
     old = trace((1, [], []), version=1)
     old["pod_lifecycles"] = {}
     path.write_text(json.dumps(old))
-    with pytest.raises(InputError, match="version 1, 2 is read"):
+    with pytest.raises(InputError, match=r"version 1; 2 and 3 are read; .* with a newer SimKube"):
         read_records(path)
+    path.write_text(json.dumps(old | {"version": 4}))
+    with pytest.raises(InputError, match=r"version 4; 2 and 3 are read; .* with an older SimKube"):
+        read_records(path)
+
+
+def test_initial_state_of_version_3_is_there_before_the_first_event(tmp_path):
+    path = tmp_path / "x.sktrace"
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"phase": "x"}}
+    new = trace((100, [pod("a", x=1), pod("b")], [pod("c")]), version=3)
+    state = [pod("a"), pod("c"), node]
+    path.write_bytes(msgspec.msgpack.encode(new | {"initial_state": state}))
+    records = read_records(path)
+    assert brief(records) == [
+        ("BASELINE", "a"),
+        ("BASELINE", "c"),
+        ("BASELINE", "n"),
+        ("MODIFIED", "a"),
+        ("ADDED", "b"),
+        ("DELETED", "c"),
+    ]
+    assert {record.observed_at for record in records} == {100_000_000}
+    assert records[4].uid != records[1].uid == records[5].uid
+    assert [Loss.NO_STATUS in record.losses for record in records[:3]] == [True, True, False]
+
+
+def test_trace_with_an_initial_state_and_no_event_has_no_times(tmp_path):
+    path = tmp_path / "x.sktrace"
+    path.write_bytes(msgspec.msgpack.encode(trace(version=3) | {"initial_state": [pod("a")]}))
+    (record,) = read_records(path)
+    assert (record.op, record.observed_at) == (Op.BASELINE, None)
+    assert Loss.NO_TIME in record.losses
+
+
+@pytest.mark.parametrize("state", [{}, {"initial_state": []}])
+def test_version_3_without_an_initial_state_is_read_as_version_2(tmp_path, state):
+    path = tmp_path / "x.sktrace"
+    new = trace((100, [pod("a")], []), (101, [pod("b")], []), version=3)
+    path.write_bytes(msgspec.msgpack.encode(new | state))
+    assert brief(read_records(path)) == [("BASELINE", "a"), ("ADDED", "b")]
+
+
+def test_initial_state_that_is_no_list_or_holds_no_object_is_one_sentence(tmp_path):
+    path = tmp_path / "x.sktrace"
+    for state in ("x", ["x"], {"a": 1}):
+        path.write_bytes(msgspec.msgpack.encode(trace(version=3) | {"initial_state": state}))
+        with pytest.raises(InputError, match=r"no list of events|initial_state\[0\]"):
+            read_records(path)

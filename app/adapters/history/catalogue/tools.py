@@ -66,9 +66,9 @@ ENTRIES = (
     CatalogueEntry(
         name="SimKube trace",
         formats=(Format.SIMKUBE,),
-        detected_by="MessagePack or JSON with `version`, `events`, `config`",
-        gives="specifications as they were applied and deleted, to the second",
-        lacks="status, uids, resource versions",
+        detected_by="MessagePack or JSON with `version` (2 or 3), `events`, `config`",
+        gives="specifications as they were applied and deleted, to the second; the initial state",
+        lacks="status in general, uids, resource versions",
         example="skctl export",
     ),
     CatalogueEntry(

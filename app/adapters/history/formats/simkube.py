@@ -1,9 +1,10 @@
-"""The reader of SimKube traces, version 2: applied and deleted objects, with times in seconds.
+"""The reader of SimKube traces, versions 2 and 3: applied and deleted objects by the second.
 
 Parity: history-formats.md 9.
 
-A trace holds specifications only: no status, uid or resource version. It can be replayed as input;
-the replay makes its own allocations.
+A trace holds specifications only: no uid or resource version, and rarely a status. It can be
+replayed as input; the replay makes its own allocations. Version 3 adds the objects that exist
+before the first event.
 """
 
 import uuid
@@ -19,28 +20,25 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Op, Quality, Record
 from app.domain.values import timestamps
-from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
-VERSION = 2
+VERSIONS = (2, 3)
 TRACE_UIDS = uuid.UUID("0d5b8e55-65a8-5d0c-8f0e-3a6d7a3b9c21")
 """UUID namespace of the derived uids of objects in a trace."""
 
-_LOSSES = (Loss.COARSE_TIME, Loss.NO_STATUS, Loss.SPEC_ONLY)
+_LOSSES = (Loss.COARSE_TIME, Loss.SPEC_ONLY)
 
 
 def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
-    """The records of a trace; the objects of the first second are baseline. Raises InputError."""
+    """The records of a trace. Raises InputError.
+
+    Baseline are the objects of the initial state; without any, those of the first second.
+    """
     trace = _decode(source, notes)
-    if trace.get("version") != VERSION:
-        raise InputError(
-            f"the trace has version {trace.get('version')!r}, {VERSION} is read",
-            place=source.name,
-            cure="export it again with a newer SimKube",
-        )
-    events = trace.get("events")
-    if not isinstance(events, list):
-        raise InputError("the trace has no events", place=source.name)
+    _check_version(trace.get("version"), source.name)
+    events, state = trace.get("events"), trace.get("initial_state") or []
+    if not isinstance(events, list) or not isinstance(state, list):
+        raise InputError("the trace has no list of events or of objects", place=source.name)
     lifecycles = trace.get("pod_lifecycles")
     if isinstance(lifecycles, dict) and lifecycles:
         notes.add(f"{source.name}: run times of {len(lifecycles)} owners of pods are left out")
@@ -48,31 +46,57 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     known: dict[ObjectKey, str] = {}
     first: int | None = None
     index = 0
+    for place, tree in enumerate(state):
+        index += 1
+        begin = _seconds(events[0], f"{source.name}:0") if events else None
+        moment = None if begin is None else Instant(begin * timestamps.SECOND)
+        position = f"initial_state[{place}]"
+        record = _record(tree, Op.BASELINE, source.name, position, (number, index), moment)
+        yield _identified(record, known, incarnations)
     for turn, event in enumerate(events):
-        seconds = event.get("ts") if isinstance(event, dict) else None
-        if not isinstance(seconds, int):
-            raise InputError("an event without a time", place=f"{source.name}:{turn}")
+        seconds = _seconds(event, f"{source.name}:{turn}")
         first = seconds if first is None else first
         moment = Instant(seconds * timestamps.SECOND)
         for field, is_deletion in (("applied_objs", False), ("deleted_objs", True)):
             for place, tree in enumerate(event.get(field) or ()):
                 index += 1
                 position = f"{turn}/{field}[{place}]"
-                if not isinstance(tree, dict):
-                    raise InputError("it is not an object", place=f"{source.name}:{position}")
-                op = Op.DELETED if is_deletion else Op.BASELINE if seconds == first else Op.ADDED
+                is_state = seconds == first and not state
+                op = Op.DELETED if is_deletion else Op.BASELINE if is_state else Op.ADDED
                 record = _record(tree, op, source.name, position, (number, index), moment)
                 yield _identified(record, known, incarnations)
 
 
+def _check_version(version: Any, name: str) -> None:
+    if version in VERSIONS:
+        return
+    is_old = isinstance(version, int) and version < VERSIONS[0]
+    raise InputError(
+        f"the trace has version {version!r}; {' and '.join(map(str, VERSIONS))} are read",
+        place=name,
+        cure="export it again with a newer SimKube"
+        if is_old
+        else "export it with an older SimKube",
+    )
+
+
+def _seconds(event: Any, place: str) -> int:
+    seconds = event.get("ts") if isinstance(event, dict) else None
+    if not isinstance(seconds, int):
+        raise InputError("an event without a time", place=place)
+    return seconds
+
+
 def _record(
-    tree: JsonObject,
+    tree: Any,
     op: Op,
     source: str,
     position: str,
     order: tuple[int, int],
-    moment: Instant,
+    moment: Instant | None,
 ) -> Record:
+    if not isinstance(tree, dict):
+        raise InputError("it is not an object", place=f"{source}:{position}")
     return object_record(
         tree,
         op,
@@ -80,7 +104,7 @@ def _record(
         position=position,
         order=order,
         observed_at=moment,
-        losses=_LOSSES,
+        losses=_LOSSES if tree.get("status") else (*_LOSSES, Loss.NO_STATUS),
         quality=Quality.PARTIAL,
     )
 
