@@ -49,6 +49,11 @@ def pytest_configure() -> None:
     run_folder()
 
 
+def pytest_report_header() -> str:
+    """The day of this run, with which it can be repeated."""
+    return f"rows that come by day: REDRA_DAY={draws.DAY}"
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Excludes the collected tests and all modules from later garbage collections.
@@ -86,14 +91,17 @@ def import_by_turns(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what comes with more draws alone, and runs the browser tests first.
+    """Leaves out what comes with more draws or on another day, and runs the browser tests first.
 
-    At the end they would keep one process busy alone.
+    At the end they would keep one process busy alone. Tests that are named themselves run on any
+    day.
     """
     if not draws.WHOLE:
-        repeated = [item for item in items if item.get_closest_marker(draws.ONLY.name)]
-        items[:] = [item for item in items if not item.get_closest_marker(draws.ONLY.name)]
-        config.hook.pytest_deselected(items=repeated)
+        left = {item for item in items if item.get_closest_marker(draws.ONLY.name)}
+        if not any("::" in argument for argument in config.args):
+            left.update(draws.of_other_days(item for item in items if item not in left))
+        config.hook.pytest_deselected(items=[item for item in items if item in left])
+        items[:] = [item for item in items if item not in left]
     items.sort(key=lambda item: not item.nodeid.startswith("tests/web/"))
 
 

@@ -1,16 +1,22 @@
 """The number of drawn cases in a run of the tests: REDRA_DRAWS=1, and `make draws` for more.
 
-A normal run takes few drawn cases and only the beginning of long recordings, always the same ones.
-More cases find rare defects: with REDRA_DRAWS=N a test takes N times as many, and whole recordings.
+A normal run takes few drawn cases and only the beginning of long recordings, always the same ones,
+and a fourth of the rows that come by day, another one each day (REDRA_DAY). More cases find rare
+defects: with REDRA_DRAWS=N a test takes N times as many, and whole recordings.
 """
 
 import itertools
 import os
+import time
+import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import pytest
 from _pytest.mark.structures import ParameterSet
+
+from tests import track_record
 
 Case = TypeVar("Case")
 
@@ -18,6 +24,13 @@ FACTOR = max(1, int(os.environ.get("REDRA_DRAWS") or 1))
 
 WHOLE = FACTOR > 1
 """True when tests take whole recordings."""
+
+DAY = int(os.environ.setdefault("REDRA_DAY", str(int(time.time()) // 86_400)))
+"""The day of this run, counted from 1970. All processes of a run have that of the first, which
+prints it; REDRA_DAY repeats the run of another day."""
+
+_DAYS = 4
+"""The runs of so many days in a row have all rows that come by day."""
 
 
 def seeds(few: int, *, first: int = 0) -> Sequence[int]:
@@ -80,3 +93,31 @@ ONLY = pytest.mark.draws
 def repeated(*values: object) -> ParameterSet:
     """A row of parameters that comes with more draws alone."""
     return pytest.param(*values, marks=ONLY)
+
+
+BY_DAY = pytest.mark.by_day
+"""Marks a test of many rows of which each run has a fourth, another one each day, and always one.
+
+The rows have cause, path and verdict in common, so that any of them notices most of what breaks
+them all. A row that the track record names holds a defect: it comes with each run.
+"""
+
+
+def by_day(*values: object) -> ParameterSet:
+    """A row of parameters that comes by day with the others of its test."""
+    return pytest.param(*values, marks=BY_DAY)
+
+
+def of_other_days(items: Iterable[pytest.Item], day: int = DAY) -> list[pytest.Item]:
+    """The rows that come by day, and not on this one."""
+    families: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker(BY_DAY.name) and not track_record.holds_a_defect(item):
+            families[item.nodeid.partition("[")[0]].append(item)
+    left = []
+    for name, rows in families.items():
+        days = min(_DAYS, len(rows))
+        # Otherwise the same day would begin all families.
+        begin = day + zlib.crc32(name.encode())
+        left += [item for number, item in enumerate(rows) if (number - begin) % days]
+    return left

@@ -2,6 +2,8 @@
 
 A normal run takes a few cheap rows; `make draws` takes all rows of `verify`, and of `decide` those
 of the families `ends` and `lossy`, and some of `both`. `python -m tests.adversary` runs any.
+
+Of the few rows those that once were answered wrong come each day, the others by day.
 """
 
 from pathlib import Path
@@ -136,6 +138,7 @@ def rows() -> list[Row]:
     ]
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("recording", "alteration", "mode"), rows())
 def test_an_altered_recording_gets_its_verdict(
     recording: str, alteration: str, mode: str, tmp_path: Path

@@ -92,7 +92,8 @@ def test_command_of_a_page_is_understood(page: str, text: str) -> None:
 
 def test_settings_of_pages_exist() -> None:
     known = {f"REDRA_{name.upper()}" for name in Settings.described()}
-    known |= {"REDRA_SHARED", "REDRA_CONFORMANCE", "REDRA_REWRITE", "REDRA_DRAWS", "REDRA_SEEDS"}
+    known |= {"REDRA_SHARED", "REDRA_CONFORMANCE", "REDRA_REWRITE"}
+    known |= {"REDRA_DRAWS", "REDRA_SEEDS", "REDRA_DAY"}
     named = {
         (page.name, setting)
         for page in PAGES

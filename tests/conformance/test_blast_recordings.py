@@ -1,4 +1,7 @@
-"""The blast radius of a recorded rule names the evictions that the real controller then made."""
+"""The blast radius of a recorded rule names the evictions that the real controller then made.
+
+Recordings come by day.
+"""
 
 from collections.abc import Iterator
 
@@ -13,6 +16,7 @@ from app.domain.log import Event, EventType, HistoryInfo
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.timestamps import SECOND, Instant
+from tests import draws
 from tests.conformance.recordings import import_paths
 from tests.shared_data import shared_path
 
@@ -60,6 +64,7 @@ def proposals(events: list[Event]) -> Iterator[tuple[Event, BlastRadius, set[str
         views.fold(event)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", RULES)
 async def test_exactly_the_pods_that_are_named_went_in_the_recording(name):
     events = await recorded(name)
@@ -80,6 +85,7 @@ async def test_exactly_the_pods_that_are_named_went_in_the_recording(name):
     assert (asked, told) == (RULES[name], EVICTED[name])
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", RULES)
 async def test_preview_says_what_the_recorded_status_says(name):
     events = await recorded(name)

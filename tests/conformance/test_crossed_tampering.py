@@ -4,6 +4,9 @@
 objects is named. `BESIDE`: the same beside something missing. `LACKING`: something is missing or
 dated wrongly, which is said, and accuses nobody. `UNFIT`: lines contradict each other. `HARMLESS`:
 nothing is different. An alteration of which a recording holds nothing stands in `ABSENT`.
+
+Rows come by day: the rows of a test share verdict and cause, and each judge has all its paths from
+the other families, too.
 """
 
 import random
@@ -94,6 +97,7 @@ def rows(alterations):
     return selection.rows(alterations, NAMES, ABSENT, ELSEWHERE)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     ("name", "alter"),
     [*rows(WRONG), draws.repeated("e-taints", crossed.evict_before_the_taint)],
@@ -106,6 +110,7 @@ async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, 
     assert names_one(decided, told)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter", "beside"), BESIDE)
 async def test_what_is_missing_beside_hides_nothing(name, alter, beside, tmp_path):
     lines, sound = subtly.read(name), subtly.read(name)
@@ -119,6 +124,7 @@ async def test_what_is_missing_beside_hides_nothing(name, alter, beside, tmp_pat
     assert verified.outcome is VerifyOutcome.PARTLY, "what is missing alone accuses nobody"
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), rows(LACKING))
 async def test_what_is_missing_or_dated_wrongly_accuses_nobody(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
@@ -133,6 +139,7 @@ async def test_lines_that_do_not_fit_together_are_never_verified(name, alter, tm
     assert decided.agreement in (Agreement.PARTLY, Agreement.UNEXPLAINED), told
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), rows(HARMLESS))
 async def test_what_changes_nothing_is_verified_and_agrees(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)

@@ -1,6 +1,8 @@
 """A recording cut short by machine is the same as the whole one, but for what lies after its end.
 
 What lies there is judged by the events that were cut off, and by nothing else.
+
+Rows come by day: each cuts another recording, with the same outcome.
 """
 
 import random
@@ -20,6 +22,7 @@ from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.values.timestamps import SECOND, Instant
 from app.service import diffing
 from app.service.diffing import Comparison, ComparisonAspect, Ending
+from tests import draws
 from tests.conformance.recordings import WAYS, import_paths
 from tests.shared_data import shared_path
 
@@ -81,6 +84,7 @@ def later_subjects(events: Sequence[Event], by: ComparisonAspect) -> set[str]:
     return {str(key) for key in keys if (key.group, key.resource) == ("", "pods")}
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("by", list(ComparisonAspect))
 @pytest.mark.parametrize("name", NAMES)
 async def test_cut_recording_differs_by_nothing_but_what_comes_after_its_end(
@@ -131,6 +135,7 @@ async def test_what_is_left_out_before_the_cut_is_a_difference_all_the_same(
         ]
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", ["a-quickstart", "e-taints"])
 async def test_cut_watch_streams_are_the_same_as_the_whole_log(name: str) -> None:
     whole, watched = await events_of(name, "audit"), await events_of(name, "watch")

@@ -1,4 +1,7 @@
-"""The verdict that decide must give for each recording that was altered by machine."""
+"""The verdict that decide must give for each recording that was altered by machine.
+
+What decides nothing (clocks, versions) comes by day; what is wrong comes each day.
+"""
 
 import json
 from dataclasses import replace
@@ -70,6 +73,7 @@ async def test_names_of_users_decide_nothing(name, tmp_path):
     assert found.agreement is plain.agreement
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     ("name", "versions"),
     draws.by_turns(
@@ -125,6 +129,7 @@ async def test_release_that_is_said_to_ignore_rules_and_does_not_is_the_switch(t
     assert report.agreement is Agreement.PROVED
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("millis", [-300, 300])
 async def test_clock_of_the_scheduler_decides_nothing(millis, tmp_path):
     report = await decide(altered.with_late_clock(recorded("e-taints"), millis), tmp_path)

@@ -1,4 +1,7 @@
-"""Recorded audit logs in the order that servers write: the decisions are literally the same."""
+"""Recorded audit logs in the order that servers write: the decisions are literally the same.
+
+Recordings come by day.
+"""
 
 import random
 
@@ -65,6 +68,7 @@ async def test_noise_stages_and_a_line_that_is_cut_off_change_nothing(name, tmp_
     await check(name, tmp_path, lines, cut_off=True)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", NAMES)
 async def test_all_of_it_together(name, tmp_path):
     chance = random.Random(4)

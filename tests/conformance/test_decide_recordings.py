@@ -1,4 +1,7 @@
-"""Recordings decided again from inputs from outside, and verified allocation by allocation."""
+"""Recordings decided again from inputs from outside, and verified allocation by allocation.
+
+Single parts of recordings come by day; each whole recording is decided in each run.
+"""
 
 import pytest
 
@@ -142,12 +145,14 @@ async def test_log_alone_is_decided_like_all_of_a_recording(name):
     await check_part(name, "audit.jsonl.gz")
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", decided_from("watch", PARTS))
 async def test_watch_streams_alone_are_decided_literally(name):
     """They lack authors and times; managers, contents and the order of writes replace them."""
     await check_part(name, "watch")
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", decided_from("etcd-final.db.gz", SNAPSHOTS))
 async def test_snapshot_of_the_store_is_decided_literally(name):
     await check_part(name, "etcd-final.db.gz")

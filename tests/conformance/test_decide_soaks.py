@@ -1,4 +1,7 @@
-"""Soaks under the rate limits of real clients, decided again as if they were recordings."""
+"""Soaks under the rate limits of real clients, decided again as if they were recordings.
+
+Loads come by day: each is the same cluster with other limits, and is decided literally.
+"""
 
 import json
 import random
@@ -63,6 +66,7 @@ async def decide(path):
     return await replays.decide(store, settings, history, "", lambda *_: None)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", LOADS)
 async def test_soak_with_late_writes_is_decided_literally(name, tmp_path):
     wanted = load(name)

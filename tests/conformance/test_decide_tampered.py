@@ -3,6 +3,9 @@
 The verdicts were fixed before the first run: what changes nothing leaves the verdict as it was;
 what no control plane does is unexplained; what is not recorded, or recorded at times that cannot
 be, accuses nobody; and neither excuses what it cannot have caused.
+
+Rows come by day: verify judges each of these alterations in each run (`test_subtle_tampering`,
+`test_tampered_recordings`), and each row asks decide for the same verdict in the same way.
 """
 
 import random
@@ -165,6 +168,7 @@ async def straight(name, folder, *, cache={}):  # noqa: B006 - one report for al
     return cache[name]
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter", "seed"), rows_of_one(HARMLESS, NAMES))
 async def test_what_changes_nothing_leaves_the_verdict(name, alter, seed, tmp_path):
     plain = await straight(name, tmp_path)
@@ -174,12 +178,14 @@ async def test_what_changes_nothing_leaves_the_verdict(name, alter, seed, tmp_pa
         assert report.aspects[aspect] == plain.aspects[aspect], told
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter", "seed"), rows_of_one(WRONG, NAMES))
 async def test_what_no_control_plane_does_is_unexplained(name, alter, seed, tmp_path):
     report, told = await decide(name, (alter,), seed, tmp_path)
     assert report.agreement is Agreement.UNEXPLAINED, told
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter", "seed"), rows_of_one(UNFIT, NAMES))
 async def test_lines_that_do_not_fit_together_never_agree(name, alter, seed, tmp_path):
     report, told = await decide(name, (alter,), seed, tmp_path)
@@ -210,6 +216,7 @@ async def test_wrong_clock_accuses_nobody_and_is_named(name, alter, seed, tmp_pa
     assert report.to_json()["certainty"] == "unsure"
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     ("name", "alter", "seed", "doubt"),
     draws.by_turns(

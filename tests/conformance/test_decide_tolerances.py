@@ -1,6 +1,8 @@
 """No verdict on the recording hangs on a constant: half or double of each gives the same.
 
 On all recordings: `python -m tests.conformance.decide_tolerances`; the page tells what it found.
+
+Constants come by day: each row changes one and asks for the same verdict.
 """
 
 from dataclasses import fields
@@ -27,6 +29,7 @@ def recorded():
     return Recorded("e-taints")
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("row", ROWS)
 async def test_half_or_double_of_a_constant_changes_no_verdict(row, recorded):
     assert await recorded.verdict(TABLES[row]) == (True, [{}] * len(LITERAL))

@@ -1,4 +1,7 @@
-"""Comparisons of recordings: with themselves read in another way, and of their forks."""
+"""Comparisons of recordings: with themselves read in another way, and of their forks.
+
+Recordings compared with themselves come by day: between all of them nothing differs.
+"""
 
 from dataclasses import replace
 
@@ -27,6 +30,7 @@ from app.service.diffing import ComparisonAspect
 from app.service.importing import ImportOptions
 from app.service.replays.reconciling import ReplayTimeline
 from app.settings import Settings
+from tests import draws
 from tests.conformance.recordings import RECORDINGS, WAYS, import_paths
 from tests.conformance.test_decide_recordings import replay
 from tests.conformance.test_forks_of_recordings import recorded
@@ -50,6 +54,7 @@ async def compared(a: Side, b: Side, within: int = SECOND) -> DiffReport:
     return await diffing.drive(compare(a, b, DiffBounds(within=within)))
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", RECORDINGS)
 async def test_audit_log_and_watches_of_one_cluster_decide_the_same(name: str) -> None:
     sides = []
@@ -148,6 +153,7 @@ async def again(
     return await replay(work, name, quirks=quirks)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     ("name", "quirks"),
     [

@@ -2,6 +2,8 @@
 
 A complete recording is altered by machine in one way; the doubts that this must give are stated
 beside the alteration. The unaltered one must give none about content.
+
+What is left out comes by day: verification of each is judged in the same way.
 """
 
 import gzip
@@ -35,6 +37,7 @@ from app.service.explaining import Explainer
 from app.service.replays.verifying import VerifyOutcome, VerifyReport
 from projections.claims import ClaimsProjection
 from projections.timeline import TimelineProjection
+from tests import draws
 from tests.shared_data import shared_path
 
 PROFILE = Profile(version="1.36", gates={"DRADeviceTaintRules": True})
@@ -220,6 +223,7 @@ async def test_every_answer_says_what_the_recording_lacks(tmp_path, alter, expec
     assert content_of(radius.doubts) >= expected
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     ("alter", "expected"), [row[1:] for row in ALTERATIONS], ids=[row[0] for row in ALTERATIONS]
 )

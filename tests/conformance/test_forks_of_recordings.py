@@ -1,4 +1,7 @@
-"""Forks of recordings that run on: running pods are affected only if there is a cause."""
+"""Forks of recordings that run on: running pods are affected only if there is a cause.
+
+Recordings that run on without a change come by day.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -122,6 +125,7 @@ async def busiest(recording: Recording) -> int:
     return best
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     "name", ["a-quickstart", "b-mig-partitions", "c-multihost-tpu", "j-api-versions"]
 )

@@ -2,6 +2,8 @@
 
 What no control plane does fails and is unexplained; what changes nothing is verified and agrees;
 who wrote is named. What is missing or dated wrongly accuses nobody.
+
+Rows come by day: the rows of a test share verdict and cause, on recordings of different work.
 """
 
 import random
@@ -10,6 +12,7 @@ import pytest
 
 from app.analysis.replay.report import Agreement
 from app.service.replays.verifying import VerifyOutcome
+from tests import draws
 from tests.conformance import further_tampering as further
 from tests.conformance import selection
 from tests.conformance import subtle_tampering as subtle
@@ -55,6 +58,7 @@ def rows(alterations, names=NAMES):
     return selection.rows(alterations, names, ABSENT)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), rows(WRONG))
 async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
@@ -62,6 +66,7 @@ async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, 
     assert decided.agreement is Agreement.UNEXPLAINED, told
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), rows(HARMLESS))
 async def test_what_changes_nothing_is_verified_and_agrees(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
@@ -69,6 +74,7 @@ async def test_what_changes_nothing_is_verified_and_agrees(name, alter, tmp_path
     assert decided.agreement in (Agreement.AGREES, Agreement.PROVED), told
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     ("name", "alter"),
     [*rows(LACKING), *rows((further.forget_an_end,), FORGETFUL)],

@@ -3,6 +3,8 @@
 `WRONG`: no control plane does it, so verification fails and decide is unexplained. `MISPLACED`:
 verification does not judge placements of pods, decide is unexplained. `HARMLESS`: nothing is
 different. `UNSEEN_CHANGES` and `UNSEEN_ROUNDS` lack all writes between the state before and after.
+
+Rows come by day: the rows of a test share verdict and cause. What no gap permits comes each day.
 """
 
 import random
@@ -11,6 +13,7 @@ import pytest
 
 from app.analysis.replay.report import Agreement
 from app.service.replays.verifying import VerifyOutcome
+from tests import draws
 from tests.conformance import invented_tampering as invented
 from tests.conformance import selection
 from tests.conformance import test_subtle_tampering as subtly
@@ -49,6 +52,7 @@ def rows(alterations):
     return selection.rows(alterations, NAMES, ABSENT)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), [*rows(WRONG), UNSEEN_TOLERATION])
 async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
@@ -66,6 +70,7 @@ async def test_placement_that_no_scheduler_chooses_is_unexplained(name, alter, t
     assert names_one(decided, told)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), rows(HARMLESS))
 async def test_what_changes_nothing_is_verified_and_agrees(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)

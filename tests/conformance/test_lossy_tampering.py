@@ -3,6 +3,8 @@
 `LACKING`: whole sorts of lines are missing, so nobody is accused and nothing is called whole.
 `PLANTED` beside them: what the log proves without those lines stays unexplained. A log that ends
 early, and controllers that share an account, change nothing.
+
+Rows come by day: each lacks another sort of lines, with the same verdict.
 """
 
 import random
@@ -54,6 +56,7 @@ def altered(name, *alterations):
     return lines
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), LACKING)
 async def test_sort_of_lines_that_is_missing_accuses_nobody(name, alter, tmp_path):
     verified, decided = await judged_lines(name, altered(name, alter), tmp_path)
@@ -62,6 +65,7 @@ async def test_sort_of_lines_that_is_missing_accuses_nobody(name, alter, tmp_pat
     assert Loss.GAP in {each.code for each in decided.doubts}
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "planted", "lack"), CROSSED)
 async def test_what_is_proved_without_the_missing_lines_is_unexplained(
     name, planted, lack, tmp_path

@@ -3,6 +3,8 @@
 `WRONG`: no control plane does it, so verification fails and decide is unexplained. `LACKING`: a
 policy leaves lines out, or lines are lost; nobody is accused. `UNFIT`: lines contradict each other.
 `HARMLESS`: nothing is different. `UNDECIDED` are judged by verify alone.
+
+Rows come by day where nobody is accused; what is wrong comes each day.
 """
 
 import random
@@ -12,6 +14,7 @@ import pytest
 from app.analysis.replay.report import Agreement
 from app.bootstrap import replays
 from app.service.replays.verifying import VerifyOutcome
+from tests import draws
 from tests.conformance import crossed_tampering as crossed
 from tests.conformance import further_tampering as further
 from tests.conformance import policy_tampering as policy
@@ -53,6 +56,7 @@ async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, 
     assert names_one(decided, told)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), LACKING)
 async def test_what_is_missing_accuses_nobody(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
@@ -68,6 +72,7 @@ async def test_lines_that_do_not_fit_together_are_never_verified(name, alter, tm
     assert names_one(verified, told)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), UNDECIDED)
 async def test_verification_of_what_is_missing_accuses_nobody(name, alter, tmp_path):
     lines = subtly.read(name)
@@ -76,6 +81,7 @@ async def test_verification_of_what_is_missing_accuses_nobody(name, alter, tmp_p
     assert verified.outcome is VerifyOutcome.PARTLY, told
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), HARMLESS)
 async def test_what_changes_nothing_is_verified_and_agrees(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)

@@ -2,12 +2,15 @@
 
 `WRONG`: no server stores it, so verification fails and decide is unexplained. `UNFIT`: an object
 contradicts itself, so nothing is called verified, and decide does not agree.
+
+Rows come by day: each is one more contradiction within an object, with the same verdict.
 """
 
 import pytest
 
 from app.analysis.replay.report import Agreement
 from app.service.replays.verifying import VerifyOutcome
+from tests import draws
 from tests.conformance import selection
 from tests.conformance import stamped_tampering as stamped
 from tests.conformance.verdicts import judged, names_one
@@ -30,6 +33,7 @@ UNFIT = [
 ]
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), WRONG)
 async def test_what_no_server_stores_fails_and_is_unexplained(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
@@ -38,6 +42,7 @@ async def test_what_no_server_stores_fails_and_is_unexplained(name, alter, tmp_p
     assert names_one(verified, told)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), UNFIT)
 async def test_stamps_that_do_not_fit_are_never_verified(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)

@@ -3,6 +3,8 @@
 `WRONG`: no controller writes such a status, so decide is unexplained and names its object.
 `UNFIT`: the time in a status contradicts that of its write, so nothing is said to agree.
 `HARMLESS`: the controller had not seen the newest spec; decide proves it.
+
+Rows come by day: each is one more field of a status, with the same verdict.
 """
 
 import json
@@ -15,6 +17,7 @@ from app.analysis.replay.report import Agreement
 from app.bootstrap import process_settings, replays, stores
 from app.domain.objects.profile import Profile
 from app.service.replays.verifying import VerifyOutcome
+from tests import draws
 from tests.cluster import Cluster
 from tests.conformance import selection, tampering
 from tests.conformance import status_tampering as status
@@ -48,6 +51,7 @@ UNFIT = [
 ]
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), WRONG)
 async def test_status_that_no_controller_writes_is_unexplained(name, alter, tmp_path):
     lines = subtly.read(name)
@@ -57,6 +61,7 @@ async def test_status_that_no_controller_writes_is_unexplained(name, alter, tmp_
     assert names_one(decided, told)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter"), UNFIT)
 async def test_time_of_a_status_that_does_not_fit_is_never_verified(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)

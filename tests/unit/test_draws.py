@@ -1,9 +1,12 @@
 """What a normal run takes of the tests that repeat, and that `make draws` has them all."""
 
 import re
+from types import SimpleNamespace
 from unittest import mock
 
-from tests import draws
+import pytest
+
+from tests import draws, track_record
 from tests.shared_data import REPOSITORY
 
 GROUPS = [[f"{name}{number}" for number in range(3)] for name in "abcdefghijkl"]
@@ -27,6 +30,63 @@ def test_most_groups_are_represented_by_their_first_case():
     assert cases == ["a0", "b0", "c0", "d1", "e0", "f0", "g0", "h2", "i0", "j0", "k0", "l1"]
 
 
+def rows_of(name, parameters, marks=(draws.BY_DAY,)):
+    """Rows of a test, as pytest collects them."""
+    marked = {mark.name: mark for mark in marks}
+    return [
+        SimpleNamespace(
+            nodeid=f"tests/test_rows.py::{name}[{value}]",
+            name=f"{name}[{value}]",
+            originalname=name,
+            callspec=SimpleNamespace(params={"value": value}),
+            get_closest_marker=marked.get,
+        )
+        for value in parameters
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 23])
+def test_each_day_has_some_rows_of_each_test_and_four_days_have_all(count):
+    rows = rows_of("test_of_nobody", range(count))
+    days = []
+    for day in range(100, 104):
+        left = draws.of_other_days(rows, day)
+        days.append([row.name for row in rows if row not in left])
+        assert max(1, count // 4) <= len(days[-1]) <= -(-count // min(4, count))
+    assert {name for names in days for name in names} == {row.name for row in rows}
+
+
+def test_rows_of_other_marks_come_each_day():
+    assert draws.of_other_days(rows_of("test_of_nobody", range(9), marks=())) == []
+
+
+def test_row_that_the_track_record_names_comes_each_day():
+    text = "Words\n## Track record\n| `rows_of_each`, `eviction_…_early`, `after_N_days`, `_lost` |"
+    with mock.patch.object(track_record, "named", return_value=track_record.pattern_of(text)):
+        for held in ("rows_of_each", "eviction_alone_early", "after_12_days", "a_report_lost"):
+            rows = rows_of("test_of_nobody", [held, *range(8)])
+            assert not any(rows[0] in draws.of_other_days(rows, day) for day in range(4))
+        (row,) = rows_of("test_of_nobody", ["eviction_late"])
+        assert not track_record.holds_a_defect(row)
+
+
+def test_track_record_names_rows_of_the_tests_that_come_by_day():
+    """Where it names such a test as a whole, nobody knows which row is to come each day."""
+    tests = [
+        name
+        for module in sorted((REPOSITORY / "tests").rglob("test_*.py"))
+        for name in re.findall(
+            r"^@draws\.BY_DAY\n(?:[@\s\])].*\n)*(?:async )?def (test_\w+)",
+            module.read_text(),
+            re.MULTILINE,
+        )
+    ]
+    assert "test_an_altered_recording_gets_its_verdict" in tests
+    _, _, record = (REPOSITORY / "docs" / "testing.md").read_text().partition("## Track record")
+    assert [name for name in tests if re.search(rf"\b{name}\b(?!\[)", record)] == []
+    assert track_record.named().fullmatch("test_every_difference_of_a_small_soak_is_proved")
+
+
 def test_each_module_with_more_to_draw_belongs_to_make_draws():
     lines = (REPOSITORY / "Makefile").read_text().replace("\\\n", " ")
     (paths,) = re.findall(r"^DRAWN := (.*)$", lines, re.MULTILINE)
@@ -36,7 +96,7 @@ def test_each_module_with_more_to_draw_belongs_to_make_draws():
         str(module.relative_to(REPOSITORY))
         for module in sorted((REPOSITORY / "tests").rglob("test_*.py"))
         if re.search(
-            r"\bdraws\.(WHOLE|ONLY|seeds|part|by_turns|first_of_each|repeated)\b",
+            r"\bdraws\.(WHOLE|ONLY|BY_DAY|by_day|seeds|part|by_turns|first_of_each|repeated)\b",
             module.read_text(),
         )
         and not any(module.is_relative_to(path) for path in drawn)

@@ -1,0 +1,45 @@
+"""The tests and rows that the track record of `docs/testing.md` names: each holds a found defect.
+
+Names stand there between backticks. `…` stands for any part of a name, `_N_` for a number, and a
+name that begins with `_` is the end of several names.
+"""
+
+import re
+from functools import cache
+
+import pytest
+
+from tests.shared_data import REPOSITORY
+
+_NAME = re.compile(r"[\w…]*_[\w…]*(?:\[[^\]`]+\])?")
+"""Names of tests, of alterations and of rows have an underscore; other words in backticks do not
+tell which row is meant."""
+
+
+@cache
+def named() -> re.Pattern[str]:
+    """What matches a name that the track record has."""
+    return pattern_of((REPOSITORY / "docs" / "testing.md").read_text())
+
+
+def pattern_of(text: str) -> re.Pattern[str]:
+    """What matches a name that the track record of a text has."""
+    spans = re.findall(r"`([^`\n]+)`", text.partition("\n## Track record\n")[2])
+    names = {name for span in spans for name in _NAME.findall(span) if name.strip("_…")}
+    return re.compile("|".join(sorted(map(_pattern, names))))
+
+
+def _pattern(name: str) -> str:
+    pattern = re.escape(name).replace("…", ".*").replace("_N_", r"_\d+_")
+    return f".*{pattern}" if name.startswith("_") else pattern
+
+
+def holds_a_defect(item: pytest.Item) -> bool:
+    """Whether the track record names a row, or an alteration among its parameters.
+
+    Of the rows of a test that comes by day it names single ones: `test_draws` holds that.
+    """
+    row = getattr(item, "callspec", None)
+    values = [getattr(value, "__name__", value) for value in row.params.values()] if row else []
+    names = [item.name, *(value for value in values if isinstance(value, str))]
+    return any(named().fullmatch(name) for name in names)
