@@ -99,7 +99,8 @@ BY_DAY = pytest.mark.by_day
 """Marks a test of many rows of which each run has a fourth, another one each day, and always one.
 
 The rows have cause, path and verdict in common, so that any of them notices most of what breaks
-them all. A row that the track record names holds a defect: it comes with each run.
+them all. A row that the track record names holds a defect: it comes with each run. Tests of equal
+rows that share work name it (`BY_DAY("imports")`): they have the same rows on each day.
 """
 
 
@@ -110,14 +111,16 @@ def by_day(*values: object) -> ParameterSet:
 
 def of_other_days(items: Iterable[pytest.Item], day: int = DAY) -> list[pytest.Item]:
     """The rows that come by day, and not on this one."""
-    families: dict[str, list[pytest.Item]] = defaultdict(list)
+    families: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker(BY_DAY.name) and not track_record.holds_a_defect(item):
-            families[item.nodeid.partition("[")[0]].append(item)
+        mark = item.get_closest_marker(BY_DAY.name)
+        if mark is not None and not track_record.holds_a_defect(item):
+            test = item.nodeid.partition("[")[0]
+            families[test, mark.args[0] if mark.args else test].append(item)
     left = []
-    for name, rows in families.items():
+    for (_, shared), rows in families.items():
         days = min(_DAYS, len(rows))
         # Otherwise the same day would begin all families.
-        begin = day + zlib.crc32(name.encode())
+        begin = day + zlib.crc32(shared.encode())
         left += [item for number, item in enumerate(rows) if (number - begin) % days]
     return left

@@ -1,4 +1,7 @@
-"""Recordings of a real control plane import, join, fold to their end and keep the rules."""
+"""Recordings of a real control plane import, join, fold to their end and keep the rules.
+
+What is joined is imported in each run. Single parts come by day, the same for all tests of them.
+"""
 
 import pytest
 
@@ -26,14 +29,17 @@ OWN_EVENT = "KubeAPIReadyz"
 
 WITH_ETCD = ("a-quickstart", "b-mig-partitions", "e-taints", "e-taints-rules-ignored")
 
+ALIKE = draws.BY_DAY("imports of recordings")
+
 LONG = [("i-soak-short", way) for way in ("audit", "watch", "folder")]
 """Imports of two to four CPU seconds each, of what `joined` reads as well."""
 
 CASES = [
-    draws.repeated(name, way) if (name, way) in LONG else (name, way)
+    pytest.param(name, way, marks=marks)
     for name in RECORDINGS
     for way in WAYS
     if way != "etcd" or name in WITH_ETCD
+    for marks in ([draws.ONLY] if (name, way) in LONG else [] if way == "joined" else [ALIKE],)
 ]
 
 

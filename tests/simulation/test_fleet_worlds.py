@@ -1,4 +1,7 @@
-"""Fleet worlds of a few hours each; `make simulate` runs many worlds for longer."""
+"""Fleet worlds of a few hours each; `make simulate` runs many worlds for longer.
+
+Seeds come by day.
+"""
 
 import os
 
@@ -16,6 +19,7 @@ SEEDS = draws.seeds(2, first=1)
 HOURS = float(os.environ.get("REDRA_HOURS", "8"))
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", SEEDS)
 def test_fleet_world_stays_sound(seed):
     world = run_world(seed, HOURS)

@@ -1,9 +1,12 @@
-"""Exports of planted defects: tests that fail without the repair, cases, and redacted names."""
+"""Exports of planted defects: tests that fail without the repair, cases, and redacted names.
+
+Planted defects come by day: each goes the same way out and back.
+"""
 
 import json
 import runpy
+import shutil
 import subprocess
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -39,6 +42,7 @@ def run_test(file: Path) -> None:
     test(partial(stories.run, changes=None))
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     ("name", "redact"),
     [
@@ -67,9 +71,16 @@ def test_exported_test_fails_with_the_defect_and_passes_without(
     run_test(file)
 
 
+@pytest.fixture(scope="module")
+def written_soak(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of a sound history."""
+    return write_soak(tmp_path_factory.mktemp("soak"))
+
+
 @pytest.fixture
-def soak(tmp_path: Path) -> Iterator[Path]:
-    return write_soak(tmp_path)
+def soak(written_soak: Path, tmp_path: Path) -> Path:
+    """The same beside what a test makes of it."""
+    return shutil.copy(written_soak, tmp_path / written_soak.name)
 
 
 def test_sound_history_becomes_a_test_of_what_becomes_of_its_pods(

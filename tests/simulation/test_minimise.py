@@ -1,4 +1,7 @@
-"""Minimises soaks with planted defects to the smallest history that shows each defect."""
+"""Minimises soaks with planted defects to the smallest history that shows each defect.
+
+Defects come by day.
+"""
 
 import json
 import os
@@ -10,6 +13,7 @@ import pytest
 from app.adapters.history.formats.bundle import BundleReader
 from app.adapters.history.limits import ImportLimits
 from app.analysis.verify.invariants import InvariantWatch
+from tests import draws
 from tests.command_line import redra
 from tests.simulation import planted_soak
 from tests.simulation.planted_soak import DEFECTS
@@ -40,6 +44,7 @@ def rules_broken(path: Path) -> set[str]:
     return {each.rule for each in watch.violations() if each.kind.is_failure}
 
 
+@draws.BY_DAY
 def test_planted_defect_comes_down_to_what_it_needs(
     defect: tuple[str, Path], tmp_path: Path
 ) -> None:

@@ -30,7 +30,7 @@ def test_most_groups_are_represented_by_their_first_case():
     assert cases == ["a0", "b0", "c0", "d1", "e0", "f0", "g0", "h2", "i0", "j0", "k0", "l1"]
 
 
-def rows_of(name, parameters, marks=(draws.BY_DAY,)):
+def rows_of(name, parameters, marks=(draws.BY_DAY.mark,)):
     """Rows of a test, as pytest collects them."""
     marked = {mark.name: mark for mark in marks}
     return [
@@ -54,6 +54,16 @@ def test_each_day_has_some_rows_of_each_test_and_four_days_have_all(count):
         days.append([row.name for row in rows if row not in left])
         assert max(1, count // 4) <= len(days[-1]) <= -(-count // min(4, count))
     assert {name for names in days for name in names} == {row.name for row in rows}
+
+
+def test_tests_that_share_work_have_the_same_rows_on_each_day():
+    marks = [draws.BY_DAY("work").mark]
+    for day in range(4):
+        first, second = (
+            [row.name.partition("[")[2] for row in draws.of_other_days(rows, day)]
+            for rows in (rows_of("test_one", range(9), marks), rows_of("test_two", range(9), marks))
+        )
+        assert first == second
 
 
 def test_rows_of_other_marks_come_each_day():
