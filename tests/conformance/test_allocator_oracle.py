@@ -9,6 +9,7 @@ import pytest
 
 from app.domain.allocation import Quirks, scenarios
 from app.domain.devices.cel_selectors import CelCompiler
+from tests import draws
 from tests.conformance.scenario_answers import comparable
 from tests.shared_data import shared_is_present, shared_path
 
@@ -51,6 +52,7 @@ def test_scenario_has_the_recorded_answer(scenario: dict | None) -> None:
     assert answer(scenario) == comparable(scenario["expected"])
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     "scenario", lines(*RANDOM) or [None], ids=lambda found: found["name"] if found else "absent"
 )

@@ -1,7 +1,7 @@
 """Wrong decisions planted in generated soaks by machine: none of them is explained.
 
 A busy cluster offers many excuses (races, waits for the client's limit); the soak itself agrees,
-apart from proved classes.
+apart from proved classes. The wrong decisions come by day.
 """
 
 import json
@@ -95,9 +95,8 @@ async def decided(alter, folder):
     return await replays.decide(store, settings, history, "", lambda *_: None)
 
 
-@pytest.mark.parametrize(
-    "alter", draws.by_turns([(give_another_device, bind_elsewhere, leave_an_eviction_out)])
-)
+@draws.BY_DAY
+@pytest.mark.parametrize("alter", [give_another_device, bind_elsewhere, leave_an_eviction_out])
 async def test_wrong_decision_in_a_busy_cluster_is_unexplained(alter, tmp_path):
     assert (await decided(alter, tmp_path)).agreement is Agreement.UNEXPLAINED
 

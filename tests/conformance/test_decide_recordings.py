@@ -266,7 +266,7 @@ async def test_rules_are_honoured_when_the_profile_says_so_and_c24_explains_the_
 
 
 async def test_difference_that_is_sought_is_judged_as_in_the_whole_report():
-    name = "b-mig-partitions"
+    name = "e-taints-rules-ignored"
     whole = await decided(name)
     listed = {str(each) for each in whole.differences}
     reason, aspect = next(iter({(each.reason, each.aspect) for each in whole.differences}))
@@ -297,7 +297,7 @@ async def test_effect_of_a_switch_that_is_sought_is_proved_before_other_classes_
 
 
 async def test_difference_about_another_subject_or_with_another_proof_is_not_the_one_sought():
-    name = "b-mig-partitions"
+    name = "e-taints-rules-ignored"
     whole = await decided(name)
     race = next(each for each in whole.differences if each.reason == DifferenceClass.RACE)
     for shown, is_found in (

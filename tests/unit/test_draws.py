@@ -106,7 +106,7 @@ def test_each_module_with_more_to_draw_belongs_to_make_draws():
         str(module.relative_to(REPOSITORY))
         for module in sorted((REPOSITORY / "tests").rglob("test_*.py"))
         if re.search(
-            r"\bdraws\.(WHOLE|ONLY|BY_DAY|by_day|seeds|part|by_turns|first_of_each|repeated)\b",
+            r"\bdraws\.(WHOLE|ONLY|BY_DAY|by_day|of_today|DAY|seeds|part|by_turns|first_of_each|repeated)\b",
             module.read_text(),
         )
         and not any(module.is_relative_to(path) for path in drawn)
