@@ -2,7 +2,7 @@
 
 Folds and the judge of invariants use the same raw parts, so neither can notice a wrong split. The
 expected parts come from `json.loads` and from a written table of the API's field names, which is
-compared with the OpenAPI document of a real server.
+compared with the OpenAPI document of a real server. Recordings come by day.
 """
 
 import json
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from app.domain.log import Event, EventType, raw_parts
 from app.domain.log.pages import Page
+from tests import draws
 from tests.conformance.recordings import import_paths
 from tests.shared_data import REPOSITORY, shared_path
 
@@ -186,6 +187,7 @@ async def test_parts_of_the_example_recording_are_what_stands_in_its_log() -> No
     assert {(place, path) for place, path in FIELDS if path not in seen[place]} == NOT_RECORDED
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     "name",
     [

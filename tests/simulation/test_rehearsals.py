@@ -3,7 +3,7 @@
 A world is a cluster under one release in which pods arrive, finish and end. Each plant adds one
 thing that another release treats differently, and states what the rehearsal must name: pods with
 another outcome, refused objects, dropped fields, changed texts. The knowledge of a plant comes from
-the pages of parity, not from the rehearsal.
+the pages of parity, not from the rehearsal. Repairs of incidents come by day.
 """
 
 import json
@@ -463,6 +463,7 @@ SWITCHED = [
 """Incidents that another release, gate or quirk repairs, with the same steps."""
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", SWITCHED)
 async def test_rehearsal_of_the_repair_names_the_pods_of_the_incident(name: str) -> None:
     incident = incident_files.read(name).incident
