@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.controllers.workloads import jobs
 from app.domain.objects.write.commands import Propagation
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from tests.cluster import Cluster, writes
 
 LABELS = {"app": "web"}
@@ -343,6 +343,17 @@ class TestStatefulSet:
         cluster.settle()
         assert cluster.must("pods", "web-0")["metadata"]["uid"] != before
 
+    @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+    def test_status_is_written_while_pods_are_refused(self, policy):
+        cluster = cluster_of(nodes=1)
+        cluster.create("v1", "ResourceQuota", "q", spec={"hard": {"pods": "0"}})
+        workload(cluster, "StatefulSet", replicas=2, serviceName="web", podManagementPolicy=policy)
+        cluster.wait(60)
+        found = status(cluster, "statefulsets")
+        assert (found["replicas"], found["observedGeneration"]) == (0, 1)
+        made = cluster.line.views.objects.keys(*api_resources.CONTROLLER_REVISIONS)
+        assert found["updateRevision"] in {key.name for key in made}
+
 
 class TestDaemonSet:
     def test_every_node_gets_one_pod_also_later_ones(self):
@@ -354,6 +365,28 @@ class TestDaemonSet:
         nodes = sorted(pod["spec"]["nodeName"] for pod in pods(cluster))
         assert nodes == ["n1", "n2", "n3"]
         assert status(cluster, "daemonsets")["numberReady"] == 3
+
+    @pytest.mark.parametrize("room", [0, 1])
+    def test_status_counts_the_nodes_that_are_to_have_a_pod_while_pods_are_refused(self, room):
+        cluster = cluster_of(nodes=3)
+        cluster.create("v1", "ResourceQuota", "q", spec={"hard": {"pods": str(room)}})
+        workload(cluster, "DaemonSet")
+        cluster.wait(60)
+        assert len(pods(cluster)) == room
+        found = status(cluster, "daemonsets")
+        assert found["desiredNumberScheduled"] == 3
+        assert (found["currentNumberScheduled"], found["numberReady"]) == (room, room)
+        assert (found["numberUnavailable"], found["observedGeneration"]) == (3 - room, 1)
+        cluster.node("n4")
+        cluster.wait(600)
+        assert status(cluster, "daemonsets")["desiredNumberScheduled"] == 4
+        since = cluster.line.head.revision
+        cluster.wait(600)
+        written = {e.key.resource for e in cluster.line.events if e.revision > since}
+        assert written <= {"events"}, "a status that stays the same is not written again"
+        cluster.delete("resourcequotas", "q")
+        cluster.wait(1200)
+        assert status(cluster, "daemonsets")["numberReady"] == 4
 
     def test_node_selector_and_taints_keep_pods_away(self):
         cluster = cluster_of(nodes=1)

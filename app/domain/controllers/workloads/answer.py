@@ -15,13 +15,17 @@ from app.domain.values.timestamps import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """One workload at one moment. At most `pods_max` pods may be created in this step."""
+    """One workload at one moment. At most `pods_max` pods may be created in this step.
+
+    `is_careful` after a refusal: what does not depend on the refused pods is stored without them.
+    """
 
     objects: ObjectsReader
     key: ObjectKey
     tree: JsonObject
     now: Instant
     pods_max: int
+    is_careful: bool = False
 
     @property
     def uid(self) -> Uid:

@@ -41,11 +41,18 @@ def sync(situation: Situation) -> WorkloadSteps:
         steps: list[Step] = []
         if daemon_set.revision.create is not None:
             steps.append(daemon_set.revision.create)
+            if situation.is_careful:
+                return WorkloadSteps(steps=tuple(steps))
         steps += _missing(daemon_set) + _misplaced(daemon_set)
         steps = steps or _outdated(daemon_set)
         if steps:
             return WorkloadSteps(steps=tuple(steps))
     return _status(daemon_set)
+
+
+def failed(situation: Situation, _problem: str) -> tuple[Step, ...]:
+    """The status after a refused pod: it counts the nodes that are to have one, with or without."""
+    return _status(_read(situation)).steps
 
 
 def _read(situation: Situation) -> _Set:

@@ -37,6 +37,7 @@ STATEFUL_SETS = Workload(
     component="statefulset-controller",
     dependents=frozenset({api_resources.PODS, api_resources.CONTROLLER_REVISIONS}),
     sync=stateful_sets.sync,
+    failed=stateful_sets.failed,
 )
 DAEMON_SETS = Workload(
     name="daemon-sets",
@@ -46,6 +47,7 @@ DAEMON_SETS = Workload(
     component="daemonset-controller",
     dependents=frozenset({api_resources.PODS, api_resources.CONTROLLER_REVISIONS}),
     sync=daemon_sets.sync,
+    failed=daemon_sets.failed,
     watches_nodes=True,
 )
 JOBS = Workload(

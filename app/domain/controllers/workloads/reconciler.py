@@ -119,6 +119,7 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
             tree=tree,
             now=now,
             pods_max=1 if key in self._careful else PODS_MAX,
+            is_careful=key in self._careful,
         )
         problem = self._problems.pop(key, None)
         if problem is not None:

@@ -49,12 +49,19 @@ def sync(situation: Situation) -> WorkloadSteps:
     if not situation.is_ending:
         if stateful_set.revision.create is not None:
             steps.append(stateful_set.revision.create)
+            if situation.is_careful:
+                return WorkloadSteps(steps=tuple(steps))
         steps += _present(stateful_set)
         if not steps:
             steps = _surplus(stateful_set) or _outdated(stateful_set)
         if steps:
             return WorkloadSteps(steps=tuple(steps))
     return _status(stateful_set)
+
+
+def failed(situation: Situation, _problem: str) -> tuple[Step, ...]:
+    """The status after a refused pod: that of the pods that are there."""
+    return _status(_read(situation)).steps
 
 
 def _read(situation: Situation) -> _Set:
