@@ -86,3 +86,14 @@ def is_printed(events: Sequence[Event]) -> bool:
     """Whether only those fields of the object's newest state are known that kubectl printed."""
     origin = events[0].stamp.origin if events else None
     return origin is not None and Loss.PRINTED.value in origin.losses
+
+
+def is_only_requested(event: Event) -> bool:
+    """Whether nothing is known of an object but the request that created it, without its answer."""
+    origin = event.stamp.origin
+    return (
+        origin is not None
+        and event.type is EventType.OBJECT_CREATED
+        and Loss.NO_UID.value in origin.losses
+        and not event.object.get("status")
+    )

@@ -50,7 +50,8 @@ def unused(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
         tree, event = views.objects.get(key), views.objects.event(key)
         if tree is None or event is None or dra.allocation(tree) is not None:
             continue
-        if not meta.is_deleting(tree) and not meta.owners(tree):
+        is_shown = not sources.is_only_requested(event)
+        if is_shown and not meta.is_deleting(tree) and not meta.owners(tree):
             waiting.append((key, event.revision))
     if not waiting:
         return
@@ -64,6 +65,21 @@ def unused(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
             f"names {'it' if one else 'them'}, and a claim gets its devices only with a pod"
         )
         yield _finding(views, FindingKind.UNUSED_CLAIMS, Severity.NOTICE, text, waiting)
+
+
+def requested(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
+    """Claims of which only the request that created them was recorded."""
+    keys = views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace or None)
+    events = [(key, event) for key in keys if (event := views.objects.event(key)) is not None]
+    claims = [(key, event.revision) for key, event in events if sources.is_only_requested(event)]
+    if claims:
+        one = len(claims) == 1
+        text = (
+            f"{counts.of(len(claims), 'claim')} {'is' if one else 'are'} known only from the "
+            f"{'request' if one else 'requests'} that created {'it' if one else 'them'}: the "
+            f"recording does not show whether {'it has' if one else 'they have'} devices"
+        )
+        yield _finding(views, FindingKind.REQUESTED_CLAIMS, Severity.NOTICE, text, claims)
 
 
 def _may_be_unseen(views: LiveViews, claim: ObjectKey, *, has_pods: bool) -> bool:

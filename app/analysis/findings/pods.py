@@ -1,6 +1,6 @@
 """Findings about pods, by cause: those that wait, were evicted, do not start or do not end."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
@@ -88,17 +88,24 @@ def waiting(
         _note(groups, cause, entry.subject, entry.revision)
         latest[entry.subject] = cause
     present: dict[str, int] = {}
+    requested: dict[ObjectKey, Revision] = {}
     reported = cache(lambda: _reported(chronicle, until, reads_events=reads_events))
     for pod, tree in _waiting_now(views, namespace):
-        cause = unasked(tree) or latest.get(pod, "") or reported().get(pod, "") or UNTOLD
-        if pod not in groups.get(cause, _EMPTY).pods:
-            _note(groups, cause, pod, _created(chronicle, views, pod, until))
+        said = latest.get(pod, "") or reported().get(pod, "")
         event = views.objects.event(pod)
         assert event is not None, "it was listed"
+        if not said and sources.is_only_requested(event):
+            requested[pod] = event.revision
+            continue
+        cause = unasked(tree) or said or UNTOLD
+        if pod not in groups.get(cause, _EMPTY).pods:
+            _note(groups, cause, pod, _created(chronicle, views, pod, until))
         groups[cause].last = max(groups[cause].last, event.revision)
         # It shows now: the cause may have been reported after the pod's last change.
         groups[cause].pods[pod] = until
         present[cause] = present.get(cause, 0) + 1
+    if requested:
+        yield _requested(requested)
     for causes in _of_a_kind(sorted(groups, key=lambda cause: -groups[cause].last)):
         cause, group = causes[0], groups[causes[0]]
         for other in causes[1:]:
@@ -115,6 +122,27 @@ def waiting(
             last=group.last,
             objects=_newest(group),
         )
+
+
+def _requested(pods: Mapping[ObjectKey, Revision]) -> Finding:
+    """The finding about pods of which only the request that created them was recorded.
+
+    Nothing tells whether they got a node: a cluster writes that with other requests.
+    """
+    one = len(pods) == 1
+    group = _Group(min(pods.values()), max(pods.values()), dict(pods))
+    return Finding(
+        kind=FindingKind.REQUESTED_PODS,
+        severity=Severity.NOTICE,
+        text=f"{_pods(len(pods))} {'is' if one else 'are'} known only from the "
+        f"{'request' if one else 'requests'} that created {'it' if one else 'them'}: the "
+        f"recording does not show whether {'it' if one else 'they'} got a node",
+        count=len(pods),
+        present=len(pods),
+        first=group.first,
+        last=group.last,
+        objects=_newest(group),
+    )
 
 
 def unrecorded(

@@ -16,6 +16,7 @@ class FindingKind(StrEnum):
 
     BROKEN_INVARIANT = "BrokenInvariant"
     WAITING_PODS = "WaitingPods"
+    REQUESTED_PODS = "RequestedPods"
     UNSTARTED_PODS = "UnstartedPods"
     REFUSED_PODS = "RefusedPods"
     FAILED_JOBS = "FailedJobs"
@@ -32,6 +33,7 @@ class FindingKind(StrEnum):
     UNREADABLE_OBJECTS = "UnreadableObjects"
     LATER_ALTERNATIVES = "LaterAlternatives"
     UNUSED_CLAIMS = "UnusedClaims"
+    REQUESTED_CLAIMS = "RequestedClaims"
     DOUBTED_INVARIANT = "DoubtedInvariant"
     LOSSES = "Losses"
     NOTHING_KNOWN = "NothingKnown"

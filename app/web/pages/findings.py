@@ -7,6 +7,7 @@ from app.web.frame import Frame, render
 KINDS = {
     FindingKind.BROKEN_INVARIANT: "invariant",
     FindingKind.WAITING_PODS: "waiting pods",
+    FindingKind.REQUESTED_PODS: "pods known from requests",
     FindingKind.UNSTARTED_PODS: "pods that do not start",
     FindingKind.REFUSED_PODS: "pods that cannot be made",
     FindingKind.FAILED_JOBS: "failed jobs",
@@ -23,6 +24,7 @@ KINDS = {
     FindingKind.UNREADABLE_OBJECTS: "unreadable objects",
     FindingKind.LATER_ALTERNATIVES: "alternatives",
     FindingKind.UNUSED_CLAIMS: "unused claims",
+    FindingKind.REQUESTED_CLAIMS: "claims known from requests",
     FindingKind.DOUBTED_INVARIANT: "doubted invariant",
     FindingKind.LOSSES: "losses of the recording",
     FindingKind.NOTHING_KNOWN: "before the history",
