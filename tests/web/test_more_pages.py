@@ -108,7 +108,7 @@ async def test_pace_page_has_the_pods_of_the_json(seed):
             str(step["count"]) for step in answer["steps"]
         ]
         nobody = await page(server, f"{UI}/pace?name=no-such-pod")
-        assert "No pod fits." in nobody.one("main").text
+        assert "No pod matches the filter." in nobody.one("main").text
 
 
 def world_that_waits():

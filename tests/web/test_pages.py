@@ -247,12 +247,12 @@ PARTS = (
 async def test_pinned_page_leads_on_within_its_moment(part):
     async with serving() as server:
         await server.post(PODS, pod("p"))
-        await server.post(PODS, pod("later"))
+        await server.post(PODS, pod("p-next"))
         root = await page(server, f"/ui/h/default@3/{part}")
         nav = root.all("nav", aria_label="Pages")[0]
         assert all(link.startswith("/ui/h/default@3/") for link in nav.links)
         assert "revision 3 of 4" in root.one("span", "shown").text
-        assert "later" not in root.one("main").text
+        assert "p-next" not in root.one("main").text
         for link in sorted({*root.links}):
             if link.startswith("/"):
                 answer = await server.raw("GET", link)
@@ -291,3 +291,31 @@ async def test_pages_are_only_read():
         for method in ("POST", "PUT", "DELETE", "PATCH"):
             answer = await server.raw(method, f"{UI}/")
             assert answer.status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ("lanes", "There is no pod, claim or node."),
+        ("map", "No ResourceSlice is published."),
+        ("pace", "No pod has been created."),
+        ("lint", "There is nothing to check."),
+    ],
+)
+async def test_page_without_rows_blames_no_filter_that_nobody_has_set(part, text):
+    async with serving() as server:
+        main = (await page(server, f"{UI}/{part}")).one("main")
+        assert text in main.text
+        assert "filter." not in main.text
+        assert "later moment" not in main.text, "it is the latest moment"
+        past = (await page(server, f"{UI}@1/{part}")).one("main")
+        assert "later moment" in past.text or part == "lint"
+
+
+@pytest.mark.parametrize(
+    "part", ["lanes?name=no", "map?pool=no", "pace?name=no", "timeline?name=no"]
+)
+async def test_filter_that_matches_nothing_is_named(part):
+    async with serving() as server:
+        text = (await page(server, f"{UI}/{part}")).one("main").text
+        assert "matches the filter. Remove a part of it." in text

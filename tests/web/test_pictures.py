@@ -78,7 +78,7 @@ async def test_lanes_page_shows_the_lanes_of_the_json(query):
         assert len(answer["lanes"]) == expected
         root = await page(server, f"{UI}/lanes{query}")
         if not expected:
-            assert "No pod, claim or node fits." in root.one("main").text
+            assert "No pod, claim or node matches the filter." in root.one("main").text
             return
         bars = root.one("div", "picture").all("rect")
         states = [state for lane in answer["lanes"] for state in lane["states"]]

@@ -319,11 +319,40 @@ def test_page_in_a_browser_completes_by_itself():
         assert not page.locator("a[data-again]").count()
 
 
+async def test_waiting_pods_have_their_causes_before_the_log_is_read_to_them():
+    """The pods show them: an early answer said that no scheduler had said why."""
+    async with serving(limits=ApiLimits(chronicle_events_max=2)) as server:
+        for number in range(9):
+            await server.post(PODS, pod(f"early-{number}"))
+        for name, node in (("waits", ""), ("new", ""), ("runs", "node-1")):
+            await server.post(PODS, pod(name, **({"nodeName": node} if node else {})))
+        message = "0/2 nodes are available: 2 Insufficient cpu. preemption: no"
+        refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        status = {"status": {"conditions": [{**refused, "message": message}]}}
+        await server.patch(f"{PODS}/waits/status", status)
+        texts = []
+        for _ in range(2):
+            answer = await server.get(f"{JSON}/findings?wait=0")
+            assert bool(answer["note"]) == (answer["examined"] < answer["revision"])
+            texts.append(sorted(item["text"] for item in answer["items"]))
+        answer = await server.get(f"{JSON}/findings")
+        assert not answer["note"]
+        first, last = texts[0], sorted(item["text"] for item in answer["items"])
+        assert first == [
+            "1 pod waits: Insufficient cpu",
+            "10 pods wait: the log is not read far enough to say why",
+        ]
+        assert last == [
+            "1 pod waits: Insufficient cpu",
+            "10 pods wait: no scheduler has said why",
+        ]
+
+
 EMPTY = {
     "": "Nothing is wrong here.",
-    "timeline?kind=PodCreated": "Nothing happened that fits.",
-    "lanes?name=nobody": "No pod, claim or node fits.",
-    "pace?name=nobody": "No pod fits.",
+    "timeline?kind=PodCreated": "No event matches the filter.",
+    "lanes?name=nobody": "No pod, claim or node matches the filter.",
+    "pace?name=nobody": "No pod matches the filter.",
 }
 
 

@@ -12,7 +12,7 @@ from app.analysis.scheduler_messages import first_cause, without_names
 from app.analysis.views import LiveViews
 from app.domain.controllers.kubelet.annotations import KUBELET
 from app.domain.log import ObjectKey, Revision
-from app.domain.values import api_resources, counts
+from app.domain.values import api_resources, condition_types, counts
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -29,6 +29,7 @@ _PLACED = b'"reason":"Scheduled"'
 _FAILED_SCHEDULING = "FailedScheduling: "
 
 UNTOLD = "no scheduler has said why"
+_UNREAD = "the log is not read far enough to say why"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +78,10 @@ def waiting(
     """Pods that wait or waited, by first cause; of one namespace unless it is empty.
 
     `unasked` says why no node is asked about a pod, or nothing. Where the condition of a pod was
-    not recorded, the cause is in a scheduler's Event or log; Events only with `reads_events`.
+    not recorded, the cause is in a scheduler's Event or log; Events only with `reads_events`. While
+    the log is not read to the end, what a pod shows itself is newer than what was read about it.
     """
+    is_whole = chronicle.revision >= until
     groups: dict[str, _Group] = {}
     latest: dict[ObjectKey, str] = {}
     for entry in chronicle.of_kind("PodUnschedulable", until=until):
@@ -91,13 +94,14 @@ def waiting(
     requested: dict[ObjectKey, Revision] = {}
     reported = cache(lambda: _reported(chronicle, until, reads_events=reads_events))
     for pod, tree in _waiting_now(views, namespace):
-        said = latest.get(pod, "") or reported().get(pod, "")
+        refusal = latest.get(pod, "") if is_whole else _refusal(tree)
+        said = refusal or reported().get(pod, "")
         event = views.objects.event(pod)
         assert event is not None, "it was listed"
         if not said and sources.is_only_requested(event):
             requested[pod] = event.revision
             continue
-        cause = unasked(tree) or said or UNTOLD
+        cause = unasked(tree) or said or (UNTOLD if is_whole else _UNREAD)
         if pod not in groups.get(cause, _EMPTY).pods:
             _note(groups, cause, pod, _created(chronicle, views, pod, until))
         groups[cause].last = max(groups[cause].last, event.revision)
@@ -368,6 +372,14 @@ def _waiting_now(views: LiveViews, namespace: str) -> Iterator[tuple[ObjectKey, 
             continue
         if not meta.is_deleting(tree):
             yield pod, tree
+
+
+def _refusal(pod: JsonObject) -> str:
+    """The first cause in the condition in which the scheduler refuses a pod, or nothing."""
+    placed = meta.condition(pod, condition_types.POD_SCHEDULED)
+    if placed is None or placed.status != "False":
+        return ""
+    return first_cause(f"{placed.reason}: {placed.message}")
 
 
 def _created(chronicle: Chronicle, views: LiveViews, pod: ObjectKey, until: Revision) -> Revision:
