@@ -120,6 +120,7 @@ def _environment() -> Environment:
     made.filters["time"] = time_text
     made.filters["count"] = count_text
     made.filters["place"] = place_text
+    made.filters["breaks"] = breaks
     made.filters["noun"] = noun
     made.filters["program"] = program_text
     made.filters["linked"] = linked
@@ -140,6 +141,15 @@ def count_text(number: int) -> str:
 def place_text(key: ObjectKey) -> str:
     """`namespace/name`, or the name of a cluster-scoped object."""
     return f"{key.namespace}/{key.name}" if key.namespace else key.name
+
+
+def breaks(text: str) -> Markup:
+    """The text, with a place to break the line after each `/` and `:`, where names are joined."""
+    parts = _JOINT.split(text)
+    return Markup("<wbr>").join(map(escape, parts)) if len(parts) > 1 else escape(text)
+
+
+_JOINT = re.compile(r"(?<=[/:])(?=\w)")
 
 
 def program_text(agent: str) -> str:

@@ -8,6 +8,7 @@ import socket
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 import pytest
@@ -73,13 +74,14 @@ class Browsing:
 
 
 @contextmanager
-def browsing(seed, **options):
-    """A server over a planted history, and a browser in front of it."""
+def browsing(seed=None, **options):
+    """A server over a planted history, or what a `store` holds, and a browser in front of it."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        with _serving_in_thread(listener, seed, options), sync_playwright() as playwright:
+        fill = None if seed is None else partial(plant, seed=seed)
+        with _serving_in_thread(listener, fill, options), sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
             try:
                 yield Browsing(url, browser)
@@ -88,12 +90,13 @@ def browsing(seed, **options):
 
 
 @contextmanager
-def _serving_in_thread(listener, seed, options):
+def _serving_in_thread(listener, fill, options):
     started, problems, servers = threading.Event(), [], []
 
     async def serve():
         async with serving(**options) as server:
-            await plant(server, seed)
+            if fill is not None:
+                await fill(server)
             config = uvicorn.Config(server.app, lifespan="off", log_config=None, ws="none")
             servers.append(_Uvicorn(config))
             started.set()

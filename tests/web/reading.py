@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-EMPTY = {"meta", "link", "input", "br", "img", "hr"}
+EMPTY = {"meta", "link", "input", "br", "img", "hr", "wbr"}
 
 
 @dataclass

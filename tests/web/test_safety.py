@@ -33,7 +33,8 @@ TAGS = {
     "form", "label", "input", "kbd", "button", "strong", "time", "main", "h1", "h2", "p", "ol",
     "ul", "li", "footer", "table", "thead", "tbody", "tr", "th", "td", "select", "option",
     "section", "aside", "dl", "dt", "dd", "details", "summary", "ins", "del", "code", "svg", "g",
-    "rect", "line", "polygon", "path", "text", "tspan", "br", "defs", "pattern", "article", "h3",
+    "rect", "line", "polygon", "path", "text", "tspan", "br", "wbr", "defs", "pattern", "article",
+    "h3",
 }  # fmt: skip
 
 

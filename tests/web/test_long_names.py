@@ -1,0 +1,140 @@
+"""Pages of a cluster whose names are as long as the API lets them be: nothing is cut or pushed out.
+
+Names without a hyphen have no place to break a line, so they make columns and boxes too wide first.
+"""
+
+import anyio
+import pytest
+
+from tests.web.browsing import browsing, needs_browser
+from tests.web.invented import (
+    Invented,
+    ask,
+    cel,
+    claim,
+    class_of,
+    node,
+    pod,
+    rule,
+    slice_of,
+    space,
+)
+from tests.web.test_incident_stories import stored
+from tests.web.test_stories import sized, visit
+
+pytestmark = [needs_browser, pytest.mark.slow]
+
+
+def long(stem):
+    """A name of 63 characters, the longest label."""
+    return stem + "x" * (63 - len(stem))
+
+
+NAMESPACE, HERE, DRIVER = long("namespace"), long("node"), long("d")[:50] + ".test"
+GEN = f"device.attributes['{DRIVER}'].gen"
+HOLDER = f"namespace={NAMESPACE}&name={long('holding')}"
+WAITING = f"namespace={NAMESPACE}&name={long('pod')}"
+PARTS = (
+    "", "lanes", "map", "timeline", f"find?q={long('pod')}", f"why?kind=pod&{WAITING}",
+    f"why?kind=pod&{HOLDER}", f"why?kind=claim&namespace={NAMESPACE}&name={long('holder')}",
+    f"object?kind=pod&{HOLDER}", f"attempts?kind=pod&{WAITING}", "pace", "scan", "lint",
+    "capacity", f"blast?kind=devicetaintrule&name={long('rule')}",
+)  # fmt: skip
+ADDRESSES = tuple(f"/ui/h/default/{part}" for part in PARTS)
+WIDE = (900, 1440)
+
+
+def crowded():
+    """A pod that holds a device, is evicted by a rule, and one that waits; all names are long."""
+    devices = [
+        {"name": long(f"device{number}"), "attributes": {"gen": {"int": 3}}} for number in range(4)
+    ]
+    devices[1]["taints"] = [{"key": long("taint"), "value": long("v"), "effect": "NoSchedule"}]
+    request, gpus = long("request"), long("class")
+    wanted = ask(gpus, request, selectors=cel(f"{GEN} >= 4 && {GEN} < 12"))
+    return Invented(
+        told=(),
+        steps=(
+            {"apply": [space(NAMESPACE), class_of(gpus, DRIVER), node(HERE), node(long("other")),
+                       slice_of(long("slice"), DRIVER, long("pool"), devices, nodeName=HERE)]},
+            {"apply": [claim(long("holder"), NAMESPACE, ask(gpus, request)),
+                       pod(long("holding"), NAMESPACE, claim=long("holder"))]},
+            {"apply": [claim(long("claim"), NAMESPACE, wanted),
+                       pod(long("pod"), NAMESPACE, claim=long("claim"))]},
+            {"wait": 20},
+            {"apply": [rule(long("rule"), DRIVER, key=long("key"), value=long("value"),
+                            effect="NoExecute")]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def story():
+    with browsing(store=anyio.run(stored, crowded().incident())) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def visits(story):
+    """A visit of each page, and by how many pixels it is too wide on desks."""
+    with story.page(color_scheme="light", viewport={"width": 390, "height": 900}) as page:
+        return {address: (visit(page, story, address), beyond(page)) for address in ADDRESSES}
+
+
+def beyond(page):
+    pixels = {}
+    for width in WIDE:
+        sized(page, width)
+        pixels[width] = page.evaluate("document.documentElement.scrollWidth") - width
+    return pixels
+
+
+def test_pages_with_long_names_are_as_wide_as_the_window(visits):
+    too_wide = {
+        address: (one.overflow, pixels)
+        for address, (one, pixels) in visits.items()
+        if max(one.overflow, *pixels.values()) > 0
+    }
+    assert too_wide == {}
+
+
+def test_tables_with_long_names_are_not_cut(visits):
+    cut = {address: one.cut for address, (one, _) in visits.items() if any(one.cut.values())}
+    assert cut == {}
+
+
+def test_long_names_fit_on_paper(visits):
+    assert {address: one.unprinted for address, (one, _) in visits.items() if one.unprinted} == {}
+
+
+def test_paper_is_light_where_the_screen_is_dark(story):
+    """Whoever looks at dark pages prints with ink on white: pale letters are not read there."""
+    with story.page(color_scheme="light") as page:
+        page.goto(f"{story.url}{ADDRESSES[0]}")
+        colours = []
+        for scheme in ("light", "dark"):
+            page.emulate_media(media="print", color_scheme=scheme)
+            colours.append(page.eval_on_selector_all("main *, svg *", COLOURS))
+        assert colours[0] == colours[1]
+        page.emulate_media(media="screen", color_scheme="dark")
+        assert page.eval_on_selector_all("main *, svg *", COLOURS) != colours[0]
+
+
+COLOURS = "all => all.map(one => getComputedStyle(one)).map(one => [one.color, one.fill])"
+
+
+def test_reasons_that_are_folded_on_the_screen_are_printed(story):
+    with story.page() as page:
+        page.goto(f"{story.url}/ui/h/default/why?kind=pod&{WAITING}")
+        page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = false })")
+        assert hidden_reasons(page)
+        page.emulate_media(media="print")
+        assert not hidden_reasons(page)
+
+
+def hidden_reasons(page):
+    return page.eval_on_selector_all(
+        ".reasons .reason", "all => all.filter(one => !one.checkVisibility({"
+        "contentVisibilityAuto: true})).map(one => one.textContent)"
+    )  # fmt: skip
