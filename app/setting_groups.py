@@ -104,10 +104,10 @@ class PageSettings:
         ge=0,
         description="Time after which a page that is not ready says what is worked out; it goes on",
     )
-    page_opening_seconds: float = setting(
+    opening_seconds: float = setting(
         1.0,
         ge=0,
-        description="Time after which a page says that its history is still being opened",
+        description="Time after which answers say that a history is still being opened",
     )
     findings_wait_seconds: float = setting(
         60.0,

@@ -49,7 +49,7 @@ from app.service.replays.overseeing import OverseeingBounds
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings
 from app.web.frame import compile_templates
-from app.workers import metering, projecting, supervisor, tending, watching
+from app.workers import metering, projecting, reopening, supervisor, tending, watching
 from app.workers.loop import LoopBounds
 from app.workers.supervisor import WorkerSetting
 from app.workers.tending import TendingBounds
@@ -150,7 +150,7 @@ async def _open_all(histories: Histories, store: Store, names: Iterable[str]) ->
     for name in names:
         await find_history(store, name)
         with suppress(HistoryBroken):
-            await histories.open(name)
+            await histories.wait_open(name)
 
 
 async def _open_secrets(store: Store, note: Callable[[str], None]) -> None:
@@ -208,6 +208,7 @@ async def serve(
         await companions.begin(histories)
         with suppress(HistoryBroken):
             await default_history(histories, settings)
+        histories.patience_seconds = settings.opening_seconds
         await _open_all(histories, store, frozenset(watched) - frozenset(companions.names))
         holders = store.leases.holders
         application = _application(histories, settings, door, telemetry, companions, holders)
@@ -294,7 +295,7 @@ async def work(
         histories = await stack.enter_async_context(open_histories(store, settings))
         supervise(histories, store, settings, only=only, with_projector=False)
         await _open_all(histories, store, names)
-        await histories.open_active(settings.history_idle_seconds, names)
+        await reopening.open_active(histories, settings.history_idle_seconds, names)
         garbage_collection.keep_loaded()
         async with anyio.create_task_group() as tasks:
             tend = partial(

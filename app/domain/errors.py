@@ -25,7 +25,8 @@
     │   ├── WrongDatabase           the database is not ours or not at our schema version
     │   ├── NotStorable             a text, number or time that no database holds
     │   ├── ChainBroken             a stored event does not fit its hash; names the revision
-    │   └── HistoryBroken           a history cannot be folded; the others are served
+    │   ├── HistoryBroken           a history cannot be folded; the others are served
+    │   └── HistoryOpening          a long history is being read; ask again
     ├── ClusterUnreachable          a real cluster's API gives no usable answer; try again
     ├── ServerUnreachable           a server of redra gives no usable answer; try again
     └── InputError                  a file, an argument or a setting; names place and cure
@@ -326,6 +327,22 @@ class HistoryBroken(LogError):
 
     def __str__(self) -> str:
         return f"the history {self.name!r} is broken: {self.cause}"
+
+
+@dataclass(eq=False)
+class HistoryOpening(LogError):
+    """The history `name` is being opened, up to its event `last`. Cure: ask again."""
+
+    name: str
+    read: int
+    last: int
+    retry_seconds: int
+
+    def __str__(self) -> str:
+        return (
+            f"the history {self.name!r} is being opened: {self.read:,} of {self.last:,} events "
+            "are read"
+        )
 
 
 class ClusterUnreachable(RedraError):

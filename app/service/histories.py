@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -13,6 +14,7 @@ from app.domain.errors import (
     AlreadyExists,
     ChainBroken,
     HistoryBroken,
+    HistoryOpening,
     InputError,
     LogError,
     LogUnavailable,
@@ -31,11 +33,11 @@ from app.domain.objects.rules import Rules
 from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.moments import HistoryEnd
-from app.domain.values.timestamps import SECOND
+from app.domain.values.timestamps import Instant
 from app.ports import RuntimePorts
 from app.service import broken_histories, copying, history_creation, moments, past
 from app.service.alarms import Alarms
-from app.service.answering.errands import Errands
+from app.service.answering.openings import HistoryOpenings, OpeningProgress
 from app.service.broken_histories import Broken, Replaced
 from app.service.replays.replaying import Progress, silent
 from app.service.runtime import HistoryRuntime, RuntimeBounds, Use
@@ -54,7 +56,8 @@ class Histories:
     """Opens histories on demand and keeps them running until the service ends.
 
     `on_open` is called with each runtime that starts; bootstrap uses it to start the workers.
-    `alarms` hold when a closed history is opened again; bootstrap sets them. `openings` go on.
+    `alarms` hold when a closed history is opened again; bootstrap sets them. `patience_seconds` is
+    how long `open` waits for a history, None for any time; bootstrap sets it for servers.
     """
 
     def __init__(
@@ -73,10 +76,12 @@ class Histories:
         self.rules = rules
         self._bounds = bounds
         self._runtimes: dict[str, HistoryRuntime] = {}
-        self._opening = anyio.Lock()
         self._past: Bounded[tuple[HistoryId, Revision], LiveViews] = Bounded(past_views_max)
         self._objects_max = objects_max
-        self.openings = Errands(bounds.errands_max)
+        self._openings: HistoryOpenings[HistoryRuntime] = HistoryOpenings(
+            max(1, bounds.errands_max)
+        )
+        self.patience_seconds: float | None = None
         self._broken: dict[str, Broken] = {}
         self._replaced: dict[str, Replaced] = {}
         self._uses: dict[HistoryRuntime, Use] = {}
@@ -87,13 +92,13 @@ class Histories:
     async def running(self) -> AsyncIterator["Histories"]:
         """Opened histories follow their logs until the context is left."""
         async with anyio.create_task_group() as tasks:
-            self.openings.tasks = tasks
+            self._openings.begin(tasks)
             tasks.start_soon(self._follow_names)
             try:
                 yield self
             finally:
                 tasks.cancel_scope.cancel()
-                self.openings.end()
+                self._openings.end()
 
     async def all(self) -> list[HistoryInfo]:
         """All histories, sorted by name."""
@@ -102,6 +107,10 @@ class Histories:
     def open_runtimes(self) -> list[HistoryRuntime]:
         """The histories that run in this process, sorted by name."""
         return [self._runtimes[name] for name in sorted(self._runtimes)]
+
+    def now(self) -> Instant:
+        """The present instant of the process."""
+        return self._ports.clock.now()
 
     def broken(self) -> list[Broken]:
         """The histories that this process could not open or follow, sorted by name."""
@@ -122,7 +131,7 @@ class Histories:
 
     def end(self, info: HistoryInfo, head: Head) -> HistoryEnd:
         """The end from which relative moments of a history count."""
-        return moments.end_of(info, head.time, self._ports.clock.now())
+        return moments.end_of(info, head.time, self.now())
 
     async def why_broken(self, info: HistoryInfo, head: Head) -> str:
         """The cause why the history could not be opened at this head, here or elsewhere.
@@ -143,7 +152,7 @@ class Histories:
         await history_creation.make_empty(
             self._ports, history_creation.check_name(name), seed=seed, settings=settings or {}
         )
-        return await self.open(name)
+        return await self.wait_open(name)
 
     async def create_cluster(
         self, name: str, *, seed: int = 0, settings: JsonObject | None = None
@@ -156,7 +165,7 @@ class Histories:
         await history_creation.make_cluster(
             self._ports, name, self._runtime, seed=seed, settings=settings or {}
         )
-        return await self.open(name)
+        return await self.wait_open(name)
 
     def _runtime(self, info: HistoryInfo) -> HistoryRuntime:
         return HistoryRuntime(
@@ -183,7 +192,7 @@ class Histories:
         Followers are cut off, and writes in progress fail.
         """
         info = await self.info(name)
-        deleted = await self._ports.log.delete_history(info.id, at=self._ports.clock.now(), by=by)
+        deleted = await self._ports.log.delete_history(info.id, at=self.now(), by=by)
         await self.look_again()
         return deleted
 
@@ -231,14 +240,15 @@ class Histories:
 
     async def look_again(self) -> None:
         """Stop serving histories that were deleted or renamed, also by another process."""
-        async with self._opening:
-            names = {info.id: info.name for info in await self.all()}
-            for name, runtime in tuple(self._runtimes.items()):
-                if names.get(runtime.info.id) != name:
-                    self._close(runtime)
-            for name, broken in tuple(self._broken.items()):
-                if names.get(broken.info.id) != name:
-                    del self._broken[name]
+        # What is opened or found broken from here on may be newer than the list.
+        runtimes, broken = tuple(self._runtimes.items()), tuple(self._broken.items())
+        names = {info.id: info.name for info in await self.all()}
+        for name, runtime in runtimes:
+            if names.get(runtime.info.id) != name and self._runtimes.get(name) is runtime:
+                self._close(runtime)
+        for name, known in broken:
+            if names.get(known.info.id) != name and self._broken.get(name) is known:
+                del self._broken[name]
 
     def _close(self, runtime: HistoryRuntime) -> None:
         """Stop serving a history; its followers are notified when it has ended."""
@@ -266,20 +276,52 @@ class Histories:
 
         Raises NotFound, LogUnavailable, and HistoryBroken for a history that cannot be folded. A
         broken history is not tried again until its log has changed. Each call counts as a use, see
-        `close_idle`.
+        `close_idle`. Raises HistoryOpening when that takes longer than `patience_seconds`.
         """
+        runtime = await self.open_within(name, self.patience_seconds)
+        if runtime is None:
+            progress = self._openings.progress(name)
+            raise HistoryOpening(name, 0, 0, 1) if progress is None else progress.problem
+        return runtime
+
+    async def wait_open(self, name: str) -> HistoryRuntime:
+        """The running history of that name, however long it takes. Raises as `open`."""
+        runtime = await self.open_within(name, None)
+        assert runtime is not None, "without a time it is waited for"
+        return runtime
+
+    async def open_within(self, name: str, seconds: float | None) -> HistoryRuntime | None:
+        """Like `open`; None when the history is not open within this time, and is opened on."""
         runtime = self._runtimes.get(name)
         if runtime is not None:
             self._uses[runtime].last = anyio.current_time()
             return runtime
-        async with self._opening:
-            return self._runtimes.get(name) or await self._start(await self.info(name))
+        return await self._openings.within(name, seconds, partial(self._opened, name))
+
+    def opening(self) -> list[OpeningProgress]:
+        """The histories that are being opened, sorted by name."""
+        return self._openings.all()
+
+    def opening_of(self, name: str) -> str:
+        """How far a history is being opened, in words; empty when it is not."""
+        progress = self._openings.progress(name)
+        return "" if progress is None else str(progress.problem)
+
+    async def _opened(self, name: str) -> HistoryRuntime:
+        async with self._openings.turn(name):
+            runtime = self._runtimes.get(name) or await self._start(await self.info(name))
+        # It may have been renamed or deleted meanwhile; under a new name it is opened anew.
+        if name in self._runtimes and await self.find(name) is None:
+            await self.look_again()
+            await self.info(name)
+        return runtime
 
     async def close_idle(self, idle_seconds: float, *, kept: Container[str] = ()) -> list[str]:
         """Close histories without use for `idle_seconds`, but those in `kept`; returns the names.
 
         A history is in use while clients follow it or writes are queued, and when something was
-        stored in it. Its next due instant is remembered: `open_due` opens it then.
+        stored in it. Its next due instant is remembered: `workers.reopening` opens it
+        then.
         """
         closed = []
         for name, runtime in list(self._runtimes.items()):
@@ -295,7 +337,7 @@ class Histories:
 
     async def close(self, name: str) -> None:
         """Stop following a history; the next `open` continues where it ended."""
-        async with self._opening:
+        async with self._openings.turn(name):
             runtime = self._runtimes.get(name)
             if runtime is None:
                 return
@@ -307,50 +349,15 @@ class Histories:
             use.scope.cancel()
             await use.ended.wait()
 
-    async def open_due(self) -> list[str]:
-        """Open the closed histories in which something is due by now; returns their names."""
-        now = self._ports.clock.now()
-        if not self.alarms.is_due(now):
-            return []
-        histories = await self.all()
-        due = self.alarms.take_due(now)
-        names = [info.name for info in histories if info.id in due]
-        for name in names:
-            with suppress(HistoryBroken, NotFound):
-                await self.open(name)
-        return names
-
-    async def recall_alarms(self, names: Container[str] = ()) -> None:
-        """Set the alarms that an earlier process kept, for the given names, or for all."""
-        wanted = [info for info in await self.all() if not names or info.name in names]
-        await self.alarms.recall(info for info in wanted if info.name not in self._runtimes)
-
-    async def open_active(self, within_seconds: float, names: Container[str] = ()) -> list[str]:
-        """Open the live histories in which any process stored something lately.
-
-        Only those in `names`, or all when it is empty. Returns the names of the opened histories.
-        """
-        opened = []
-        oldest = self._ports.clock.now() - within_seconds * SECOND
-        for info in await self.all():
-            is_wanted = not info.is_decided_elsewhere and (not names or info.name in names)
-            if not is_wanted or info.name in self._runtimes:
-                continue
-            if (await self.head(info)).time >= oldest:
-                with suppress(HistoryBroken, NotFound):
-                    await self.open(info.name)
-                    opened.append(info.name)
-        return opened
-
     async def _start(self, info: HistoryInfo) -> HistoryRuntime:
-        assert self.openings.tasks is not None, "histories are opened inside running()"
         head = await self._ports.log.head(info.id)
         known = self._broken.get(info.name)
         if known is not None and known.head == head:
             raise HistoryBroken(info.name, known.cause)
         try:
             runtime = self._runtime(info)
-            await self.openings.tasks.start(self._run, runtime)
+            with self._openings.noted(info, head.revision, lambda: runtime.views.revision):
+                await self._openings.tasks.start(self._run, runtime)
         except (LogUnavailable, NotFound):
             raise
         except Exception as mistake:
@@ -367,11 +374,11 @@ class Histories:
         if await self.find(name) is None:
             with suppress(AlreadyExists):  # Another process was faster.
                 return await self.create_cluster(name, settings=settings)
-        return await self.open(name)
+        return await self.wait_open(name)
 
     async def revision(self, info: HistoryInfo, moment: Revision | str) -> Revision:
         """The revision of a moment. Raises InputError, RevisionTooLarge beyond the end."""
-        now = self._ports.clock.now()
+        now = self.now()
         return await moments.find_revision(self._ports.log, info, str(moment), now)
 
     async def at(self, name: str, moment: Revision | str) -> LiveViews:
@@ -462,7 +469,7 @@ class Histories:
         pause = 1.0
         while True:
             try:
-                await self.open(info.name)
+                await self.wait_open(info.name)
                 return
             except NotFound:
                 self._broken.pop(info.name, None)

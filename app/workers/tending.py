@@ -12,6 +12,7 @@ import anyio
 
 from app.domain.errors import LogUnavailable
 from app.service.histories import Histories
+from app.workers import reopening
 
 _log = logging.getLogger("redra")
 
@@ -42,11 +43,11 @@ async def run(
     while True:
         try:
             if not is_recalled:
-                await histories.recall_alarms(names)
+                await reopening.recall_alarms(histories, names)
                 is_recalled = True
             if adopts:
-                await histories.open_active(bounds.idle_seconds, names)
-            await histories.open_due()
+                await reopening.open_active(histories, bounds.idle_seconds, names)
+            await reopening.open_due(histories)
             for name in await histories.close_idle(bounds.idle_seconds, kept=kept):
                 _log.info("history %s is closed, because it is not used", name)
         except LogUnavailable:

@@ -166,18 +166,20 @@ async def running_app(
     players=None,
     leases=None,
     worker=None,
+    around_log=None,
 ):
     """The application over a default history with the namespace `default`, and its histories.
 
     A `store` that was served before is taken up again, as after a restart. `secrets` are the keys
     that protect the values of Secrets. `webhooks` names those that are called. `worker` does the
-    work of jobs; without one, a process does.
+    work of jobs; without one, a process does. `around_log` puts something around the log.
     """
     targets = review_targets.parse(webhooks)
     profile = profile or profiles.Profile()
     wake_up = MemoryWakeUp()
+    log = MemoryLog(store or MemoryStore(), wake_up.grown)
     ports = RuntimePorts(
-        log=MemoryLog(store or MemoryStore(), wake_up.grown),
+        log=log if around_log is None else around_log(log),
         wake_up=wake_up,
         clock=clock or SystemClock(),
         uids=RandomUids(),

@@ -6,6 +6,7 @@ A refusal raises the error of its Status. Any other failure raises ServerUnreach
 import http.client
 import json
 import ssl
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ _AGENT = "redra"
 _STATUS_BYTES_MAX = 64 * 1024
 _MESSAGE_MAX = 2_000
 _PART_BYTES = 64 * 1024
+_NOT_YET = 503
+_PAUSE_SECONDS_MAX = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,14 +114,24 @@ class ServerConnection:
         headers = {"accept": _JSON, "user-agent": _AGENT, **self._credentials.headers}
         if body is not None:
             headers["content-type"] = _JSON
+        target = f"{self._front}{path}{query}"
+        waited = 0
         connection = self._connection()
         try:
-            connection.connect()
-            connection.sock.settimeout(seconds)
-            connection.request(method, f"{self._front}{path}{query}", body, headers)
-            answer = connection.getresponse()
-            if answer.status not in _ANSWERS.get(method, (200,)):
-                raise _refusal(answer.status, answer.read(_STATUS_BYTES_MAX), self.url)
+            while True:
+                connection.connect()
+                connection.sock.settimeout(seconds)
+                connection.request(method, target, body, headers)
+                answer = connection.getresponse()
+                if answer.status in _ANSWERS.get(method, (200,)):
+                    break
+                body_read = answer.read(_STATUS_BYTES_MAX)
+                pause = _pause(answer.status, body_read)
+                if pause is None or waited + max(pause, 1) > self._bounds.answer_seconds:
+                    raise _refusal(answer.status, body_read, self.url)
+                connection.close()
+                time.sleep(pause)  # waits: the server is opening the history, and says how long
+                waited += max(pause, 1)
             yield answer
         except ssl.SSLError as problem:
             raise ServerUnreachable(f"{self.url}: the connection is not trusted: {problem}") from (
@@ -158,6 +171,18 @@ def _lines(answer: http.client.HTTPResponse, url: str, most: int) -> Iterator[by
     _check_whole(answer, url)
     if rest:
         yield rest
+
+
+def _pause(code: int, body: bytes) -> int | None:
+    """The seconds after which a server that opens the history is asked again; else None."""
+    if code != _NOT_YET:
+        return None
+    try:
+        details = json.loads(body)["details"]
+        seconds = details["retryAfterSeconds"] if details["kind"] == "histories" else None
+    except (ValueError, LookupError, TypeError):
+        return None
+    return seconds if isinstance(seconds, int) and 0 <= seconds <= _PAUSE_SECONDS_MAX else None
 
 
 def _check_whole(answer: http.client.HTTPResponse, url: str) -> None:

@@ -44,7 +44,8 @@ def stuck(views: LiveViews, namespace: str = "", *, has_pods: bool = True) -> It
 
 
 def unused(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
-    """Claims that only wait for a pod."""
+    """Claims that only wait for a pod, and those of which only the request is known."""
+    yield from _requested(views, namespace)
     waiting: list[tuple[ObjectKey, Revision]] = []
     for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace or None):
         tree, event = views.objects.get(key), views.objects.event(key)
@@ -67,7 +68,7 @@ def unused(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
         yield _finding(views, FindingKind.UNUSED_CLAIMS, Severity.NOTICE, text, waiting)
 
 
-def requested(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
+def _requested(views: LiveViews, namespace: str) -> Iterator[Finding]:
     """Claims of which only the request that created them was recorded."""
     keys = views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace or None)
     events = [(key, event) for key in keys if (event := views.objects.event(key)) is not None]

@@ -77,7 +77,6 @@ def of(
             *(cluster.announcing(views) if not namespace else ()),
             *claims.settled_for_less(views, namespace),
             *claims.unused(views, namespace),
-            *claims.requested(views, namespace),
             *cluster.unreadable(views, namespace),
             *cluster.losses(recorded, until),
         )

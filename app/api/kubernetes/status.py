@@ -11,6 +11,7 @@ from app.api.server.messages import Header, Response, warning
 from app.domain.errors import (
     Expired,
     HistoryBroken,
+    HistoryOpening,
     InputError,
     LogError,
     LogUnavailable,
@@ -76,6 +77,9 @@ def status_of(problem: RedraError) -> JsonObject:
             return failure(
                 503, "ServiceUnavailable", str(problem), details={"retryAfterSeconds": 1}
             )
+        case HistoryOpening(name=name, retry_seconds=seconds):
+            details = {"name": name, "kind": "histories", "retryAfterSeconds": seconds}
+            return failure(503, "ServiceUnavailable", str(problem), details=details)
         case HistoryBroken():
             return failure(503, "ServiceUnavailable", str(problem))
         case LogError():

@@ -104,6 +104,9 @@ class History(Model):
     moments_end_now: bool = Field(
         False, description="True if that is now; false if it is the time of the last event"
     )
+    opening: str = Field(
+        "", description="How far it is being opened; empty if it is not being opened"
+    )
     broken: str = Field("", description="Why it cannot be opened; empty if no problem is known")
     replaced: str = Field(
         "",

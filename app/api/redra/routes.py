@@ -256,6 +256,7 @@ class RedraApi:
             is_recorded=info.is_recorded,
             moments_end=timestamps.micro_text(end.instant) if end.instant else "",
             moments_end_now=end.is_now,
+            opening=self._histories.opening_of(info.name),
             broken=broken,
             replaced=self._histories.why_replaced(info.name),
         )

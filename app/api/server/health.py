@@ -43,6 +43,7 @@ class Health:
         notes = [f"{broken.info.name}: {broken.cause}" for broken in self._histories.broken()]
         for replaced in self._histories.replaced():
             notes.append(f"{replaced.info.name}: read again because {replaced.cause}")
+        notes += [str(progress.problem) for progress in self._histories.opening()]
         for runtime in self._histories.open_runtimes():
             notes += [f"{runtime.info.name}: {note}" for note in runtime.notes()]
         return Response("\n".join(("ok", *notes, "")).encode(), content_type=TEXT) if notes else _OK

@@ -36,7 +36,7 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import Header, HttpRequest, Response, Stream
 from app.api.ui import forms, framing, origins, parameters, reports
 from app.api.ui.live import LivePages
-from app.api.ui.unready import UnreadyPages, opened
+from app.api.ui.unready import UnreadyPages
 from app.domain.errors import (
     Forbidden,
     InputError,
@@ -164,7 +164,7 @@ class Pages:
             return _pinned(request, place, part)
         is_kept = request.method == "POST" or part == REPORT
         seconds = None if is_kept else self._limits.waits.opening_seconds
-        runtime = await opened(self._histories, place.history, seconds)
+        runtime = await self._histories.open_within(place.history, seconds)
         if runtime is None:
             return await self._opening(request, place, part)
         inquiry = Inquiry(

@@ -5,7 +5,6 @@ The next request for the same page by the same user, with the same rights, gets 
 """
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 import anyio
 
@@ -15,27 +14,12 @@ from app.domain.log import Actor
 from app.domain.objects.access.rules import Grants
 from app.domain.values.bounded import Bounded
 from app.service.answering.errands import Errand
-from app.service.histories import Histories
-from app.service.runtime import HistoryRuntime
 
 _Place = tuple[int, Actor, Grants, str, bytes]
 """The runtime, the user with their present rights, the path and the query."""
 
 MADE_AT_ONCE = frozenset(("blast", "compare", "rehearsal", "report"))
 """Pages whose work ends with their request, because it is bounded by its own settings."""
-
-
-async def opened(histories: Histories, name: str, seconds: float | None) -> HistoryRuntime | None:
-    """The running history; None when it is not open within this time, and is opened on.
-
-    Without a time it is waited for. Raises what `Histories.open` raises.
-    """
-    if seconds is None:
-        return await histories.open(name)
-    opening = histories.openings.begin(name, partial(histories.open, name))
-    if opening is None or not await opening.wait_ended(seconds):
-        return None
-    return opening.outcome()
 
 
 class UnreadyPages:

@@ -89,7 +89,7 @@ def api_limits(settings: Settings) -> ApiLimits:
 def _wait_bounds(settings: Settings) -> WaitBounds:
     return WaitBounds(
         seconds=settings.page_wait_seconds,
-        opening_seconds=settings.page_opening_seconds,
+        opening_seconds=settings.opening_seconds,
         kept_max=settings.pages_kept_max,
         kept_seconds=settings.page_kept_seconds,
     )

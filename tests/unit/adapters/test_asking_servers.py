@@ -85,6 +85,34 @@ def kubeconfig(path: Path, url: str) -> Path:
     return path
 
 
+def opening(seconds: object, kind: str = "histories") -> bytes:
+    """The answer of a server that opens a history."""
+    details = {"name": "prod", "kind": kind, "retryAfterSeconds": seconds}
+    text = "the history 'prod' is being opened: 3 of 9 events are read"
+    return json.dumps({"kind": "Status", "message": text, "details": details}).encode()
+
+
+def test_command_waits_for_a_server_that_opens_the_history(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REDRA_SERVER_ANSWER_SECONDS", "3")
+    with answering(opening(0), status=503) as fake:
+        code, _, error = redra("why", "pod/p", "--history", "prod", "--server", fake.url)
+    assert code != 0
+    assert "is being opened: 3 of 9 events are read" in error
+    assert len(fake.seen) == 4, "it is asked again as often as its time allows"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [opening(61), opening(-1), opening("1"), opening(None), opening(0, "pods"), b"[]", b"{"],
+)
+def test_command_does_not_wait_for_a_server_that_says_something_else(body: bytes) -> None:
+    with answering(body, status=503) as fake:
+        assert redra("why", "pod/p", "--history", "prod", "--server", fake.url)[0] != 0
+    assert len(fake.seen) == 1
+
+
 def test_credentials_of_a_context_are_not_sent_to_another_server(tmp_path: Path) -> None:
     file = kubeconfig(tmp_path / "config", "https://redra.example.com:8443")
     with answering(HISTORIES) as fake:

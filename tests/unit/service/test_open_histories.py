@@ -11,6 +11,7 @@ from app.domain.log import Actor, ObjectKey
 from app.domain.objects.write.commands import CreateObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.alarms import Alarms
+from app.workers import reopening
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 from tests.patience import PATIENCE_SECONDS
 
@@ -107,11 +108,11 @@ async def test_history_is_opened_when_something_becomes_due_in_it():
         night.leading["eviction"] = _Due(Instant(now - SECOND))
         night.leading["scheduling"] = _Due(Instant(0))
         assert await closed(server) == ["night"]
-        assert await server.histories.open_due() == ["night"]
+        assert await reopening.open_due(server.histories) == ["night"]
         again = await server.histories.open("night")
         again.leading["eviction"] = _Due(Instant(now + 3_600 * SECOND))
         assert await closed(server) == ["night"]
-        assert await server.histories.open_due() == []
+        assert await reopening.open_due(server.histories) == []
 
 
 async def test_live_histories_that_others_write_to_are_opened():
@@ -120,11 +121,11 @@ async def test_live_histories_that_others_write_to_are_opened():
         await other.histories.create_cluster("night")
         await other.histories.create_cluster("recorded", settings={"recorded": True})
         async with serving(store=store) as server:
-            assert await server.histories.open_active(0.0) == []
-            assert await server.histories.open_active(3_600, ("other",)) == []
-            assert set(await server.histories.open_active(3_600)) == {"default", "night"}
+            assert await reopening.open_active(server.histories, 0.0) == []
+            assert await reopening.open_active(server.histories, 3_600, ("other",)) == []
+            assert set(await reopening.open_active(server.histories, 3_600)) == {"default", "night"}
             await other.histories.create_cluster("later")
-            assert await server.histories.open_active(3_600) == ["later"]
+            assert await reopening.open_active(server.histories, 3_600) == ["later"]
 
 
 @asynccontextmanager
@@ -137,8 +138,8 @@ async def process(store, views, only=()):
 
 async def due_after_restart(store, views, only=()):
     async with process(store, views, only) as server:
-        await server.histories.recall_alarms()
-        return await server.histories.open_due()
+        await reopening.recall_alarms(server.histories)
+        return await reopening.open_due(server.histories)
 
 
 @pytest.mark.parametrize(("seconds", "opened"), [(-1, ["night"]), (3_600, [])])
@@ -174,7 +175,7 @@ async def test_alarm_follows_a_history_that_is_renamed():
         night.leading["eviction"] = _Due(Instant(0))
         await server.histories.close("night")
         await server.histories.rename("night", "day")
-        assert await server.histories.open_due() == ["day"]
+        assert await reopening.open_due(server.histories) == ["day"]
 
 
 async def test_processes_that_share_the_controllers_keep_alarms_of_their_own():

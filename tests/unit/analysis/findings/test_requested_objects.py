@@ -34,7 +34,7 @@ def kinds_of(cluster, losses=(Loss.NO_UID.value, Loss.NO_RV.value)):
         views.fold(event)
     until = Revision(len(events))
     waiting = pods.waiting(chronicle, views, until, lambda _: "")
-    findings = [*waiting, *claims.unused(views), *claims.requested(views)]
+    findings = [*waiting, *claims.unused(views)]
     return {finding.kind: finding for finding in findings}
 
 

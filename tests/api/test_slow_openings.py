@@ -1,0 +1,165 @@
+"""A history that takes long to open: the others are served meanwhile, and its requests are told."""
+
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from app.domain.errors import HistoryOpening, NotFound
+from app.domain.log import HistoryId, HistoryInfo, Revision
+from app.service.answering.openings import RETRY_SECONDS_MAX, OpeningProgress
+from tests.api.serving import CONFIG_MAPS, config_map, serving
+
+LONG = "/h/long"
+ANSWERS = [
+    f"{LONG}/api",
+    f"{LONG}/apis",
+    f"{LONG}{CONFIG_MAPS}",
+    f"{LONG}{CONFIG_MAPS}?watch=true",
+    f"{LONG}@3{CONFIG_MAPS}",
+    "/redra/v1/histories/long/findings",
+    "/redra/v1/histories/long/events",
+    "/redra/v1/histories/long/diff?with=default",
+    "/redra/v1/histories/default/diff?with=long",
+]
+
+
+class SlowLog:
+    """The log of a port; it holds back the events of one history until it is told to go on."""
+
+    def __init__(self):
+        self._log = None
+        self.history = None
+        self.may_go_on = anyio.Event()
+        self.reads = 0
+
+    def around(self, log):
+        """This log, around another one."""
+        self._log = log
+        return self
+
+    def __getattr__(self, name):
+        return getattr(self._log, name)
+
+    async def read(self, history, *, after, limit, until=None):
+        if history == self.history and limit > 1:
+            self.reads += 1
+            # The first page comes at once: it is how far the history is read.
+            if after:
+                await self.may_go_on.wait()
+            limit = min(limit, 3)
+        return await self._log.read(history, after=after, limit=limit, until=until)
+
+
+@asynccontextmanager
+async def opening_slowly():
+    """A server with a history of which only the first three events can be read yet."""
+    log = SlowLog()
+    async with serving(around_log=log.around) as server:
+        await server.post("/redra/v1/histories", {"name": "long"})
+        for number in range(4):
+            await server.post(f"{LONG}{CONFIG_MAPS}", config_map(f"m-{number}"))
+        await server.histories.close("long")
+        log.history = (await server.histories.info("long")).id
+        server.histories.patience_seconds = 0
+        yield server, log
+
+
+async def test_request_to_a_history_that_is_being_opened_is_told_how_far_it_is():
+    async with opening_slowly() as (server, log):
+        last = (await server.get("/redra/v1/histories/long"))["revision"]
+        for path in ANSWERS:
+            answer = await server.raw("GET", path)
+            await anyio.wait_all_tasks_blocked()
+            answer = await server.raw("GET", path)
+            assert answer.status_code == 503, path
+            assert int(answer.headers["retry-after"]) >= 1
+            status = answer.json()
+            assert (status["kind"], status["reason"]) == ("Status", "ServiceUnavailable")
+            assert status["message"] == (
+                f"the history 'long' is being opened: 3 of {last} events are read"
+            )
+            assert status["details"]["retryAfterSeconds"] == int(answer.headers["retry-after"])
+        assert log.reads == 2, "it is opened once, however many requests wait for it"
+        log.may_go_on.set()
+        server.histories.patience_seconds = None
+        assert len((await server.get(f"{LONG}{CONFIG_MAPS}"))["items"]) == 4
+        assert (await server.get("/redra/v1/histories/long"))["opening"] == ""
+
+
+async def test_other_histories_are_served_opened_and_closed_meanwhile():
+    async with opening_slowly() as (server, _):
+        server.tasks.start_soon(server.histories.wait_open, "long")
+        await anyio.wait_all_tasks_blocked()
+        server.histories.patience_seconds = None
+        await server.get(CONFIG_MAPS)
+        await server.post("/redra/v1/histories", {"name": "other"})
+        await server.post(f"/h/other{CONFIG_MAPS}", config_map("m"))
+        await server.histories.close("other")
+        assert len((await server.get(f"/h/other{CONFIG_MAPS}"))["items"]) == 1
+        await server.histories.look_again()
+
+
+async def test_health_and_the_list_of_histories_say_what_is_being_opened():
+    async with opening_slowly() as (server, log):
+        await server.raw("GET", f"{LONG}{CONFIG_MAPS}")
+        await anyio.wait_all_tasks_blocked()
+        said = "the history 'long' is being opened: 3 of "
+        for path in ("/healthz", "/readyz"):
+            answer = await server.raw("GET", path)
+            assert answer.status_code == 200
+            assert said in answer.text
+        items = {one["name"]: one for one in (await server.get("/redra/v1/histories"))["items"]}
+        assert items["long"]["opening"].startswith(said)
+        assert items["default"]["opening"] == ""
+        log.may_go_on.set()
+        await server.histories.wait_open("long")
+        assert (await server.raw("GET", "/readyz")).text == "ok"
+
+
+async def test_request_that_goes_away_does_not_end_the_opening():
+    async with opening_slowly() as (server, log):
+        with anyio.move_on_after(0):
+            await server.histories.wait_open("long")
+        await anyio.wait_all_tasks_blocked()
+        assert [progress.info.name for progress in server.histories.opening()] == ["long"]
+        log.may_go_on.set()
+        await server.histories.wait_open("long")
+        assert server.histories.opening() == []
+
+
+@pytest.mark.parametrize("change", ["rename", "delete"])
+async def test_history_that_is_renamed_or_deleted_while_it_is_opened_is_not_served(change):
+    async with opening_slowly() as (server, log):
+        with pytest.raises(HistoryOpening):
+            await server.histories.open("long")
+        if change == "rename":
+            await server.histories.rename("long", "longer")
+        else:
+            await server.histories.delete("long", by="somebody")
+        log.may_go_on.set()
+        with pytest.raises(NotFound):
+            await server.histories.wait_open("long")
+        assert "long" not in [one.info.name for one in server.histories.open_runtimes()]
+        if change == "rename":
+            assert (await server.histories.wait_open("longer")).info.name == "longer"
+
+
+@pytest.mark.parametrize(
+    ("read", "begun_at", "seconds", "expected"),
+    [
+        # as long as the rest takes at the pace so far
+        (50, 0, 4.0, 4), (90, 0, 90.0, 10), (75, 50, 5.0, 5), (60, 50, 2.5, 10),
+        # nothing read yet, nearly done, beyond the bound
+        (0, 0, 60.0, 1), (50, 50, 9.0, 1), (99, 0, 1.0, 1), (1, 0, 60.0, RETRY_SECONDS_MAX),
+    ],
+)  # fmt: skip
+def test_pause_that_is_proposed_grows_with_the_rest(read, begun_at, seconds, expected):
+    progress = OpeningProgress(
+        info=HistoryInfo(id=HistoryId(1), name="long"),
+        read=Revision(read),
+        last=Revision(100),
+        begun_at=Revision(begun_at),
+        seconds=seconds,
+    )
+    assert progress.retry_seconds == expected
