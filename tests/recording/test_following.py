@@ -2,15 +2,17 @@
 
 import random
 
+import anyio
 import pytest
 
-from app.domain.errors import InputError
+from app.domain.errors import InputError, LogUnavailable
 from app.domain.log import EventType, Head
 from app.domain.log.recorded_cluster import ClusterIdentity
 from app.domain.values.identifiers import Uid
 from app.service.recording.journal import RecordingProgress
 from app.service.recording.resuming import Resumed, check_same_cluster
 from tests import draws
+from tests.patience import PATIENCE_SECONDS
 from tests.recording.recording import check_same, recording_of
 from tests.recording.source import NODES, Writer, node, serving_source
 
@@ -127,3 +129,28 @@ async def test_positions_of_quiet_kinds_rise_by_bookmarks(tmp_path):
 
             while not is_reported(await recording.log()):
                 await writer.write(1)
+
+
+@pytest.mark.parametrize("writes", [0, 5])
+async def test_recorder_stops_also_while_the_store_is_away_and_the_next_one_goes_on(
+    tmp_path, monkeypatch, writes
+):
+    async def refuse(*_, **__):
+        raise LogUnavailable("the disk of the database is full")
+
+    async with serving_source(tmp_path) as source:
+        writer = Writer(source, 7)
+        await writer.write(10)
+        recording = recording_of(source, record_stop_seconds=0.3)
+        with anyio.fail_after(PATIENCE_SECONDS):
+            async with recording.going():
+                await recording.wait_for_version(await last_version(source))
+                monkeypatch.setattr(recording.store.log, "append", refuse)
+                await writer.write(writes)
+        assert any("stopped before everything was stored" in note for note in recording.notes)
+        assert any("the disk of the database is full" in note for note in recording.notes)
+        monkeypatch.undo()
+        async with recording.going():
+            await writer.write(1)
+            await recording.wait_for_version(await last_version(source))
+        assert not check_same(await source.events(), await recording.log())

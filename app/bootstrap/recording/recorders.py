@@ -144,7 +144,12 @@ async def follow(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_tell_problems, following, info.name, note)
         tasks.start_soon(_stop_when, stopped, following)
-        await following.run(started)
+        if not await following.run(started):
+            reasons = "; ".join(following.problems()) or "the log did not answer"
+            note(
+                f"{info.name}: stopped before everything was stored ({reasons}); the next recorder "
+                "goes on from what is stored"
+            )
         tasks.cancel_scope.cancel()
 
 

@@ -51,7 +51,7 @@ class RecordingBounds:
 
     `batch_max` entries are appended at once. The lease lasts `lease_seconds`. A clock that is off
     by more than `clock_seconds` is a gap. The comparisons at the end may take `stop_seconds`, and
-    the appends after them as long again.
+    the appends after them, and the last report, as long again each.
     """
 
     snapshot: SnapshotBounds = SnapshotBounds()
@@ -210,8 +210,8 @@ class Recorder:
         """Let `run` end: everything seen until now is appended first."""
         self._stop.set()
 
-    async def run(self, started: Callable[[], None] = lambda: None) -> None:
-        """Follow until `stop`.
+    async def run(self, started: Callable[[], None] = lambda: None) -> bool:
+        """Follow until `stop`; False when the store was away at the end, so that not all is in it.
 
         Raises InputError when another process records this history, or the history is of another
         cluster.
@@ -236,8 +236,12 @@ class Recorder:
             )
             await self._check_clock()
             started()
-            if await self._work(journal, resumed, token):
-                await journal.report(STOPPED)
+            is_stored = await self._work(journal, resumed, token)
+            if is_stored:
+                with anyio.move_on_after(self._bounds.stop_seconds) as waiting:
+                    await journal.report(STOPPED)
+                is_stored = not waiting.cancelled_caught
+            return is_stored
 
     async def _work(self, journal: Journal, resumed: resuming.Resumed, token: LeaseToken) -> bool:
         """Follow until `stop`; False when not all that was seen could be appended."""
