@@ -25,6 +25,7 @@ from app.adapters.postgres.database import Database, open_database
 from app.adapters.postgres.server import EmbeddedServer
 from app.domain.errors import LogUnavailable
 from tests import draws
+from tests.kept import Kept
 from tests.run_folder import run_folder
 
 # How fast examples are drawn is a matter of the machine and of what else runs on it.
@@ -103,6 +104,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if item in left])
         items[:] = [item for item in items if item not in left]
     items.sort(key=lambda item: not item.nodeid.startswith("tests/web/"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Frees at the end of a module what its tests made once."""
+    if nextitem is None or nextitem.path != item.path:
+        Kept.forget()
 
 
 def with_database(url: str, name: str) -> str:

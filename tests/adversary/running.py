@@ -3,7 +3,6 @@
 import gzip
 import json
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from tests.adversary.catalogue import (
 )
 from tests.adversary.log import Log
 from tests.command_line import redra
+from tests.kept import Kept
 from tests.shared_data import shared_path
 
 _VERDICTS = {0: AGREES, 3: PART, 1: FAILS}
@@ -43,10 +43,15 @@ class Answer:
         return _VERDICTS.get(self.code, f"exit code {self.code}: {self.text[:200]}")
 
 
-@cache
+_LOGS: Kept[str, Log] = Kept()
+_BASELINES: Kept[tuple[str, str], str] = Kept()
+
+
 def recording(name: str) -> Log:
     """A recording as it is; not to be changed."""
-    return Log.read(shared_path("histories", name, "audit.jsonl.gz"))
+    if name not in _LOGS:
+        _LOGS[name] = Log.read(shared_path("histories", name, "audit.jsonl.gz"))
+    return _LOGS[name]
 
 
 def altered(name: str, alteration: Alteration | None, *, mode: str) -> bytes:
@@ -86,10 +91,11 @@ def run(name: str, alteration: Alteration | None, mode: str, folder: Path) -> An
     return ask(path, name, mode)
 
 
-@cache
 def baseline(name: str, mode: str, folder: Path) -> str:
-    """The verdict about a recording as it is."""
-    return run(name, None, mode, folder).verdict
+    """The verdict about a recording as it is, for which the folder is used once."""
+    if (name, mode) not in _BASELINES:
+        _BASELINES[name, mode] = run(name, None, mode, folder).verdict
+    return _BASELINES[name, mode]
 
 
 def satisfied(expected: str, got: str, name: str, mode: str, folder: Path) -> bool:

@@ -21,6 +21,7 @@ from app.service.diffing import Comparison, ComparisonAspect, Ending
 from app.service.forking import ForkSwitches
 from tests import draws
 from tests.conformance.test_forks_with_recorded_inputs import Recording, recorded
+from tests.kept import Kept
 
 GPU = "gpu.example.com"
 MODES = {"a": "a-quickstart", "c": "c-multihost-tpu", "e": "e-taints", "j": "j-api-versions"}
@@ -268,7 +269,7 @@ FEW = (
 )
 """The rows that showed defects; the others repeat their paths."""
 
-_RECORDINGS: dict[str, Recording] = {}
+_RECORDINGS: Kept[str, Recording] = Kept()
 
 
 async def recording(where: str) -> Recording:

@@ -24,6 +24,7 @@ from app.service import diffing
 from app.service.diffing import Comparison, ComparisonAspect, Ending
 from tests import draws
 from tests.conformance.recordings import WAYS, import_paths
+from tests.kept import Kept
 from tests.shared_data import shared_path
 
 NAMES = ("a-quickstart", "c-multihost-tpu", "e-taints", "j-api-versions")
@@ -35,11 +36,14 @@ SETTINGS = {
 }
 
 
-async def events_of(name: str, way: str, *, cache={}) -> list[Event]:  # noqa: B006 - read once
-    if (name, way) not in cache:
+_EVENTS: Kept[tuple[str, str], list[Event]] = Kept()
+
+
+async def events_of(name: str, way: str) -> list[Event]:
+    if (name, way) not in _EVENTS:
         paths = [shared_path("histories", name) / part for part in WAYS[way]]
-        cache[name, way] = (await import_paths(paths)).events
-    return cache[name, way]
+        _EVENTS[name, way] = (await import_paths(paths)).events
+    return _EVENTS[name, way]
 
 
 async def stored(log: MemoryLog, name: str, events: Sequence[Event]) -> HistoryInfo:

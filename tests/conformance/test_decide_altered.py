@@ -23,6 +23,7 @@ from tests import draws
 from tests.cluster import DRIVER, Cluster
 from tests.conformance import altered_recordings as altered
 from tests.conformance import disordered_logs
+from tests.kept import Kept
 from tests.shared_data import shared_path
 
 pytestmark = pytest.mark.timeout(0)
@@ -46,11 +47,14 @@ async def decide(lines, folder, *, profile="1.36", quirks=(), runs_max=None):
     return await replays.decide(store, settings, history, "", lambda *_: None)
 
 
-async def straight(name, folder, *, cache={}):  # noqa: B006 - one report for all tests
+_STRAIGHT = Kept()
+
+
+async def straight(name, folder):
     """The report of the recording as it is."""
-    if name not in cache:
-        cache[name] = await decide(recorded(name), folder / "straight")
-    return cache[name]
+    if name not in _STRAIGHT:
+        _STRAIGHT[name] = await decide(recorded(name), folder / "straight")
+    return _STRAIGHT[name]
 
 
 def judged(report):

@@ -11,6 +11,7 @@ from app.analysis.replay.recording import WITHOUT_EFFECT
 from app.bootstrap import process_settings, replays, stores
 from tests import draws
 from tests.conformance import disordered_logs as logs
+from tests.kept import Kept
 from tests.shared_data import shared_path
 
 pytestmark = pytest.mark.timeout(0)
@@ -34,10 +35,13 @@ def judged(report):
     return report["aspects"], differences, inputs
 
 
-async def straight_of(name, *, cache={}):  # noqa: B006 - one report for all tests
-    if name not in cache:
-        cache[name] = await decide(shared_path("histories", name, "audit.jsonl.gz"))
-    return cache[name]
+_STRAIGHT = Kept()
+
+
+async def straight_of(name):
+    if name not in _STRAIGHT:
+        _STRAIGHT[name] = await decide(shared_path("histories", name, "audit.jsonl.gz"))
+    return _STRAIGHT[name]
 
 
 async def check(name, folder, lines, **more):

@@ -13,6 +13,7 @@ from app.bootstrap import process_settings, replays, stores
 from app.service.replays.verifying import VerifyOutcome
 from tests import draws
 from tests.conformance.recordings import RECORDINGS
+from tests.kept import Kept
 from tests.shared_data import shared_path
 
 pytestmark = pytest.mark.timeout(0)
@@ -86,22 +87,28 @@ async def replay(work, name, *, part="", profile="", quirks=(), moment="", **mor
     return await work(store, settings, history, moment, silent, **more)
 
 
-async def loaded(version, name, part, *, cache={}):  # noqa: B006 - one import for all tests
+_LOADED = Kept()
+
+
+async def loaded(version, name, part):
     """The store with a recording, or a part of it, and the name of the history."""
-    if (version, name, part) not in cache:
+    if (version, name, part) not in _LOADED:
         store = stores.memory_store()
         path = shared_path("histories", name, part) if part else shared_path("histories", name)
         settings = process_settings.settings(profile=version)
         history = await replays.load_files(store, settings, (path,))
-        cache[version, name, part] = store, history
-    return cache[version, name, part]
+        _LOADED[version, name, part] = store, history
+    return _LOADED[version, name, part]
 
 
-async def decided(name, part="", *, cache={}):  # noqa: B006 - one report for all tests
+_DECIDED = Kept()
+
+
+async def decided(name, part=""):
     """The report of a recording, or of a part of it; made once."""
-    if (name, part) not in cache:
-        cache[name, part] = await replay(replays.decide, name, part=part)
-    return cache[name, part]
+    if (name, part) not in _DECIDED:
+        _DECIDED[name, part] = await replay(replays.decide, name, part=part)
+    return _DECIDED[name, part]
 
 
 @pytest.mark.parametrize("name", RECORDINGS if draws.WHOLE else PARTS)

@@ -24,6 +24,7 @@ from tests.conformance import selection, tampering
 from tests.conformance import subtle_tampering as subtle
 from tests.conformance import test_subtle_tampering as subtly
 from tests.conformance import test_tampered_recordings as coarsely
+from tests.kept import Kept
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
@@ -162,10 +163,13 @@ async def decide(name, alterations, seed, folder):
     return report, (told, found[:20])
 
 
-async def straight(name, folder, *, cache={}):  # noqa: B006 - one report for all tests
-    if name not in cache:
-        cache[name], _ = await decide(name, (), 0, folder)
-    return cache[name]
+_STRAIGHT = Kept()
+
+
+async def straight(name, folder):
+    if name not in _STRAIGHT:
+        _STRAIGHT[name], _ = await decide(name, (), 0, folder)
+    return _STRAIGHT[name]
 
 
 @draws.BY_DAY

@@ -56,7 +56,8 @@ class Recording:
         )
         forker = Forker(ports=ports, rules=rules_of, bounds=RuntimeBounds(poll_seconds=60.0))
         wanted = ForkRequest(switches=switches, edits=edits)
-        info = (await forker.fork(self.info, "fork", str(at), wanted, ACTOR)).info
+        name = f"fork-{len(await self.log.histories())}"
+        info = (await forker.fork(self.info, name, str(at), wanted, ACTOR)).info
         events = await self.events(info)
         assert check_chain(events, hash=genesis_of(info)) == (await self.log.head(info.id)).hash
         profile = profiles.from_settings(info.settings)

@@ -35,6 +35,7 @@ from tests import draws
 from tests.conformance.recordings import RECORDINGS
 from tests.conformance.test_decide_recordings import PARTS
 from tests.conformance.test_forks_of_recordings import Recording, recorded
+from tests.kept import Kept
 
 pytestmark = pytest.mark.timeout(0)
 """Forks are bounded in number; how long they take is a matter of the machine."""
@@ -60,6 +61,16 @@ class Refused:
 
     key: ObjectKey
     before: int
+
+
+_RECORDINGS: Kept[str, Recording] = Kept()
+
+
+async def recording_of(name: str) -> Recording:
+    """A recording, imported once; forks do not change it."""
+    if name not in _RECORDINGS:
+        _RECORDINGS[name] = await recorded(name)
+    return _RECORDINGS[name]
 
 
 async def refusals(recording: Recording) -> list[Refused]:
@@ -157,7 +168,7 @@ def runs(line: ReplayTimeline, key: ObjectKey) -> bool:
 
 
 async def forked(name: str, at: int, *edits: Edit) -> tuple[ReplayTimeline, HistoryInfo]:
-    recording = await recorded(name)
+    recording = await recording_of(name)
     line = await recording.fork(at, *edits)
     line.advance(Instant(line.now + WAIT))
     return line, recording.info
@@ -179,11 +190,11 @@ async def first_stuck(name: str) -> Stuck | None:
     That fork is the proof that nothing stood in the way of the others but milliseconds, or what
     came a moment later.
     """
-    for refused in (await refusals(await recorded(name)))[:PODS_MAX]:
+    for refused in (await refusals(await recording_of(name)))[:PODS_MAX]:
         control, info = await forked(name, refused.before)
         if runs(control, refused.key):
             continue
-        line = await (await recorded(name)).fork(refused.before)
+        line = await (await recording_of(name)).fork(refused.before)
         tree = line.views.objects.get(refused.key)
         assert tree is not None
         classes = untried.missing_classes(line.views, tree)

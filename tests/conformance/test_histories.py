@@ -11,13 +11,14 @@ from app.service.recorded_events import IMPORTER
 from tests import draws
 from tests.conformance import recordings
 from tests.conformance.recordings import RECORDINGS, WAYS
+from tests.kept import Kept
 from tests.shared_data import shared_path
 
-_imported: dict[tuple[str, str], recordings.Imported] = {}
+_imported: Kept[tuple[str, str], recordings.Imported] = Kept()
 
 
 async def imported_once(name: str, way: str) -> recordings.Imported:
-    """The recording, imported once for all tests of this process that only look at it."""
+    """The recording, imported once for all tests that only look at it."""
     if (name, way) not in _imported:
         _imported[name, way] = await recordings.import_paths(paths_of(name, way))
     return _imported[name, way]

@@ -25,6 +25,7 @@ from app.settings import Settings
 from tests import draws
 from tests.conformance.recordings import RECORDINGS
 from tests.conformance.test_decide_recordings import PARTS, PROFILES, replay
+from tests.kept import Kept
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
@@ -43,7 +44,7 @@ FREED = ("still not schedulable,", "no new claims to deallocate,")
 """What 1.36 adds to a refusal and 1.37 does not (r8)."""
 
 
-_REHEARSALS: dict[tuple[str, str], Rehearsal] = {}
+_REHEARSALS: Kept[tuple[str, str], Rehearsal] = Kept()
 """Each made once: no test changes one."""
 
 
