@@ -9,13 +9,14 @@ import itertools
 import json
 import random
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from tests import draws
 
@@ -38,6 +39,12 @@ def write(lines: Lines, path: Path) -> Path:
     """The altered log as a file."""
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     return path
+
+
+def long_by_day(rows: Iterable[Any], long: Sequence[str]) -> list[Any]:
+    """The rows, those of the long recordings by day; the short ones have each alteration."""
+    values = [row if isinstance(row, tuple) else (row,) for row in rows]
+    return [draws.by_day(*row) if row[0] in long else pytest.param(*row) for row in values]
 
 
 def chosen(alter: Alter, names: Sequence[str], long: Sequence[str]) -> list[str]:

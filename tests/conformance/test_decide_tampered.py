@@ -4,8 +4,8 @@ The verdicts were fixed before the first run: what changes nothing leaves the ve
 what no control plane does is unexplained; what is not recorded, or recorded at times that cannot
 be, accuses nobody; and neither excuses what it cannot have caused.
 
-Rows come by day: verify judges each of these alterations in each run (`test_subtle_tampering`,
-`test_tampered_recordings`), and each row asks decide for the same verdict in the same way.
+Rows come by day: verify judges these alterations on short recordings in each run
+(`test_subtle_tampering`, `test_tampered_recordings`), and each row asks decide for the same.
 """
 
 import random
