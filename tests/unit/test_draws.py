@@ -30,6 +30,21 @@ def test_most_groups_are_represented_by_their_first_case():
     assert cases == ["a0", "b0", "c0", "d1", "e0", "f0", "g0", "h2", "i0", "j0", "k0", "l1"]
 
 
+def test_four_days_have_all_cases_and_the_next_four_in_other_parts():
+    blocks = []
+    for block in range(2):
+        days = []
+        for day in range(4):
+            with mock.patch.object(draws, "DAY", 4 * block + day):
+                days.append(chosen(list("abcdefghijk"), draws.of_today))
+        assert sorted(case for day in days for case in day) == list("abcdefghijk")
+        assert days == [sorted(day) for day in days]
+        assert {len(day) for day in days} == {2, 3}
+        blocks.append(days)
+    assert blocks[0] != blocks[1]
+    assert chosen(list("abc"), draws.of_today, whole=True) == list("abc")
+
+
 def rows_of(name, parameters, marks=(draws.BY_DAY.mark,)):
     """Rows of a test, as pytest collects them."""
     marked = {mark.name: mark for mark in marks}

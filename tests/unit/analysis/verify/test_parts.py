@@ -1,4 +1,7 @@
-"""Verification in parts: what is found is the same, wherever the history is divided."""
+"""Verification in parts: what is found is the same, wherever the history is divided.
+
+Recordings, and the revisions at which a history is divided in two, come by day.
+"""
 
 import itertools
 import pickle
@@ -23,6 +26,7 @@ from app.service.replays import verifying
 from app.service.replays.first_pass import FirstPass
 from app.service.replays.replaying import ReplayBounds
 from app.service.replays.verifying import Sharing, VerifyReport
+from tests import draws
 from tests.cluster import Cluster
 from tests.unit.service.test_replaying import history_of, imported_log, resealed, story
 
@@ -135,7 +139,7 @@ async def test_every_place_at_which_it_may_be_divided_is_sound(told: Cluster) ->
     assert any(
         each.stamp.observed < seam < each.revision for each in decisions for seam in seams
     ), "some decision observed what lies before a seam, and stands behind it"
-    for seam in seams:
+    for seam in draws.of_today(seams):
         found, parts = await verify_at(log, info, seam)
         assert [part.after for part in parts] == [seam]
         assert found.to_json() == alone.to_json()
@@ -297,6 +301,7 @@ async def test_an_effect_that_is_missing_at_the_end_of_a_part_is_found(told: Clu
     ]
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", ["e-taints-rules-ignored", "i-soak-short"])
 async def test_allocations_of_a_real_scheduler_are_judged_alike_in_parts(name: str) -> None:
     """Releases before a seam may be assumed after it; placements against rules are told."""
