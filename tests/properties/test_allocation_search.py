@@ -2,6 +2,8 @@
 
 REDRA_FUZZ_WORLDS sets how many worlds are tried (20,000 take about two minutes); a failure names
 the seed, and `python -m tests.fuzz worlds --cases 1 --seed SEED` shows it again, made small.
+
+Drawn worlds come by day.
 """
 
 import os
@@ -20,6 +22,7 @@ WORLDS = int(os.environ.get("REDRA_FUZZ_WORLDS") or (600 * draws.FACTOR if draws
 CHUNKS = 8
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_answers_are_those_of_the_literal_allocator(chunk: int) -> None:
     size = WORLDS // CHUNKS

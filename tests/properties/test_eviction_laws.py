@@ -3,6 +3,8 @@
 A small cluster takes random steps. At rest after each step, the eviction of every pod is computed
 from the objects alone: due evictions have been done, later ones are in a queue, and no pod was
 evicted without a taint.
+
+Seeds come by day.
 """
 
 import random
@@ -19,6 +21,7 @@ from app.domain.errors import Rejected
 from app.domain.log import ObjectKey
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from tests import draws
 from tests.cluster import DRIVER, Cluster, check_decisions
 
 STEPS = 60
@@ -165,6 +168,7 @@ def check_reasons(cluster: Cluster) -> int:
     return len(evicted)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", range(12))
 def test_pods_are_evicted_when_and_only_when_taints_ask_for_it(seed):
     life = Life(seed)

@@ -1,4 +1,7 @@
-"""The projector and the rebuild over the adapters in memory."""
+"""The projector and the rebuild over the adapters in memory.
+
+Seeds, and places at which a projector ends, come by day.
+"""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
@@ -147,6 +150,7 @@ async def test_rows_follow_the_log_in_pages(any_store: Store, seed: int) -> None
         await store.check(events[: start + 15])
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("stop", [1, 5, 20, 33, 80])
 async def test_a_restarted_projector_goes_on_where_the_last_one_ended(
     any_store: Store, stop: int
@@ -237,6 +241,7 @@ async def test_a_checkpoint_with_another_hash_is_built_anew(store: Store) -> Non
     await store.check(events)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", range(4))
 async def test_a_rebuild_finds_the_same_hashes(any_store: Store, seed: int) -> None:
     store = any_store

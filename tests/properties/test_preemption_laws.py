@@ -3,6 +3,8 @@ who is protected (controllers.md 4.3 and the documentation of pod priority and p
 
 Random nodes are full of pods, and a new pod fits nowhere. The choice of the scheduler is compared
 with plain arithmetic on the cpu of every node.
+
+Seeds come by day.
 """
 
 import random
@@ -10,6 +12,7 @@ import random
 import pytest
 
 from app.domain.values import json_tree
+from tests import draws
 from tests.cluster import Cluster, check_decisions
 
 PRIORITIES = {"p0": -10, "p1": 0, "p2": 10, "p3": 20, "p4": 30}
@@ -88,6 +91,7 @@ class World:
         )
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", range(60))
 def test_victims_are_enough_and_none_is_too_many(seed):
     world = World(seed)

@@ -1,4 +1,7 @@
-"""Judged as it comes, a history is found to be what it is found to be as a whole."""
+"""Judged as it comes, a history is found to be what it is found to be as a whole.
+
+Seeds come by day.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -30,6 +33,7 @@ def named(violations: Iterable) -> list[tuple]:
     )
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", draws.seeds(12))
 @pytest.mark.parametrize("size", [1, 7])
 def test_news_of_the_invariants_are_what_is_found_in_the_end(seed: int, size: int) -> None:

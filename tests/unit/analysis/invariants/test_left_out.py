@@ -1,6 +1,8 @@
 """What a recording leaves out altogether, and pods that came without their uid.
 
 A rule that rests on a write that is not there is then in doubt; what the lines show is not.
+
+Seeds come by day.
 """
 
 import random
@@ -64,6 +66,7 @@ def without_uids(events, share, draw):
     return lines
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", SEEDS)
 def test_logs_without_some_writers_are_judged_as_by_brute_force(seed):
     draw = random.Random(seed)
@@ -73,6 +76,7 @@ def test_logs_without_some_writers_are_judged_as_by_brute_force(seed):
     assert watched(events) == model.expected(events, Switches())
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pods_without_their_uid_are_judged_as_by_brute_force(seed):
     events = without_uids(RandomWorld(seed, 100).events, 0.7, random.Random(seed))

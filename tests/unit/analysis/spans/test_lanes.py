@@ -1,4 +1,7 @@
-"""What lanes show of a stretch of time, and of too many states, against a model of raw objects."""
+"""What lanes show of a stretch of time, and of too many states, against a model of raw objects.
+
+Seeds come by day.
+"""
 
 import random
 from dataclasses import replace
@@ -13,6 +16,7 @@ from app.analysis.spans import DEVICES, Spans
 from app.domain.log import Revision
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
+from tests import draws
 from tests.unit.analysis.spans.test_spans import pod, random_log, state_of
 from tests.unit.projections.log_of import START, LogOf
 
@@ -134,6 +138,7 @@ def length(state, answer):
     return timestamps.parse(state.ended or answer.end) - timestamps.parse(state.began)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("wanted", [{}, {"namespace": "default"}, {"name": "pod-1"}])
 def test_shown_and_omitted_are_all_that_is_meant(seed, wanted):
@@ -189,6 +194,7 @@ def walked(log, until, part):
     return sorted(meant, key=lambda key: key.resource != "pods")
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", range(20))
 def test_name_means_what_a_look_at_every_lane_finds(seed):
     log, _ = random_log(seed)
