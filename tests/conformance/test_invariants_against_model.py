@@ -2,6 +2,8 @@
 
 The model recomputes every rule at every revision from plain dictionaries, and shares no code with
 the watch; see `tests/unit/analysis/invariants/model.py`.
+
+Logs come by day: watch and model are compared in the same way on each.
 """
 
 import random
@@ -48,6 +50,7 @@ async def events_of(lines, path):
     return await store.log.read(info.id, after=Revision(0), limit=100_000)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("case", "lacking"), CASES)
 async def test_recordings(case, lacking, tmp_path):
     name, alter = case

@@ -2,6 +2,8 @@
 
 Nothing wrong happened, so nothing may be said to be wrong: what cannot be compared is counted. What
 is planted beside still fails wherever the remaining lines prove it.
+
+What is left out or lost comes by day; what the rest still proves comes each day.
 """
 
 import random
@@ -107,6 +109,7 @@ async def outcome(name, alterations, folder):
     return report
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("alter", LEAVING_OUT)
 @pytest.mark.parametrize(
     "name", [name for name in subtly.PROFILES if draws.WHOLE or name not in subtly.LONG]
@@ -158,6 +161,7 @@ async def test_users_and_verbs_that_are_left_out_accuse_nobody(name, alter, tmp_
     assert report.outcome is VerifyOutcome.PARTLY
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "lose"), ROWS)
 async def test_lost_lines_accuse_nobody(name, lose, tmp_path):
     report = await outcome(name, (lose,), tmp_path)
@@ -174,6 +178,7 @@ async def test_remaining_lines_still_prove_what_is_wrong(name, plant, lose, tmp_
     assert report.outcome is VerifyOutcome.FAILED
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(("name", "plant", "lose"), OPEN)
 async def test_what_lost_lines_may_explain_is_not_comparable(name, plant, lose, tmp_path):
     report = await outcome(name, (plant, lose), tmp_path)

@@ -1,4 +1,7 @@
-"""The second opinion agrees with the reference where it answers, and notices a wrong evaluator."""
+"""The second opinion agrees with the reference where it answers, and notices a wrong evaluator.
+
+Recordings come by day.
+"""
 
 import json
 from collections import Counter
@@ -75,6 +78,7 @@ async def _verify(name):
     return await replays.verify(store, settings, history, "", lambda *_: None, second=CelPython())
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     "name", [draws.repeated(name) if name == "i-soak-short" else name for name in RECORDINGS]
 )

@@ -1,4 +1,7 @@
-"""Every device that a real scheduler chose is explained from its recording, and refusals too."""
+"""Every device that a real scheduler chose is explained from its recording, and refusals too.
+
+Recordings whose choices and refusals are explained come by day.
+"""
 
 from collections.abc import Iterator
 
@@ -19,6 +22,7 @@ from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.service import importing
 from app.service.explaining import Explainer
+from tests import draws
 from tests.shared_data import shared_path
 
 PROFILE = Profile(version="1.36", gates={"DRADeviceTaintRules": True})
@@ -95,6 +99,7 @@ def texts(reason: Reason) -> list[str]:
     return [reason.text, *(text for child in reason.children for text in texts(child))]
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     ("name", "count", "explained"),
     [("b-mig-partitions", 42, 30), ("c-multihost-tpu", 5, 5), ("e-taints", 24, 23)],
@@ -158,6 +163,7 @@ def refusal(event: Event) -> str:
     return str(told[0]["message"]) if told and told[0]["status"] == "False" else ""
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     ("name", "refusals", "agreeing"), [("b-mig-partitions", 35, 33), ("e-taints", 8, 4)]
 )
