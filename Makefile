@@ -55,7 +55,7 @@ fuzz: install ## Run each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz minimals --cases 500 --seed $(FUZZ_SEED)
 
 # The folders with tests that draw their cases, or take a part of them with each run.
-DRAWN := adversary conformance simulation properties unit/analysis api/test_fuzz.py crash recording \
+DRAWN := adversary conformance contracts simulation properties unit/analysis api/test_fuzz.py crash recording \
 	acceptance/test_command_processes.py acceptance/test_commands_share_a_folder.py \
 	acceptance/test_completion.py acceptance/test_tutorial.py \
 	acceptance/test_exit_codes.py acceptance/test_kubectl_corpus.py acceptance/test_kubectl_kinds.py \

@@ -113,8 +113,9 @@ BY_DAY = pytest.mark.by_day
 """Marks a test of many rows of which each run has a fourth, another one each day, and always one.
 
 The rows have cause, path and verdict in common, so that any of them notices most of what breaks
-them all. A row that the track record names holds a defect: it comes with each run. Tests of equal
-rows that share work name it (`BY_DAY("imports")`): they have the same rows on each day.
+them all. A row that the track record names holds a defect: it comes with each run, as does the
+first row of an alteration that it names; rows stand in the order of their work. Tests of equal rows
+that share work name it (`BY_DAY("imports")`): they have the same rows on each day.
 """
 
 
@@ -126,10 +127,16 @@ def by_day(*values: object) -> ParameterSet:
 def of_other_days(items: Iterable[pytest.Item], day: int = DAY) -> list[pytest.Item]:
     """The rows that come by day, and not on this one."""
     families: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
+    held = set()
     for item in items:
         mark = item.get_closest_marker(BY_DAY.name)
-        if mark is not None and not track_record.holds_a_defect(item):
-            test = item.nodeid.partition("[")[0]
+        if mark is None:
+            continue
+        test = item.nodeid.partition("[")[0]
+        defect = test, track_record.defect_of(item)
+        if defect[1] and defect not in held:
+            held.add(defect)
+        else:
             families[test, mark.args[0] if mark.args else test].append(item)
     left = []
     for (_, shared), rows in families.items():

@@ -34,12 +34,18 @@ def _pattern(name: str) -> str:
     return f".*{pattern}" if name.startswith("_") else pattern
 
 
-def holds_a_defect(item: pytest.Item) -> bool:
-    """Whether the track record names a row, or an alteration among its parameters.
+def defect_of(item: pytest.Item) -> str:
+    """The name by which the track record means a row: its own, or that of what is altered.
 
-    Of the rows of a test that comes by day it names single ones: `test_draws` holds that.
+    Of the rows of a test that comes by day it names single ones: `test_draws` holds that. An
+    alteration that is a function is named for all its rows, of which one holds the defect.
     """
     row = getattr(item, "callspec", None)
-    values = [getattr(value, "__name__", value) for value in row.params.values()] if row else []
-    names = [item.name, *(value for value in values if isinstance(value, str))]
-    return any(named().fullmatch(name) for name in names)
+    values = list(row.params.values()) if row else []
+    for name in (item.name, *(value for value in values if isinstance(value, str))):
+        if named().fullmatch(name):
+            return item.name
+    for name in (getattr(value, "__name__", "") for value in values):
+        if name and named().fullmatch(name):
+            return name
+    return ""

@@ -1,4 +1,7 @@
-"""Forks of recordings with recorded inputs: alone, beside a change, and upon a change."""
+"""Forks of recordings with recorded inputs: alone, beside a change, and upon a change.
+
+Recordings that go on without a change come by day.
+"""
 
 import random
 from dataclasses import dataclass
@@ -95,6 +98,7 @@ async def recorded(name: str, profile: str = "1.36") -> Recording:
     return Recording(store, result.history)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", NAMES)
 async def test_fork_without_a_change_ends_with_the_decisions_of_its_source(name: str) -> None:
     recording = await recorded(name)

@@ -1,6 +1,6 @@
 """Rehearsals of recordings: no change under their own release, the known changes under 1.37.
 
-Recordings that the next release decides alike come by day.
+Recordings that are decided alike come by day.
 """
 
 from dataclasses import replace
@@ -57,6 +57,7 @@ async def rehearsed(name: str, release: str) -> Rehearsal:
     return _REHEARSALS[name, release]
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     "name", RECORDINGS if draws.WHOLE else [name for name in PARTS if name != LONGEST]
 )

@@ -3,6 +3,8 @@
 The steps of each incident are played in the middle of a seeded life of other pods, with the defect
 and repaired, and as another control plane's audit log. The same life without an incident shows
 nothing.
+
+Incidents that are planted come by day.
 """
 
 import json
@@ -157,6 +159,7 @@ def test_what_is_looked_for_is_in_the_gallery() -> None:
     assert set(incident_files.names()) - set(LOOKED_FOR) == {"tolerated-taint-is-cancelled"}
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", incident_files.names())
 def test_planted_incident_is_named_and_nothing_else(name: str) -> None:
     incident = planted(incident_files.read(name).incident, seed=len(name))

@@ -2,6 +2,8 @@
 
 Each case states the words of the verdict, or that only a signed head kept elsewhere notices it.
 The forger is in `tampering.py` and shares no code with the verifier.
+
+Settings that cannot be read come by day.
 """
 
 import json
@@ -29,6 +31,7 @@ from app.service import copying
 from app.service.replays import integrity
 from app.service.replays.verifying import VerifyReport
 from app.settings import Settings
+from tests import draws
 from tests.cluster import T0, Cluster
 from tests.conftest import in_thread, new_database, say
 from tests.contracts.tampering import COLUMNS, Forger, Row, Tampering, rehashed, renumbered
@@ -468,6 +471,7 @@ UNREADABLE = (
 )  # fmt: skip
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("column_name", ["settings", "beginning"])
 @pytest.mark.parametrize("text", UNREADABLE)
 async def test_unreadable_settings_of_one_history_leave_the_others_served(

@@ -1,6 +1,6 @@
 """Exports of planted defects: tests that fail without the repair, cases, and redacted names.
 
-Planted defects come by day: each goes the same way out and back.
+Planted defects and recordings come by day: each goes the same way out and back.
 """
 
 import json
@@ -125,6 +125,7 @@ def test_selector_that_looks_into_a_name_is_told(tmp_path: Path) -> None:
     assert not file.exists()
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize(
     "name", RECORDINGS if draws.WHOLE else [name for name in RECORDINGS if name != "i-soak-short"]
 )

@@ -3,7 +3,7 @@
 A world is a cluster under one release in which pods arrive, finish and end. Each plant adds one
 thing that another release treats differently, and states what the rehearsal must name: pods with
 another outcome, refused objects, dropped fields, changed texts. The knowledge of a plant comes from
-the pages of parity, not from the rehearsal. Repairs of incidents come by day.
+the pages of parity, not from the rehearsal. Plants and repairs come by day.
 """
 
 import json
@@ -409,6 +409,7 @@ def check(entries: list[str], expected: tuple[str, ...], what: str) -> None:
         assert any(part in entry for part in expected), f"{what} names too much: {entry}"
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", PLANTS)
 async def test_rehearsal_names_what_was_planted_and_nothing_else(name: str, seed: int) -> None:

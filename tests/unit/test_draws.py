@@ -85,6 +85,15 @@ def test_rows_of_other_marks_come_each_day():
     assert draws.of_other_days(rows_of("test_of_nobody", range(9), marks=())) == []
 
 
+def alteration():
+    """Another function of one name for each recording, as the rows of an alteration are others."""
+
+    def altered_lines(lines):
+        """Stands for an alteration."""
+
+    return altered_lines
+
+
 def test_row_that_the_track_record_names_comes_each_day():
     text = "Words\n## Track record\n| `rows_of_each`, `eviction_…_early`, `after_N_days`, `_lost` |"
     with mock.patch.object(track_record, "named", return_value=track_record.pattern_of(text)):
@@ -92,7 +101,17 @@ def test_row_that_the_track_record_names_comes_each_day():
             rows = rows_of("test_of_nobody", [held, *range(8)])
             assert not any(rows[0] in draws.of_other_days(rows, day) for day in range(4))
         (row,) = rows_of("test_of_nobody", ["eviction_late"])
-        assert not track_record.holds_a_defect(row)
+        assert track_record.defect_of(row) == ""
+
+
+def test_first_row_of_an_alteration_that_the_track_record_names_comes_each_day():
+    text = "Words\n## Track record\n| `altered_lines` |"
+    with mock.patch.object(track_record, "named", return_value=track_record.pattern_of(text)):
+        rows = rows_of("test_of_nobody", [alteration() for _ in range(5)])
+        for day in range(4):
+            left = draws.of_other_days(rows, day)
+            assert rows[0] not in left
+            assert len(left) == 3
 
 
 def test_track_record_names_rows_of_the_tests_that_come_by_day():
