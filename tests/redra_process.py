@@ -9,6 +9,7 @@ command is a fork of that: a real process with its own number, files, environmen
 import io
 import multiprocessing
 import os
+import runpy
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,9 @@ from typing import IO
 from dask import config
 
 ROOT = Path(__file__).resolve().parent.parent
+
+PROGRAM = "REDRA_TESTS_PROGRAM"
+"""A variable: the program that a server starts for its jobs, instead of a new interpreter."""
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["__main__", "distributed.nanny", "tests.loaded_redra"])
@@ -158,7 +162,10 @@ def _run(
 
 
 def run_command(words: list[str], environment: dict[str, str], folder: str) -> None:
-    """Runs `redra` in a fork whose first three files are the streams of the command."""
+    """Runs `redra` in a fork whose first three files are the streams of the command.
+
+    `-m` and the name of a module, as for Python, run that module.
+    """
     sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False), encoding="utf-8")
     sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), encoding="utf-8")
     sys.stderr = io.TextIOWrapper(
@@ -171,7 +178,11 @@ def run_command(words: list[str], environment: dict[str, str], folder: str) -> N
     from app.cli import main
 
     try:
-        main()
+        if words[:1] == ["-m"]:
+            sys.argv = words[1:]
+            runpy.run_module(words[1], run_name="__main__")
+        else:
+            main()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

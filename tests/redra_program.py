@@ -11,6 +11,8 @@ program.
 
 import array
 import atexit
+import gc
+import importlib
 import marshal
 import multiprocessing
 import os
@@ -53,6 +55,12 @@ _LENGTH_BYTES = 8
 _STREAMS = 3
 
 
+@cache
+def shared_program() -> Path:
+    """The program of this process."""
+    return write_program(run_folder() / f"redra-{os.getpid()}")
+
+
 def write_program(path: Path) -> Path:
     """Writes the program, which works while this process runs; returns its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +84,12 @@ def _address() -> str:
 
 
 def _serve(listening: socket.socket) -> None:
-    """Forks for each client: a process that waits for the command, so that this one does not."""
+    """Forks for each client: a process that waits for the command, so that this one does not.
+
+    Loads first what a job loads only when it has its order.
+    """
+    importlib.import_module("app.bootstrap.jobs.works")
+    gc.freeze()
     while True:
         client, _ = listening.accept()
         if os.fork() == 0:

@@ -9,7 +9,10 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -17,6 +20,7 @@ from tests.prepared_data import prepare
 from tests.redra_process import RedraProcess
 
 BIN = Path(sys.executable).parent
+JSON = {"Content-Type": "application/json"}
 
 
 @dataclass
@@ -68,6 +72,16 @@ class Cluster:
     def apply(self, text, *words, **options):
         """`apply -f -`."""
         return self.kubectl("apply", "-f", "-", *words, stdin=text, **options)
+
+    def make_namespace(self, name):
+        """A namespace for a test, made without kubectl: a thirtieth of the work."""
+        body = json.dumps({"metadata": {"name": name}}).encode()
+        request = Request(f"{self.url}/api/v1/namespaces", body, JSON)
+        try:
+            urlopen(request).close()
+        except HTTPError as refusal:
+            if refusal.code != HTTPStatus.CONFLICT:
+                raise
 
     @contextmanager
     def running(self, *words, namespace=None):
@@ -125,7 +139,7 @@ def cluster(folder, **settings):
         assert found, (line, (folder / "redra.log").read_text())
         found_cluster = Cluster(found.group(), data / "kubeconfig", folder)
         for namespace in ("default", "kube-system"):
-            found_cluster.kubectl("create", "namespace", namespace, code=None)
+            found_cluster.make_namespace(namespace)
         yield found_cluster
     finally:
         process.send_signal(signal.SIGTERM)

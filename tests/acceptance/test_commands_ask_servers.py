@@ -16,7 +16,8 @@ from app.adapters.running import notice
 from tests.acceptance.server_process import ServerProcess
 from tests.command_line import ROOT, database_running, redra
 from tests.patience import PATIENCE_SECONDS
-from tests.redra_process import RedraProcess
+from tests.redra_process import PROGRAM, RedraProcess
+from tests.redra_program import shared_program
 
 RECORDING = ROOT / "examples" / "recordings" / "maintenance"
 RULE = """\
@@ -33,8 +34,12 @@ pytestmark = pytest.mark.database
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server with a recording in its data folder."""
-    server = ServerProcess(tmp_path_factory.mktemp("asked"))
+    """A server with a recording in its data folder; the processes of its jobs are forks.
+
+    Another server of this module, and those of `tests/api/test_jobs.py`, start them anew.
+    """
+    jobs = {PROGRAM: str(shared_program())}
+    server = ServerProcess(tmp_path_factory.mktemp("asked"), **jobs)
     with database_running(server.data):
         code, _, error = redra("import", RECORDING, "--history", "prod", data=server.data)
         assert code == 0, error

@@ -23,7 +23,7 @@ def server(tmp_path_factory):
 def space(server, request):
     """The server with a namespace of the test's own."""
     name = request.node.name.removeprefix("test_").replace("_", "-")[:50].strip("-")
-    server.kubectl("create", "namespace", name)
+    server.make_namespace(name)
     return server.within(name)
 
 

@@ -61,7 +61,7 @@ def server(tmp_path_factory):
 def space(server, request):
     """The server with a namespace of the test's own."""
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:50].strip("-")
-    server.kubectl("create", "namespace", name)
+    server.make_namespace(name)
     return server.within(name)
 
 

@@ -134,7 +134,7 @@ def server(tmp_path_factory):
 @pytest.fixture
 def space(server, request):
     name = re.sub("[^a-z0-9]+", "-", request.node.name)[-40:].strip("-")
-    server.kubectl("create", "namespace", name)
+    server.make_namespace(name)
     return server.within(name)
 
 

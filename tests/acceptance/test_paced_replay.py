@@ -10,9 +10,9 @@ import subprocess
 import sys
 import threading
 import time
+from functools import cached_property
 
 import aiohttp
-import httpx
 import httpx2
 import lightkube
 import pytest
@@ -42,6 +42,16 @@ class ReplayProcess(ServerProcess):
 
     command = ("serve-replay", "night", "--speed", "step")
 
+    @cached_property
+    def asking(self):
+        """A client for all questions: a new one takes fifteen times the work of a question."""
+        return self.client()
+
+    def end(self, how=signal.SIGTERM):
+        """End it, and the connections to it."""
+        self.__dict__.pop("asking", self.client()).close()
+        super().end(how)
+
     @property
     def paced(self):
         """Where the replay is served."""
@@ -49,7 +59,7 @@ class ReplayProcess(ServerProcess):
 
     def order(self, **order):
         """Change the pace; returns how the replay stands."""
-        answer = httpx.post(self.url + REPLAY, json=order, timeout=PATIENCE_SECONDS)
+        answer = self.asking.post(REPLAY, json=order)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -57,14 +67,15 @@ class ReplayProcess(ServerProcess):
         """Return once everything has been shown; each look is a request."""
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
-            state = httpx.get(self.url + REPLAY, timeout=PATIENCE_SECONDS).json()
+            state = self.asking.get(REPLAY).json()
             if state["state"] == "ended":
                 return state
+            time.sleep(0.02)  # waits: a replay tells nobody that it has ended
         raise AssertionError(state)
 
     def pods(self, history="night~paced"):
         """The pods of a history by name, without what a replay cannot have in common."""
-        items = httpx.get(f"{self.url}/h/{history}{PODS}", timeout=PATIENCE_SECONDS).json()["items"]
+        items = self.asking.get(f"/h/{history}{PODS}").json()["items"]
         return {item["metadata"]["name"]: without_version(item) for item in items}
 
 
@@ -314,7 +325,7 @@ def test_kubectl_watch_sees_every_pod_come_and_go(server):
         server.wait_end()
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": marker}}
         body["spec"] = {"containers": [{"name": "c", "image": "i"}]}
-        made = httpx.post(f"{server.paced}/api/v1/namespaces/default/pods", json=body)
+        made = server.asking.post(f"{server.paced}/api/v1/namespaces/default/pods", json=body)
         assert made.status_code == 201, made.text
         for event in watching.stdout:
             kind, name = event.split()
@@ -329,9 +340,11 @@ BEFORE, AFTER = 62, 189
 
 
 def wait_revision(server, revision):
-    for _ in range(10_000):
-        if httpx.get(server.url + REPLAY, timeout=PATIENCE_SECONDS).json()["revision"] >= revision:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < end:
+        if server.asking.get(REPLAY).json()["revision"] >= revision:
             return
+        time.sleep(0.02)  # waits: a replay tells nobody how far it is
     raise AssertionError(revision)
 
 

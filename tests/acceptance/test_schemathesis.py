@@ -6,6 +6,8 @@ sends far more of such requests to the application in process.
 """
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import jsonschema
 import pytest
@@ -65,7 +67,9 @@ def server(tmp_path_factory):
         yield found
 
 
-def operations(server, place, *methods):
+@cache
+def described(server, place):
+    """The schema of a group-version, read once, with its operations."""
     document = requests.get(f"{server.url}/openapi/v3/{place}", timeout=PATIENCE).json()
     for name in TIMES:
         # A time that is not known is null, and the documents say nothing of it: so does Kubernetes.
@@ -73,7 +77,11 @@ def operations(server, place, *methods):
             document["components"]["schemas"][name]["nullable"] = True
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=server.url)
-    every = [result.ok() for result in schema.get_all_operations()]
+    return schema, [result.ok() for result in schema.get_all_operations()]
+
+
+def operations(server, place, *methods):
+    schema, every = described(server, place)
     return schema, [each for each in every if each.method.upper() in methods]
 
 
@@ -120,25 +128,31 @@ def test_reads_and_lists_are_answered_as_documented(server, place):
 @pytest.mark.parametrize("place", PLACES)
 def test_lines_of_watches_hold_objects_as_documented(server, place):
     schema, reads = operations(server, place, "GET")
+    watched = [
+        (item_schema(schema.raw_schema, operation), server.url + case.formatted_path)
+        for operation in reads
+        if is_watchable(operation)
+        for case in cases_of(operation, 1)
+    ]
+    # Each of them lasts a second.
+    with ThreadPoolExecutor(len(watched)) as together:
+        answers = [*together.map(watch, [url for _, url in watched])]
     seen = 0
-    for operation in reads:
-        if not is_watchable(operation):
-            continue
-        item = item_schema(schema.raw_schema, operation)
-        for case in cases_of(operation, 1):
-            query = {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"}
-            answer = requests.get(
-                server.url + case.formatted_path, params=query, timeout=PATIENCE,
-                headers={"Accept": "application/json"},
-            )  # fmt: skip
-            assert answer.status_code == 200, answer.text
-            assert answer.headers["content-type"].startswith("application/json")
-            for line in answer.text.splitlines():
-                event = json.loads(line)
-                assert event["type"] in ("ADDED", "MODIFIED", "DELETED")
-                jsonschema.validate(without_null_times(event["object"]), item)
-                seen += 1
+    for (item, _), answer in zip(watched, answers, strict=True):
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["content-type"].startswith("application/json")
+        for line in answer.text.splitlines():
+            event = json.loads(line)
+            assert event["type"] in ("ADDED", "MODIFIED", "DELETED")
+            jsonschema.validate(without_null_times(event["object"]), item)
+            seen += 1
     assert seen
+
+
+def watch(url):
+    query = {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"}
+    wanted = {"Accept": "application/json"}
+    return requests.get(url, params=query, timeout=PATIENCE, headers=wanted)
 
 
 @pytest.mark.parametrize(
