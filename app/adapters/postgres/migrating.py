@@ -1,11 +1,13 @@
 """Migration of a database to a revision of the schema, and the rights of the reading role."""
 
+import anyio
 import asyncpg
 
 from app.adapters.postgres import reader as readers
 from app.adapters.postgres import schema
-from app.adapters.postgres.problems import translated
 from app.domain.errors import WrongDatabase
+
+_CHECK_SECONDS = 10.0
 
 
 async def migrate(
@@ -25,26 +27,28 @@ async def migrate(
     InputError for an unknown revision, LogUnavailable when the database cannot be reached or
     another migration takes longer than the lock timeout.
     """
-    stands = schema.newest()
-    if revision != "head" or not await _is_newest(url):
-        # Imported here because it takes longer than all other steps of a start.
-        from app.adapters.postgres import alembic_runner
+    if revision == "head":
+        async with readers.owner_connection(url) as connection:
+            if await _is_newest(connection):
+                await readers.prepare_on(
+                    connection, url, named=reader, statement_seconds=reader_statement_seconds
+                )
+                return schema.newest()
+    # Imported here because it takes longer than all other steps of a start.
+    from app.adapters.postgres import alembic_runner
 
-        stands = await alembic_runner.migrate(
-            url, revision=revision, lock_timeout_seconds=lock_timeout_seconds
-        )
+    stands = await alembic_runner.migrate(
+        url, revision=revision, lock_timeout_seconds=lock_timeout_seconds
+    )
     if stands == schema.newest():
         await readers.prepare(url, named=reader, statement_seconds=reader_statement_seconds)
     return stands
 
 
-async def _is_newest(url: str) -> bool:
-    with translated():
-        connection = await asyncpg.connect(url, timeout=10.0, command_timeout=10.0)
-        try:
+async def _is_newest(connection: asyncpg.Connection) -> bool:
+    try:
+        with anyio.fail_after(_CHECK_SECONDS):
             await schema.check(connection)
-        except WrongDatabase:
-            return False
-        finally:
-            await connection.close(timeout=5.0)
+    except WrongDatabase:
+        return False
     return True

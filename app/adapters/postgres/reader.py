@@ -16,7 +16,8 @@ roles, the administrator creates one and puts its address into a setting.
 
 import hashlib
 import hmac
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import asyncpg
@@ -124,19 +125,33 @@ async def prepare(url: str, *, named: str = "", statement_seconds: float = 60.0)
     `url` is the owner's address. `named` is the address of a reader in the settings: this role is
     given the rights, but not created. A database that cannot create roles is left without a reader.
     """
-    role = user_of(named) or ROLE
+    async with owner_connection(url) as connection:
+        await prepare_on(connection, url, named=named, statement_seconds=statement_seconds)
+
+
+@asynccontextmanager
+async def owner_connection(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection of the owner, closed after the block. Raises LogUnavailable."""
     with translated():
         connection = await asyncpg.connect(url, timeout=10.0, command_timeout=60.0)
         try:
-            if await connection.fetchval(READY, role, relations()):
-                return
-            async with connection.transaction():
-                await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-                is_ours = not named and await _make(connection, url, statement_seconds)
-                if is_ours or (named and await connection.fetchval(IS_OURS, role) is not None):
-                    await _give(connection, role)
+            yield connection
         finally:
             await connection.close(timeout=5.0)
+
+
+async def prepare_on(
+    connection: asyncpg.Connection, url: str, *, named: str, statement_seconds: float
+) -> None:
+    """Do the work of `prepare` on a connection to `url`."""
+    role = user_of(named) or ROLE
+    if await connection.fetchval(READY, role, relations()):
+        return
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+        is_ours = not named and await _make(connection, url, statement_seconds)
+        if is_ours or (named and await connection.fetchval(IS_OURS, role) is not None):
+            await _give(connection, role)
 
 
 async def check(connection: PoolConnectionProxy) -> None:
