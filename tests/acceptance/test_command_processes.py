@@ -55,6 +55,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("line", COMMANDS)
 def test_process_says_what_the_command_says(data: Path, line: str) -> None:
     alone = process(*line.split(), data=data)

@@ -19,6 +19,7 @@ from tests.acceptance.server_process import ServerProcess
 from tests.acceptance.test_moments_of_commands import commands
 from tests.command_line import ROOT, database_running, redra
 from tests.no_room import no_room
+from tests.redra_program import shared_program
 
 RECORDING = ROOT / "examples" / "recordings" / "maintenance"
 FOLDER = ROOT / "app" / "cli"
@@ -100,6 +101,7 @@ def _lines() -> list[list[str]]:
     return [line.split() for line in OF_HISTORIES.values()]
 
 
+@draws.BY_DAY
 @pytest.mark.database
 @pytest.mark.parametrize("name", OF_HISTORIES)
 def test_history_that_is_not_there_is_unusable_input(data: Path, tmp_path: Path, name: str) -> None:
@@ -218,7 +220,7 @@ def test_reader_that_goes_early_learns_the_verdict(data: Path, name: str) -> Non
     whole = redra(*line, **bounds)
     assert whole[0] not in (0, 2)
     process = subprocess.Popen(
-        [sys.executable, "-m", "app.cli", *line],
+        [shared_program(), *line],
         cwd=ROOT, env=os.environ | bounds, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
@@ -234,7 +236,7 @@ def test_reader_that_goes_early_learns_the_verdict(data: Path, name: str) -> Non
 def test_answer_that_cannot_be_written_is_told(line: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "app.cli", *line],
+            [shared_program(), *line],
             cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120,
         )  # fmt: skip
     assert done.returncode == ExitCode.NO_ANSWER

@@ -170,6 +170,7 @@ OF_LINES = {"timeline until", "timeline at", "log", "log since", "head", "head a
 """Questions whose answer is a list, is signed, or is a value, and has no field `asOf`."""
 
 
+@draws.BY_DAY
 @pytest.mark.database
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_all_forms_of_a_moment_mean_the_same(
@@ -318,6 +319,9 @@ BEHIND = {
     "watch-over": ("watch-over {}", "--until"),
     "why": ("why node/worker-1 --history {}", "--at"),
 }
+LONG = ("findings", "fit", "rehearse", "replay decide", "report", "scan")
+"""Half of the work of all; the others run each day."""
+
 WHOLE = {
     "controllers": "controllers {}",
     "histories delete": "histories delete {} --yes",
@@ -329,7 +333,7 @@ WHOLE = {
 
 
 @pytest.mark.database
-@pytest.mark.parametrize("name", BEHIND)
+@pytest.mark.parametrize("name", [draws.by_day(name) if name in LONG else name for name in BEHIND])
 def test_moment_stands_behind_the_history_or_in_its_option(
     data: Path, tmp_path: Path, name: str
 ) -> None:
