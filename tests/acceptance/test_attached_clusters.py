@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 
 import pytest
 
@@ -12,6 +11,7 @@ from tests.acceptance.server_process import ServerProcess, following
 from tests.command_line import database_running
 from tests.prepared_data import prepare
 from tests.redra_process import ROOT, RedraProcess
+from tests.redra_program import shared_program
 
 pytestmark = [pytest.mark.database, pytest.mark.slow]
 
@@ -142,7 +142,7 @@ def test_what_cannot_be_recorded_is_one_sentence_and_code_2(tmp_path, cluster):
 
 def test_role_that_is_printed_allows_reading_and_nothing_else():
     printed = subprocess.run(
-        [sys.executable, "-m", "app.cli", "record", "--rbac", "--without", "events"],
+        [shared_program(), "record", "--rbac", "--without", "events"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert "kind: ClusterRole" in printed

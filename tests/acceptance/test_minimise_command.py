@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -20,7 +19,7 @@ from app.bootstrap.minimising import searching, sharing
 from app.bootstrap.minimising.judging import Judge
 from app.domain.log import Event, EventType
 from tests import draws
-from tests.command_line import redra
+from tests.command_line import pytest_command, redra
 from tests.conformance.handwritten.recordings import (
     ADMIN,
     EVICTION,
@@ -104,12 +103,7 @@ def check_small_difference(
     decided: dict[str, Any] = json.loads(out)
     assert keep in {each["class"] for each in decided["differences"]}
     assert redra("export", small, "--as", "pytest", "-o", test)[0] == 0
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
-        cwd=tmp_path,
-        capture_output=True,
-        check=False,
-    )
+    done = subprocess.run(pytest_command(test), cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout.decode()
     return decided
 

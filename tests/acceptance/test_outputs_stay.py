@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -12,6 +11,7 @@ import yaml
 from app.bootstrap.sweeping import running
 from tests.cluster import Cluster
 from tests.command_line import ROOT, redra
+from tests.redra_program import shared_program
 from tests.simulation import planted_soak
 
 
@@ -70,7 +70,7 @@ def test_file_is_written_though_nobody_reads_what_is_said(bundle: Path, closed: 
     streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, closed: writing}
     words = ["minimise", bundle, "--keep", "unschedulable", "-o", file]
     done = subprocess.run(
-        [sys.executable, "-m", "app.cli", *words],
+        [shared_program(), *words],
         cwd=ROOT, timeout=120, check=False, **streams,
     )  # fmt: skip
     os.close(writing)

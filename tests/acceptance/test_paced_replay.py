@@ -29,6 +29,7 @@ from tests.acceptance.server_process import ServerProcess
 from tests.patience import PATIENCE_SECONDS
 from tests.prepared_data import prepare
 from tests.redra_process import ROOT, RedraProcess
+from tests.redra_program import shared_program
 
 pytestmark = [pytest.mark.database, pytest.mark.slow]
 
@@ -435,7 +436,7 @@ def test_keys_of_the_terminal_change_the_pace(server):
     controller, terminal = pty.openpty()
     redra(server.data, "fork", "night", "--history", "keys")
     process = subprocess.Popen(
-        [sys.executable, "-m", "app.cli", "serve-replay", "keys", "--speed", "step",
+        [shared_program(), "serve-replay", "keys", "--speed", "step",
          "--listen", "127.0.0.1:0", "--data", str(server.data)],
         stdin=terminal, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT,
     )  # fmt: skip

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import pytest_command
+
 pytestmark = [pytest.mark.slow]
 
 PROJECT = """
@@ -68,10 +70,8 @@ def test_bad_release_is_refused(redra_cluster):
 
 def test_fixture_serves_clusters_to_another_project(tmp_path: Path) -> None:
     (tmp_path / "test_project.py").write_text(PROJECT)
-    (tmp_path / "pytest.ini").write_text(
-        "[pytest]\naddopts = --strict-markers -p no:cacheprovider\n"
-    )
-    command = [sys.executable, "-m", "pytest", "-q", "test_project.py"]
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\n")
+    command = pytest_command("test_project.py")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert "3 passed, 1 error" in done.stdout, done.stdout + done.stderr
     assert not (tmp_path / ".redra").exists()

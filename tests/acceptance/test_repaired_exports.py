@@ -3,7 +3,6 @@
 import re
 import runpy
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from app.bootstrap.gallery import incident_files, playing
 from app.bootstrap.handover import stories
 from app.bootstrap.stores import memory_store
 from app.service import exporting
-from tests.command_line import redra
+from tests.command_line import pytest_command, redra
 
 pytestmark = pytest.mark.slow
 
@@ -150,8 +149,9 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     run.mkdir()
     for number, text in enumerate(files.values()):
         (run / f"test_{number}.py").write_text(text)
-    command = (sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", run)
-    done = subprocess.run(command, cwd=run, capture_output=True, check=False, text=True)
+    done = subprocess.run(
+        pytest_command("-rA", run), cwd=run, capture_output=True, check=False, text=True
+    )
     said = re.findall(r"^(PASSED|FAILED|ERROR) test_(\d+)\.py", done.stdout, re.MULTILINE)
     assert len(said) == len(files), done.stdout
     names = [*files]

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from app.settings import Settings
 from tests import draws
 from tests.command_line import EXAMPLES, redra
 from tests.redra_process import forked_dask_workers
+from tests.redra_program import shared_program
 from tests.shared_data import shared_path
 from tests.simulation import planted_soak
 
@@ -258,7 +258,7 @@ def test_cluster_that_cannot_be_reached_is_refused(folder: Path, tmp_path: Path)
 def test_address_of_no_scheduler_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
     """Also at the end of the process, when what is left half-made is collected."""
     plan = write_plan(folder, histories=["soak.zip"])
-    command = (sys.executable, "-m", "app.cli", "sweep", plan, "-o", tmp_path / "out")
+    command = (shared_program(), "sweep", plan, "-o", tmp_path / "out")
     done = subprocess.run(
         [*map(str, command), "--scheduler", "nonsense"], capture_output=True, text=True, check=False
     )
