@@ -1,14 +1,16 @@
 """Private folders for files that live as long as a process works on them.
 
-A folder is locked while it is used. A process that is killed leaves its folder behind, and the lock
-ends with it: the next process that makes such a folder removes those that nobody holds.
+A folder is locked while it is used, by one process or by several that share it. A process that is
+killed leaves its folder behind, and the lock ends with it: the next process that makes such a
+folder, and a server that starts, removes those that nobody holds.
 """
 
 import fcntl
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -25,10 +27,10 @@ class PrivateFolder:
     """
 
     def __init__(self) -> None:
-        _remove_left()
+        remove_left()
         made = Path(tempfile.mkdtemp(prefix=_NEW))
         self._lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        fcntl.flock(self._lock, fcntl.LOCK_SH)
         # Only a locked folder has the name by which others look for folders that nobody holds.
         self.path = made.rename(made.with_name(PREFIX + made.name.removeprefix(_NEW)))
 
@@ -56,7 +58,18 @@ class PrivateFolder:
         self.cleanup()
 
 
-def _remove_left() -> None:
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold the folder of another process, which may end before the context is left."""
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(lock)
+
+
+def remove_left() -> None:
     """Remove the folders of this user that no process holds."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):

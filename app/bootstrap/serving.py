@@ -13,7 +13,7 @@ import anyio.lowlevel
 import uvicorn
 from anyio.abc import TaskGroup, TaskStatus
 
-from app.adapters import schemas
+from app.adapters import private_folders, schemas
 from app.adapters.running import notice
 from app.adapters.telemetry import Telemetry
 from app.analysis.oversight import Oversight
@@ -189,6 +189,7 @@ async def serve(
         store = await stack.enter_async_context(
             open_store(settings, migrate=True, stays=True, note=note)
         )
+        private_folders.remove_left()
         await _open_secrets(store, note)
         companions = Companions(store, settings, attached, replay, note)
         await companions.open(stack)

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from _pytest.mark.structures import ParameterSet
 
+from app.adapters.private_folders import PREFIX
 from app.adapters.running import notice
 from tests import draws
 from tests.acceptance.server_process import ServerProcess
@@ -57,7 +58,7 @@ def server(tmp_path_factory):
 
 def job_folders() -> set[Path]:
     """The folders of jobs that run on this machine."""
-    return set(Path(gettempdir()).glob("redra-job-*"))
+    return set(Path(gettempdir()).glob(f"{PREFIX}*"))
 
 
 def job_list(client: httpx.Client) -> list[object]:

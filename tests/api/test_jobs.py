@@ -12,6 +12,7 @@ from tempfile import gettempdir
 import anyio
 import pytest
 
+from app.adapters.private_folders import PREFIX
 from app.api.server.limits import ApiLimits
 from app.domain.errors import InputError
 from app.service.answering.jobs import JobBounds, JobOutcome
@@ -274,7 +275,7 @@ async def test_body_that_is_no_json_or_too_large_is_refused():
 
 
 def folders():
-    return sorted(Path(gettempdir()).glob("redra-job-*"))
+    return sorted(Path(gettempdir()).glob(f"{PREFIX}*"))
 
 
 async def test_process_of_a_job_makes_the_smallest_history():

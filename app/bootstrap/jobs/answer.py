@@ -1,8 +1,5 @@
 """Names that the process of a job and its server have agreed on."""
 
-PREFIX = "redra-job-"
-"""The beginning of the name of the folder of a job."""
-
 FOLDER = "folder"
 """The key of the folder of a job, in the first line that its process writes."""
 

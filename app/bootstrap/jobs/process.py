@@ -10,14 +10,14 @@ import os
 import resource
 import shutil
 import sys
-import tempfile
 import threading
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 
-from app.bootstrap.jobs.answer import ANSWER, FOLDER, PREFIX
+from app.adapters.private_folders import PrivateFolder
+from app.bootstrap.jobs.answer import ANSWER, FOLDER
 from app.domain.errors import InputError, RedraError
 from app.domain.values.json_tree import JsonObject
 
@@ -27,7 +27,9 @@ NICENESS = 10
 
 def main() -> None:
     """Do the work of the order on standard input, in a new folder whose name is written first."""
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    # The lock lasts as long as the process; the server holds the folder, too.
+    made = PrivateFolder()
+    folder = made.path
     os.chdir(folder)
     _tell({FOLDER: str(folder)})
     line = sys.stdin.buffer.readline()

@@ -8,6 +8,7 @@ the process removes the folder and ends.
 import shutil
 import subprocess
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +19,7 @@ import anyio.to_thread
 import msgspec
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from app.adapters import private_folders
 from app.adapters.head_keys import open_head_key
 from app.adapters.history.formats.bundle import BundleWriter
 from app.bootstrap import child_processes
@@ -66,6 +68,7 @@ async def _work(
         start_new_session=True,
     )
     folder: Path | None = None
+    holds = ExitStack()
     try:
         assert process.stdin is not None, "asked for above"
         assert process.stdout is not None, "asked for above"
@@ -73,6 +76,7 @@ async def _work(
         first = await _next(lines)
         if first is not None:
             folder = Path(first[FOLDER])
+            holds.enter_context(private_folders.held(folder))
             await _export_all(settings, log, wish, folder)
             await process.stdin.send(msgspec.json.encode(_order(settings, wish)) + b"\n")
         while (progress := await _next(lines)) is not None:
@@ -85,6 +89,7 @@ async def _work(
             await child_processes.end(process)
             if folder is not None:
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+            holds.close()
 
 
 def _order(settings: Settings, wish: JobWish) -> JsonObject:
