@@ -10,15 +10,15 @@ from typing import TypeAlias
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.authors import SCHEDULER
-from app.analysis.replay.facts import subject_of
+from app.analysis.replay.facts import ConditionSet, is_failed_attempt, subject_of
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.variants import Variant
 from app.domain.controllers.scheduling.reports.events import COMPONENT
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import CreateObject
-from app.domain.values import json_tree
-from app.domain.values.fields import core
-from app.domain.values.json_tree import JsonView
+from app.domain.values import condition_types, json_tree
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 _Attempt: TypeAlias = tuple[str, str]
@@ -117,6 +117,17 @@ class LateReports:
             if pod == uid and instants and instants[0] >= now
         ]
         return min(left, key=lambda instants: instants[0]).popleft() if left else None
+
+
+def is_refusal(body: JsonObject, pod: JsonView) -> bool:
+    """True when a patch of a pod, which has only changed fields, reports a failed attempt."""
+    said = meta.condition(body, condition_types.POD_SCHEDULED)
+    before = meta.condition(pod, condition_types.POD_SCHEDULED)
+    if said is None:
+        return False
+    status = said.status or (before.status if before is not None else "")
+    reason = said.reason or (before.reason if before is not None else "")
+    return is_failed_attempt(ConditionSet(said.type, status, reason, said.message))
 
 
 def _is_failure(tree: JsonView) -> bool:

@@ -8,7 +8,7 @@ from heapq import heappop, heappush, merge
 from app.analysis.replay import tolerances
 from app.analysis.replay.authors import NODES
 from app.analysis.replay.beginning import Beginning
-from app.analysis.replay.facts import ConditionSet, is_failed_attempt
+from app.analysis.replay.facts import is_failed_attempt
 from app.analysis.replay.inputs import Input, as_served, beside_deletion, command_of
 from app.analysis.replay.instants import is_derived
 from app.analysis.replay.readiness import Readiness
@@ -34,9 +34,9 @@ from app.domain.objects.write.commands import (
     ImportObject,
     PatchObject,
 )
-from app.domain.values import api_resources, condition_types, timestamps
+from app.domain.values import api_resources, timestamps
 from app.domain.values.fields import core, meta
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
 from app.service.replays.deciding import deployments, moved_pods
@@ -51,7 +51,7 @@ from app.service.replays.deciding.altered import (
 )
 from app.service.replays.deciding.circumstances import at_work, starts_of
 from app.service.replays.deciding.claim_work import ClaimWork
-from app.service.replays.deciding.late_reports import LateReports
+from app.service.replays.deciding.late_reports import LateReports, is_refusal
 from app.service.replays.deciding.names import RecordedNames
 from app.service.replays.reconciling import ReplayTimeline
 
@@ -413,7 +413,7 @@ class Run:
         uid = meta.uid(ours)
         if uid in self._variant.unanswered and core.nominated_node_name(body):
             return True
-        if uid not in self._variant.unreported or not _is_refusal(body, ours):
+        if uid not in self._variant.unreported or not is_refusal(body, ours):
             return False
         there, here = (
             sum(
@@ -487,14 +487,3 @@ class Run:
         for uid in [uid for uid, owner_uid in self._spare.items() if owner_uid == owner.uid]:
             self._number += 1
             heappush(self._ready, (event.stamp.time, self._number, uid))
-
-
-def _is_refusal(body: JsonObject, pod: JsonView) -> bool:
-    """True when a patch of a pod, which has only changed fields, reports a failed attempt."""
-    said = meta.condition(body, condition_types.POD_SCHEDULED)
-    before = meta.condition(pod, condition_types.POD_SCHEDULED)
-    if said is None:
-        return False
-    status = said.status or (before.status if before is not None else "")
-    reason = said.reason or (before.reason if before is not None else "")
-    return is_failed_attempt(ConditionSet(said.type, status, reason, said.message))
