@@ -4,7 +4,7 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -184,8 +184,7 @@ async def serve(
     garbage_collection.look_once()
     door = open_door(settings)
     async with AsyncExitStack() as stack:
-        listener = bind(door.address.host, door.address.port)
-        stack.callback(listener.close)
+        listener = stack.enter_context(closing(bind(door.address.host, door.address.port)))
         store = await stack.enter_async_context(
             open_store(settings, migrate=True, stays=True, note=note)
         )
