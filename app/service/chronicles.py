@@ -14,15 +14,13 @@ import anyio.lowlevel
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.recordings import uncertainty
-from app.domain.controllers import registry
 from app.domain.errors import NotFound
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.doubts import Doubt
-from app.domain.objects.profile import Profile
 from app.domain.values.bounded import Bounded
 from app.ports import EventLog
 from app.service import recorded_doubts
-from app.service.replays.verifying import switches_of
+from app.service.replays.verifying import switches_over_time
 from app.service.runtime import HistoryRuntime
 
 PAGE_MAX = 2_000
@@ -125,7 +123,8 @@ class Chronicles:
         kept = self._kept.recent(runtime.life)
         if kept is None:
             doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
-            chronicle = begin(runtime.info, runtime.rules.profile, doubts)
+            switches = await switches_over_time(runtime.log, runtime.info)
+            chronicle = Chronicle(switches, uncertainty.lacking(doubts))
             # Another question may have started a chronicle meanwhile.
             kept = self._kept.get(runtime.life) or _Kept(chronicle, doubts)
             self._kept[runtime.life] = kept
@@ -136,13 +135,6 @@ class Chronicles:
         async with kept.lock:
             until = min(runtime.views.revision, kept.chronicle.revision + self._events_max)
             await fold_until(runtime.log, runtime.info, kept.chronicle, Revision(until))
-
-
-def begin(info: HistoryInfo, profile: Profile, recorded: tuple[Doubt, ...]) -> Chronicle:
-    """An empty chronicle with the switches of a history."""
-    options = registry.options_from(info.settings)
-    quirks = registry.allocator_quirks_of(profile, options)
-    return Chronicle(switches_of(profile, quirks, info.settings), uncertainty.lacking(recorded))
 
 
 async def fold_until(

@@ -103,6 +103,30 @@ async def history_at(log: EventLog, info: HistoryInfo, revision: Revision) -> Hi
     return forks.as_of(info, then[0] if then else None)
 
 
+async def settings_over_time(
+    log: EventLog, info: HistoryInfo
+) -> list[tuple[Revision, HistoryInfo]]:
+    """The history with the settings that its events were decided under, each from a revision on.
+
+    The first entry is that of its beginning, and each fork gives another one. The history itself is
+    the last entry.
+    """
+    if info.beginning is None:
+        return [(Revision(0), info)]
+
+    def is_own(event: Event) -> bool:
+        return info.is_fork and event.revision == info.parent_revision + 1
+
+    head = await log.head(info.id)
+    events = await log.read_object(info.id, forks.FORK, until=head.revision, limit=_PAGE)
+    entries = [(Revision(0), forks.as_of(info, None))]
+    entries += [
+        (event.revision, info if is_own(event) else forks.as_of(info, event))
+        for event in reversed(events)
+    ]
+    return entries
+
+
 async def check_inside(
     log: EventLog,
     info: HistoryInfo,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import EXAMPLES, database_running, redra
+from tests.shared_data import shared_path
 
 pytestmark = [pytest.mark.slow]
 
@@ -183,3 +184,41 @@ def test_what_cannot_be_meant_is_refused_in_words(
     assert said in error
     assert len(error.strip().splitlines()) == 1
     assert list(histories(unchanged)) == ["prod"]
+
+
+def scanned(data: Path, name: str) -> list[object]:
+    code, out, error = redra("scan", name, "-o", "json", data=data)
+    assert code in (0, 1), error
+    sightings: list[object] = json.loads(out)
+    return sightings
+
+
+def problems(data: Path, name: str) -> list[object]:
+    code, out, error = redra("findings", name, "-o", "json", data=data)
+    assert code in (0, 1), error
+    answer = json.loads(out)
+    parts = ("kind", "severity", "text", "count", "present", "first")
+    return [[item[part] for part in parts] for item in answer["items"]]
+
+
+@pytest.mark.parametrize(
+    ("source", "fork", "is_named"),
+    [
+        # The source ignored rules; a fork of a release without rules shows that all the same.
+        ("1.36.2", "1.34", True),
+        # The source had no rules; a fork that has some does not make it ignore them.
+        ("1.34", "1.37", False),
+    ],
+)
+def test_events_before_a_fork_are_judged_by_the_settings_of_the_source(
+    tmp_path: Path, source: str, fork: str, is_named: bool
+) -> None:
+    recording = shared_path("histories/e-taints-rules-ignored/audit.jsonl.gz")
+    data = tmp_path / "data"
+    with database_running(data):
+        redra("import", recording, "--history", "source", "--profile", source, data=data)
+        redra("fork", "source", "--history", "fork", "--profile", fork, data=data)
+        sightings = scanned(data, "fork")
+        assert sightings == scanned(data, "source")
+        assert ("rules-not-seen" in str(sightings)) is is_named
+        assert problems(data, "fork") == problems(data, "source")

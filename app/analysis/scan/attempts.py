@@ -97,6 +97,14 @@ class RemadeAttempts:
         self._waiting: dict[str, tuple[_Said, OtherWorld, Certainty]] = {}
         self._now = Instant(0)
 
+    def turn(self, scheduler: RecordedScheduler, views: LiveViews) -> None:
+        """Makes further attempts again by another scheduler of the same cluster.
+
+        `views` are its views of this moment. Attempts that are left stay as many.
+        """
+        self._rules = scheduler.rules
+        self._views = views
+
     def follow(self, event: Event) -> Iterator[None]:
         """Processes the next event; yields after each attempt that was made again."""
         yield from self._look(event)

@@ -12,6 +12,7 @@ from app.analysis.scan.sightings import IncidentSighting, ScanReport, Sightings
 from app.analysis.scan.traces import Traces
 from app.analysis.scope import LabelledObjects
 from app.analysis.verify.invariants import InvariantWatch, Switches
+from app.analysis.views import LiveViews
 from app.domain.log import Event, EventType
 from app.domain.values import api_resources
 from app.domain.values.fields import dra
@@ -78,6 +79,11 @@ class Scan:
                 pool = dra.pool_name(event.object)
                 known = self._counting.get(pool, frozenset())
                 self._counting[pool] = known | {dra.driver(event.object)}
+
+    def turn(self, scheduler: RecordedScheduler, views: LiveViews) -> None:
+        """Makes further attempts again by another scheduler, from its views of this moment on."""
+        if self._attempts is not None:
+            self._attempts.turn(scheduler, views)
 
     def news(self) -> list[IncidentSighting]:
         """The sightings that later events cannot change; not those that show only by lasting."""

@@ -8,6 +8,7 @@ import anyio
 
 from app.analysis.oversight import Observation, Oversight
 from app.analysis.recordings import uncertainty
+from app.analysis.verify.invariants import Switches
 from app.bootstrap import replays
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.stores import Store, find_history, find_revision, open_store
@@ -15,9 +16,9 @@ from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.doubts import NEVER_SEEN, Doubt
 from app.service import recorded_doubts
-from app.service.replays import overseeing
+from app.service.replays import overseeing, scanning
 from app.service.replays.overseeing import OverseeingBounds
-from app.service.replays.verifying import switches_of
+from app.service.replays.verifying import switches_of, switches_over_time
 from app.settings import Settings
 
 
@@ -95,11 +96,18 @@ async def watch_over(
 async def oversight_for(store: Store, settings: Settings, stored: HistoryInfo) -> Oversight:
     """The judges of a stored history, with the doubts recorded so far."""
     info = await replays.as_asked(store, settings, stored, None)
-    return oversight_of(info, await recorded_doubts.doubts_of(store.log, info))
+    over_time = await switches_over_time(store.log, info)
+    return oversight_of(info, await recorded_doubts.doubts_of(store.log, info), over_time)
 
 
-def oversight_of(info: HistoryInfo, doubts: Sequence[Doubt]) -> Oversight:
-    """The judges of a history, with its settings and what its recording lacks."""
+def oversight_of(
+    info: HistoryInfo, doubts: Sequence[Doubt], over_time: Switches | None = None
+) -> Oversight:
+    """The judges of a history, with its settings and what its recording lacks.
+
+    `over_time` are its switches from its beginning on, for the scan; None: they are always those of
+    its settings.
+    """
     deciders = deciders_of(info)
     switches = switches_of(deciders.rules.profile, deciders.quirks, info.settings)
     if info.is_decided_elsewhere:
@@ -108,8 +116,7 @@ def oversight_of(info: HistoryInfo, doubts: Sequence[Doubt]) -> Oversight:
     return Oversight(
         deciders,
         invariants=switches,
-        # Known defects of the release are what the scan looks for, so they are not excused.
-        scan=replace(switches, distinct_by_last=False, rules_unseen=False),
+        scan=scanning.unexcused(over_time or switches),
         lacking=uncertainty.lacking(doubts),
         kinds_lacking=tuple(doubt.kind for doubt in doubts if doubt.code == NEVER_SEEN),
         begin=Revision(info.parent_revision + 1) if info.is_fork else Revision(0),

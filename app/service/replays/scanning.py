@@ -1,5 +1,7 @@
 """The scan of a history for the incidents of the gallery."""
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 
 from anyio import Lock, lowlevel
@@ -10,7 +12,8 @@ from app.analysis.scan.attempts import RecordedScheduler
 from app.analysis.scan.scanning import Scan
 from app.analysis.scan.sightings import ScanReport
 from app.analysis.scope import LabelledObjects
-from app.analysis.views import compiler_of
+from app.analysis.verify.invariants import Switches
+from app.analysis.views import LiveViews, compiler_of
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
@@ -18,7 +21,7 @@ from app.domain.objects import profile as profiles
 from app.domain.values.selectors import SelectorError
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import recorded_doubts
+from app.service import moments, past, recorded_doubts
 from app.service.replays.verifying import switches_of
 
 PAGE = 2_000
@@ -31,6 +34,7 @@ TURN = 100
 class HistoryScan:
     """A scan that follows one history. At most `attempts_max` attempts are made again.
 
+    The events before a fork are judged by the settings of its source.
     Occurrences count if one of their objects has the labels (a selector), or is a claim that was
     made for such a pod. `report` is the last report, complete up to its `examined`. Raises
     InputError for a wrong selector.
@@ -43,17 +47,8 @@ class HistoryScan:
         self._info = info
         self._labels = labels
         self._labelled = _labelled(labels) if labels else None
-        profile = profiles.from_settings(info.settings)
-        quirks = registry.allocator_quirks_of(profile, registry.options_from(info.settings))
-        # Known defects of the release are what the scan looks for, so they are not excused.
-        self._switches = replace(
-            switches_of(profile, quirks), distinct_by_last=False, rules_unseen=False
-        )
-        self._scheduler = RecordedScheduler(
-            rules=scheduling_rules.of(info, profile, compiler_of(profile)),
-            profile=profile,
-            attempts_max=attempts_max,
-        )
+        self._attempts_max = attempts_max
+        self._stages: deque[tuple[Revision, HistoryInfo]] = deque()
         self._scan: Scan | None = None
         self._turn = Lock()
         self.report = ScanReport(sightings=())
@@ -67,7 +62,10 @@ class HistoryScan:
         async with self._turn:
             scan = self._scan = self._scan or await self._begun()
             while (after := self.report.examined) < until:
-                events = await self._log.read(self._info.id, after=after, limit=PAGE, until=until)
+                while self._stages and after + 1 >= self._stages[0][0]:
+                    await self._turn_to_fork(scan, after)
+                last = min((until, *(Revision(since - 1) for since, _ in self._stages)))
+                events = await self._log.read(self._info.id, after=after, limit=PAGE, until=last)
                 if not events:
                     break
                 for first in range(0, len(events), TURN):
@@ -81,8 +79,30 @@ class HistoryScan:
 
     async def _begun(self) -> Scan:
         recorded = await recorded_doubts.doubts_of(self._log, self._info)
-        lacking = uncertainty.lacking(recorded)
-        return Scan(self._switches, self._scheduler, self._labelled, lacking=lacking)
+        stages = await moments.settings_over_time(self._log, self._info)
+        self._stages = deque(stages[1:])
+        return Scan(
+            _switches(stages),
+            self._scheduler(stages[0][1]),
+            self._labelled,
+            lacking=uncertainty.lacking(recorded),
+        )
+
+    async def _turn_to_fork(self, scan: Scan, revision: Revision) -> None:
+        """Go on with the scheduler of a fork, which begins with the objects of a revision."""
+        _, info = self._stages.popleft()
+        views = LiveViews(profiles.from_settings(info.settings))
+        # No more objects exist than there were events.
+        await past.fold_objects(views, self._log, self._info, revision, objects_max=revision)
+        scan.turn(self._scheduler(info), views)
+
+    def _scheduler(self, info: HistoryInfo) -> RecordedScheduler:
+        profile = profiles.from_settings(info.settings)
+        return RecordedScheduler(
+            rules=scheduling_rules.of(info, profile, compiler_of(profile)),
+            profile=profile,
+            attempts_max=self._attempts_max,
+        )
 
     def checked(self) -> ScanReport:
         """The last report. Raises InputError for a selector that no object has matched."""
@@ -99,6 +119,27 @@ async def scan(
 ) -> ScanReport:
     """Scan a history up to a revision, as `HistoryScan` does."""
     return await HistoryScan(log, info, attempts_max=attempts_max, labels=labels).read(until)
+
+
+def _switches(stages: Sequence[tuple[Revision, HistoryInfo]]) -> Switches:
+    (_, first), *later = [(since, _switches_in(info)) for since, info in stages]
+    return replace(first, later=tuple(later))
+
+
+def _switches_in(info: HistoryInfo) -> Switches:
+    profile = profiles.from_settings(info.settings)
+    quirks = registry.allocator_quirks_of(profile, registry.options_from(info.settings))
+    return unexcused(switches_of(profile, quirks))
+
+
+def unexcused(switches: Switches) -> Switches:
+    """The switches without known defects: they are what the scan looks for, so none is excused."""
+    return replace(
+        switches,
+        distinct_by_last=False,
+        rules_unseen=False,
+        later=tuple((since, unexcused(each)) for since, each in switches.later),
+    )
 
 
 def _labelled(labels: str) -> LabelledObjects:

@@ -11,7 +11,7 @@ The second pass may be divided (`verify.parts`). The report is the same.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -26,13 +26,15 @@ from app.analysis.verify.invariants import InvariantWatch, Switches, Violation, 
 from app.analysis.verify.parts import Deciders, Division, PartFound, PartVerifier, VerifiedPart
 from app.analysis.views import features_of
 from app.domain.allocation import Quirks
+from app.domain.controllers import registry
 from app.domain.log import CLOCKS, Event, HistoryInfo, Revision, doubts
 from app.domain.log.doubts import Doubt
 from app.domain.log.forks import INPUTS_END
+from app.domain.objects import profile as profiles
 from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
-from app.service import recorded_doubts
+from app.service import moments, recorded_doubts
 from app.service.replays import integrity
 from app.service.replays.first_pass import FirstPass, conclude, read_ahead
 from app.service.replays.integrity import Attestation, Integrity, IntegrityCheck, SettingsProof
@@ -375,6 +377,19 @@ def switches_of(
         distinct_by_last=quirks.q6,
         rules_unseen=profile.ignores_rules,
     )
+
+
+async def switches_over_time(log: EventLog, history: HistoryInfo) -> Switches:
+    """The switches of a history at its beginning, and later those of its forks."""
+    stages = await moments.settings_over_time(log, history)
+    (_, first), *later = [(since, _switches_in(info)) for since, info in stages]
+    return replace(first, later=tuple(later))
+
+
+def _switches_in(info: HistoryInfo) -> Switches:
+    profile = profiles.from_settings(info.settings)
+    quirks = registry.allocator_quirks_of(profile, registry.options_from(info.settings))
+    return switches_of(profile, quirks, info.settings)
 
 
 class _Telling:

@@ -39,6 +39,10 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
     is_placed: bool
 
 
+_NEVER = Revision(2**62)
+"""A revision that no event has."""
+
+
 class Cluster:
     """The state, and the cells that have to be judged again (`dirty`).
 
@@ -55,6 +59,8 @@ class Cluster:
 
     def __init__(self, switches: Switches, lacking: frozenset[str] = frozenset()) -> None:
         self.switches = switches
+        self._later = deque(switches.later)
+        self.turns_at = self._later[0][0] if self._later else _NEVER
         self.lacking = lacking
         self.stock = Stock()
         self.claims: dict[ObjectKey, KnownClaim] = {}
@@ -77,6 +83,12 @@ class Cluster:
         self.open: dict[Cell, Any] = {}
         self._gone: dict[tuple[ObjectKey, str], Gone] = {}
         self._gone_order: deque[tuple[Instant, tuple[ObjectKey, str]]] = deque()
+
+    def turn(self, revision: Revision) -> None:
+        """Takes the switches of a revision, which is not before `turns_at`."""
+        while self._later and self._later[0][0] <= revision:
+            _, self.switches = self._later.popleft()
+        self.turns_at = self._later[0][0] if self._later else _NEVER
 
     def claim(self, namespace: str, name: str) -> KnownClaim:
         """A claim that another object names, whether it exists or not."""

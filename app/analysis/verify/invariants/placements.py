@@ -16,7 +16,7 @@ from app.analysis.verify.invariants.reading import Result, Taint
 from app.analysis.verify.invariants.specs import ClaimSpec, Wanted, tolerations_in
 from app.analysis.verify.invariants.stock import SINCE_EVER, Stock
 from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Place, ViolationKind
-from app.domain.log import ObjectKey
+from app.domain.log import ObjectKey, Revision
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -43,7 +43,8 @@ class Switches:
     ResourceSlicePatches change devices. `distinct_by_last`: with quirk q6, distinctAttribute
     compares with the last device of each request only. `rules_unseen`: with C24, the scheduler does
     not see the rules. `stops`: while nobody writes, the control plane may have been stopped, as
-    that of a history that redra serves.
+    that of a history that redra serves. `later`: the switches of its forks, each from the revision
+    on at which the history was forked, in order.
     """
 
     rules: bool = True
@@ -53,6 +54,7 @@ class Switches:
     distinct_by_last: bool = False
     rules_unseen: bool = False
     stops: bool = False
+    later: tuple[tuple[Revision, "Switches"], ...] = ()
 
     @property
     def may_have_rules(self) -> bool:

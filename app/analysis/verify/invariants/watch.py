@@ -155,8 +155,9 @@ class InvariantWatch:
         """Like `follow`, for a page that others read too: only the page's raw parts are used."""
         cluster, taker_of, takes = self._cluster, _TAKERS.get, _SPLIT_TAKES
         follow_lost, follow_left_out = self._lost.follow, self._left_out.follow
-        stops = cluster.switches.stops
         for event, parts in page.splits:
+            if event.revision >= cluster.turns_at:
+                cluster.turn(event.revision)
             stamp, since = event.stamp, self._time
             self._time = stamp.time
             if stamp.origin is not None:
@@ -164,7 +165,7 @@ class InvariantWatch:
                 follow_left_out(event)
                 if admin.is_of_no_place(event):
                     self._doubt_writes(event.key, cluster.last_write(event.key))
-            elif stops and stamp.time - since > LATE_AFTER:
+            elif cluster.switches.stops and stamp.time - since > LATE_AFTER:
                 self._silence += stamp.time - since
             if self._is_listing or stamp.verb == LISTED or event.type is _GAP:
                 self._note_apart(event, parts)
