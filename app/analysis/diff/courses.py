@@ -110,7 +110,7 @@ class Courses:
         self._successes: dict[str, Event] = {}
         self._claims: dict[str, dict[ObjectKey, JsonView]] = defaultdict(dict)
         self._users: dict[ObjectKey, frozenset[str]] = {}
-        self._allocated: dict[ObjectKey, Revision] = {}
+        self._reserved: dict[tuple[ObjectKey, str], Revision] = {}
         self._refused: dict[str, str] = {}
         self.preemptors: dict[tuple[str, str], tuple[str, str]] = {}
         starts = sorted(side.start, key=lambda event: event.key.resource == "pods")
@@ -171,11 +171,10 @@ class Courses:
             self._claims[uid].pop(key, None)
         for uid in users:
             self._claims[uid][key] = tree
+        for uid in users - self._users.get(key, frozenset()):
+            # Another pod may have had the claim allocated long before.
+            self._reserved[key, uid] = event.revision
         self._users[key] = users
-        if is_gone or dra.allocation(tree) is None:
-            self._allocated.pop(key, None)
-        else:
-            self._allocated.setdefault(key, event.revision)
 
     def _take_pod(self, event: Event) -> None:
         tree, uid = event.object, event.uid
@@ -228,9 +227,9 @@ class Courses:
         decision = self._successes.get(event.uid)
         first = min(
             (
-                self._allocated[key]
+                self._reserved[key, event.uid]
                 for key in claims
-                if self._allocated.get(key, Revision(0)) > self._side.common
+                if self._reserved[key, event.uid] > self._side.common
             ),
             default=event.revision,
         )
