@@ -4,6 +4,8 @@ Recordings that go on without a change come by day.
 """
 
 import random
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -23,7 +25,8 @@ from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.domain.values import timestamps
-from app.domain.values.fields import core
+from app.domain.values.fields import core, meta
+from app.domain.values.timestamps import SECOND
 from app.ports import EventLog, RuntimePorts
 from app.service import diffing, importing
 from app.service.diffing import Comparison, ComparisonAspect
@@ -41,6 +44,9 @@ NAMES = ["a-quickstart", "b-mig-partitions", "c-multihost-tpu", "e-taints", "j-a
 
 LONG = ("b-mig-partitions", "e-taints")
 """These are forked once with each run of the tests, late, so that little goes on."""
+
+SOAK = "i-soak-short"
+"""A fork of it takes up to minutes, so it is forked with more draws alone."""
 
 UNRELATED = Apply(
     tree={
@@ -98,17 +104,42 @@ async def recorded(name: str, profile: str = "1.36") -> Recording:
     return Recording(store, result.history)
 
 
-@draws.BY_DAY
-@pytest.mark.parametrize("name", NAMES)
-async def test_fork_without_a_change_ends_with_the_decisions_of_its_source(name: str) -> None:
-    recording = await recorded(name)
-    last = (await recording.log.head(recording.info.id)).revision
+def moments_of(name: str, events: Sequence[Event]) -> list[int]:
+    """Revisions at which a recording is forked: drawn ones, and with more draws special ones.
+
+    Special are the beginning of what happened, its end, the middle of the busiest second, and the
+    revisions between the request of a removal and the removal.
+    """
+    last = events[-1].revision
     drawn = random.Random(name)
     early, late = drawn.randrange(1, last // 2), drawn.randrange(last // 2, last - 1)
-    moments = {early, late} if draws.WHOLE or name not in LONG else {late}
-    if draws.WHOLE:
-        moments |= {drawn.randrange(last // 2, last - 1) for _ in range(20)}
-    for at in moments:
+    if not draws.WHOLE:
+        return [late] if name in LONG else [early, late]
+    several = range(2 * draws.FACTOR)
+    first = next(each.revision for each in events if each.stamp.verb == "create")
+    seconds: dict[int, list[int]] = defaultdict(list)
+    asked: dict[str, int] = {}
+    removals = []
+    for event in events:
+        if event.revision > first:
+            seconds[event.stamp.time // SECOND].append(event.revision)
+        if event.type is EventType.OBJECT_DELETED and event.uid in asked:
+            removals.append(drawn.randrange(asked[event.uid], event.revision))
+        elif event.is_about_object and meta.is_deleting(event.object):
+            asked.setdefault(event.uid, event.revision)
+    busiest = max(seconds.values(), key=len)
+    moments = {early, late, first, last - 1, busiest[len(busiest) // 2]}
+    moments |= {drawn.randrange(first, last - 1) for _ in several}
+    moments |= {drawn.choice(removals) for _ in several if removals}
+    return sorted(moments)
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("name", [*NAMES, draws.repeated(SOAK)])
+@pytest.mark.timeout(0)  # The number of moments is bounded, and the machine decides the time.
+async def test_fork_without_a_change_ends_with_the_decisions_of_its_source(name: str) -> None:
+    recording = await recorded(name)
+    for at in moments_of(name, await recording.events(recording.info)):
         _, report = await recording.fork(at)
         assert report.diff is not None
         assert report.diff.is_same, f"at {at}: {report.diff.to_json()['differences']}"
