@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from app.cli import console
+from app.cli import console, exit_codes
+from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption, GateOption, KubeconfigOption, QuirkOption
 from app.domain.errors import InputError
 
@@ -77,7 +78,8 @@ def record(
         console.say(text)
         console.flush()
 
-    async def run() -> None:
-        await process.record(settings, wanted, is_once=once, say=say, note=console.note)
+    async def run() -> bool:
+        return await process.record(settings, wanted, is_once=once, say=say, note=console.note)
 
-    console.run(run)
+    if not console.run(run):
+        exit_codes.conclude(ExitCode.INTERRUPTED)

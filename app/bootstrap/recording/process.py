@@ -4,6 +4,7 @@ import signal
 from collections.abc import Callable
 
 import anyio
+from anyio.abc import TaskGroup, TaskStatus
 
 from app.bootstrap.recording import recorders
 from app.bootstrap.recording.recording_request import Wanted
@@ -19,43 +20,67 @@ async def record(
     is_once: bool,
     say: Callable[[str], None],
     note: Callable[[str], None],
-) -> None:
+) -> bool:
     """Record the existing objects, then follow; only the former with `is_once`.
 
-    Raises InputError.
+    Returns whether anything was recorded: a signal may come first, while the database starts or
+    the cluster is asked. Raises InputError.
     """
+    stopped, following = anyio.Event(), anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(_stop_on_signal, stopped, following, tasks)
+        await _record(settings, wanted, (stopped, following), is_once=is_once, say=say, note=note)
+        tasks.cancel_scope.cancel()
+    if following.is_set():
+        return True
+    note("stopped before it began: nothing was recorded")
+    return False
+
+
+async def _record(
+    settings: Settings,
+    wanted: Wanted,
+    events: tuple[anyio.Event, anyio.Event],
+    *,
+    is_once: bool,
+    say: Callable[[str], None],
+    note: Callable[[str], None],
+) -> None:
+    """Record until the first event; the second one is set when the recording has begun."""
+    stopped, following = events
     async with (
         open_store(settings, make=True, stays=not is_once, note=note) as store,
         recorders.open_cluster(store, settings, wanted) as opened,
     ):
         for problem in opened.denied.values():
             note(f"not recorded: {problem}")
-        stopped, following = anyio.Event(), anyio.Event()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_stop_on_signal, stopped, following, tasks)
-            info = await recorders.begin(store, settings, wanted, opened, is_once=is_once)
-            if is_once:
-                head = await store.log.head(info.id)
-                say(f"history {info.name}: {counts.of(head.revision, 'event')}, {opened.what}")
-            else:
-                following.set()
-                await recorders.follow(
-                    store,
-                    settings,
-                    opened,
-                    info,
-                    started=lambda: say(recorders.recording_text(info, opened)),
-                    note=note,
-                    stopped=stopped,
-                )
-            tasks.cancel_scope.cancel()
+        info = await recorders.begin(store, settings, wanted, opened, is_once=is_once)
+        following.set()
+        if is_once:
+            head = await store.log.head(info.id)
+            say(f"history {info.name}: {counts.of(head.revision, 'event')}, {opened.what}")
+            return
+        await recorders.follow(
+            store,
+            settings,
+            opened,
+            info,
+            started=lambda: say(recorders.recording_text(info, opened)),
+            note=note,
+            stopped=stopped,
+        )
 
 
 async def _stop_on_signal(
-    stopped: anyio.Event, following: anyio.Event, tasks: anyio.abc.TaskGroup
+    stopped: anyio.Event,
+    following: anyio.Event,
+    tasks: TaskGroup,
+    *,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """End the recording in order on a signal; at once before it began, or on a second signal."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
         async for _ in signals:
             if stopped.is_set() or not following.is_set():
                 tasks.cancel_scope.cancel()
