@@ -4,6 +4,7 @@ Order in which paths are matched: health and metrics, pages (`/ui/`), `/redra/v1
 `/h/<history>[@moment]`, then the paths of a Kubernetes server below it.
 """
 
+import logging
 from collections.abc import Callable
 from time import perf_counter
 
@@ -49,6 +50,10 @@ from app.domain.objects.schema.structural import Schemas
 from app.ports import Meter
 from app.service.histories import Histories
 from app.web.links import STATIC
+
+_log = logging.getLogger("redra")
+
+_NOT_AVAILABLE = 503
 
 SchemasOf = Callable[[str], Schemas]
 """Returns the schemas of a release such as `1.37`."""
@@ -262,6 +267,10 @@ _PATHS = [
 def _refused(request: HttpRequest, answer: Response, problem: Exception) -> Response:
     """The response to a request that failed: a page for a page, unless the client
     accepts JSON first."""
+    cause = problem.__cause__
+    if answer.status == _NOT_AVAILABLE and cause is not None:
+        # The client is told what is wrong in our words; who runs the server may need the others.
+        _log.warning("a request was answered %d: %s (%s)", answer.status, problem, cause)
     wants_json = request.header(b"accept").startswith("application/json")
     is_page = paths.is_page(request.path) and not wants_json
     return ui.problem(problem, answer.status) if is_page else answer

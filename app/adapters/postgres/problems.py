@@ -48,6 +48,8 @@ REFUSED_ROLE = (
 
 _NO_SPACE = "No space left on device"
 
+_LOST = "the connection to the database was lost"
+
 _NOT_OURS: dict[str, str] = {
     "3D000": "the database does not exist; create it, then run `redra migrate`",
     "42P01": "the database lacks tables of redra; run `redra migrate`",
@@ -60,8 +62,14 @@ _NOT_OURS: dict[str, str] = {
     "XX002": "the database says that an index is damaged; reindex it",
 }
 
-_RESTORED = frozenset({"3D000", "3F000", "42P01", "42703", "42501"})
-"""States of objects that are missing, or not granted yet, during a restore or a migration."""
+_GONE: dict[str, str] = {
+    "3D000": "the database is gone; it is waited for until it is there again",
+    "42P01": "tables of redra are gone from the database; they are waited for",
+    "42703": "tables of the database were changed; they are waited for until they are as before",
+    "3F000": "the schema of the database is gone; it is waited for until it is there again",
+    "42501": "the database role has lost its rights to redra's tables; grant them again",
+}
+"""Messages for what was there before, as a dump is restored or the schema is migrated."""
 
 _NOT_STORABLE: dict[str, str] = {
     "22021": "a text has a character that the database cannot store",
@@ -89,36 +97,40 @@ def translate(problem: BaseException, *, was_ours: bool = False) -> LogError:
     """redra's error for an error of the driver; `was_ours` as in `translated`.
 
     The details of the error are dropped: they may hold values of rows, and a traceback shows them.
+    The words of the driver are the cause of the error, which logs show; a caller can do nothing
+    with them while it waits.
     """
     if isinstance(problem, asyncpg.PostgresError):
         problem.detail = None
     said = _message(problem)
     if _NO_SPACE in str(problem):
         # When its journal cannot grow, PostgreSQL crashes on purpose and recovers by itself.
-        return LogUnavailable(f"{_BY_STATE['53100']} ({said})")
+        return LogUnavailable(_BY_STATE["53100"])
     if isinstance(problem, asyncpg.PostgresError):
         state = problem.sqlstate or ""
         if state in _NOT_OURS:
-            kind = LogUnavailable if was_ours and state in _RESTORED else WrongDatabase
-            return kind(f"{_NOT_OURS[state]} ({said})")
+            if was_ours and state in _GONE:
+                return LogUnavailable(_GONE[state])
+            return WrongDatabase(f"{_NOT_OURS[state]} ({said})")
         if state in _NOT_STORABLE:
             return NotStorable(f"{_NOT_STORABLE[state]} ({said})")
         if state in _BY_STATE:
-            return LogUnavailable(f"{_BY_STATE[state]} ({said})")
+            return LogUnavailable(_BY_STATE[state])
         if state.startswith("08") or isinstance(problem, asyncpg.PostgresConnectionError):
-            return LogUnavailable(f"the connection to the database was lost ({said})")
-        return LogUnavailable(f"the database refused a statement: {said} [{state}]")
+            return LogUnavailable(_LOST)
+        return LogUnavailable(f"the database refused a statement (SQLSTATE {state})")
     if isinstance(problem, TimeoutError):
         return LogUnavailable("the database did not answer in time")
     if isinstance(problem, FileNotFoundError | ConnectionRefusedError):
-        return LogUnavailable(f"no database server answers at the address given ({problem})")
+        return LogUnavailable("no database server answers at its address")
     if isinstance(problem, asyncpg.exceptions.ClientConfigurationError):
         return WrongDatabase(f"the address of the database cannot be used ({problem})")
     if isinstance(problem, UnusableArgument):
         return NotStorable(f"the database cannot hold a value ({problem})")
     if isinstance(problem, asyncpg.InterfaceError | asyncpg.InternalClientError):
-        return LogUnavailable(f"the connection to the database was lost ({problem})")
-    return LogUnavailable(f"the database cannot be reached ({problem})")
+        return LogUnavailable(_LOST)
+    reason = getattr(problem, "strerror", None) or ""
+    return LogUnavailable(": ".join(filter(None, ("the database cannot be reached", reason))))
 
 
 def _message(problem: BaseException) -> str:
