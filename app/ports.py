@@ -162,9 +162,18 @@ class EventLog(Protocol):
         ...
 
     async def keys(
-        self, history: HistoryId, wanted: KeyFilter, *, until: Revision, limit: int
+        self,
+        history: HistoryId,
+        wanted: KeyFilter,
+        *,
+        until: Revision,
+        limit: int,
+        newest_first: bool = False,
     ) -> list[ObjectKey]:
-        """The first wanted keys that occur in events up to `until`, sorted."""
+        """The first wanted keys that occur in events up to `until`, sorted.
+
+        With `newest_first` those with the latest of these events, the latest first.
+        """
         ...
 
     async def objects_at(

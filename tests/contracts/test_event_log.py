@@ -291,6 +291,30 @@ async def test_keys_of_a_kind_are_all_that_events_are_about(open_stores: OpenSto
         assert await keys(9, prefix="a%") == [], "no pattern"
 
 
+async def test_keys_with_the_latest_events_come_first(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        one, two, three = claim("a"), claim("b"), claim("c", "other")
+        events = sealed(
+            Head(), draft(one), draft(two), draft(three), draft(one, type=DELETED),
+            draft(ObjectKey("", "pods", "default", "a")),
+        )  # fmt: skip
+        await stores.log.append(history, expected=Head(), events=events)
+
+        async def keys(until: int, limit: int = 9, **where: str) -> list[ObjectKey]:
+            wanted = KeyFilter(one.group, one.resource, **where)
+            return await stores.log.keys(
+                history, wanted, until=Revision(until), limit=limit, newest_first=True
+            )
+
+        assert await keys(9) == [one, three, two]
+        assert await keys(3) == [three, two, one]
+        assert await keys(9, 1) == [one]
+        assert await keys(9, namespace="default") == [one, two]
+        assert await keys(9, prefix="b") == [two]
+        assert await keys(0) == []
+
+
 async def _fill(stores, history: HistoryId) -> None:
     """b created, a created, node, decision, b updated, a deleted, c created, a created again."""
     node = ObjectKey("", "nodes", "", "n")

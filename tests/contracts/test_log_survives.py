@@ -411,7 +411,7 @@ async def test_database_that_is_dropped_to_restore_a_dump_is_waited_for(
             await leases.release(history, lease)
         with pytest.raises(LogUnavailable):
             await log.append(history, expected=Head(), events=claims(Head(), 1))
-        with pytest.raises(LogUnavailable, match="run `redra migrate`"):
+        with pytest.raises(LogUnavailable, match="gone"):
             await log.head(history)
         if missing == "database":
             await give_back(server_url, name)

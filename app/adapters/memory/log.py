@@ -239,12 +239,22 @@ class MemoryLog:
         return events[max(0, end - limit) : end][::-1]
 
     async def keys(
-        self, history: HistoryId, wanted: KeyFilter, *, until: Revision, limit: int
+        self,
+        history: HistoryId,
+        wanted: KeyFilter,
+        *,
+        until: Revision,
+        limit: int,
+        newest_first: bool = False,
     ) -> list[ObjectKey]:
-        """The first wanted keys, sorted."""
-        by_key = self._store.history(history).by_key
-        known = (key for key, events in by_key.items() if events and events[0].revision <= until)
-        return sorted(filter(wanted.takes, known))[:limit]
+        """The first wanted keys, sorted, or those with the latest events."""
+        last: dict[ObjectKey, Revision] = {}
+        for key, events in self._store.history(history).by_key.items():
+            end = bisect_right(events, until, key=_revision)
+            if end and wanted.takes(key):
+                last[key] = events[end - 1].revision
+        order = sorted(last, key=lambda key: -last[key]) if newest_first else sorted(last)
+        return order[:limit]
 
     async def objects_at(
         self,

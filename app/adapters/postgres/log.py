@@ -277,14 +277,7 @@ class PostgresLog:
     ) -> list[StoredRow]:
         """The events above `after` in their stored form, in order."""
         rows = await self._read(statements.READ_STORED, history, after, limit, until)
-        return [
-            StoredRow(
-                event=rows_of.stored(row),
-                time=rows_of.instant(row[11]),
-                clock=rows_of.instant(row[12]),
-            )
-            for row in rows
-        ]
+        return [rows_of.stored_row(row) for row in rows]
 
     async def read_object(
         self, history: HistoryId, key: ObjectKey, *, until: Revision, limit: int
@@ -301,15 +294,21 @@ class PostgresLog:
         return [rows_of.event(row) for row in rows]
 
     async def keys(
-        self, history: HistoryId, wanted: KeyFilter, *, until: Revision, limit: int
+        self,
+        history: HistoryId,
+        wanted: KeyFilter,
+        *,
+        until: Revision,
+        limit: int,
+        newest_first: bool = False,
     ) -> list[ObjectKey]:
-        """The first wanted keys, sorted."""
-        rows: list[asyncpg.Record] = []
+        """The first wanted keys, sorted, or those with the latest events."""
         async with self._database.connection() as connection:
-            for part in await self._line(connection, history):
-                given = (part.history, min(until, part.until), limit, *wanted)
-                rows += await connection.fetch(statements.KEYS, *given)
-        return sorted({ObjectKey(*row) for row in rows})[:limit]
+            line = await self._line(connection, history)
+            statement = statements.NEWEST_KEYS if newest_first else statements.FIRST_KEYS
+            given = [(part.history, min(until, part.until), limit, *wanted) for part in line]
+            rows = [row for each in given for row in await connection.fetch(statement, *each)]
+        return rows_of.keys(rows, newest_first=newest_first)[:limit]
 
     async def objects_at(
         self,

@@ -1,6 +1,7 @@
 """The rows of the log's tables as values of the domain."""
 
 import json
+from collections.abc import Sequence
 from decimal import Decimal
 
 import asyncpg
@@ -16,7 +17,7 @@ from app.domain.log import (
     Revision,
     Tombstone,
 )
-from app.domain.log.upcasting import StoredEvent, from_stored
+from app.domain.log.upcasting import StoredEvent, StoredRow, from_stored
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -35,6 +36,11 @@ def head_of(row: asyncpg.Record) -> Head:
 def event(row: asyncpg.Record) -> Event:
     """The event in a row of a reading statement, whose columns are in the order of `stored`."""
     return from_stored(stored(row))
+
+
+def stored_row(row: asyncpg.Record) -> StoredRow:
+    """The event in its stored form, with the times of its row."""
+    return StoredRow(event=stored(row), time=instant(row[11]), clock=instant(row[12]))
 
 
 def stored(row: asyncpg.Record) -> StoredEvent:
@@ -125,3 +131,12 @@ def tombstone(row: asyncpg.Record) -> Tombstone:
         deleted=timestamps.from_datetime(row["deleted"]),
         deleted_by=row["deleted_by"],
     )
+
+
+def keys(rows: Sequence[asyncpg.Record], *, newest_first: bool) -> list[ObjectKey]:
+    """The keys in rows with their last revisions, sorted by name or by revision."""
+    last: dict[ObjectKey, int] = {}
+    for group, resource, namespace, name, revision in rows:
+        key = ObjectKey(group, resource, namespace, name)
+        last[key] = max(revision, last.get(key, 0))
+    return sorted(last, key=lambda key: -last[key]) if newest_first else sorted(last)

@@ -232,16 +232,21 @@ ORDER BY revision DESC LIMIT $7
 """The newest events of one key."""
 
 
-KEYS = """
-SELECT DISTINCT "group", resource, namespace, name FROM log_events
+_KEYS = """
+SELECT "group", resource, namespace, name, max(revision) FROM log_events
 WHERE history = $1 AND revision <= $2 AND "group" = $4 AND resource = $5
 AND ($6 = '' OR namespace = $6) AND ($7 = '' OR name = $7) AND starts_with(name, $8)
-ORDER BY "group", resource, namespace, name LIMIT $3
-"""
-"""The keys that a kind ever had, restricted as `KeyFilter` says.
+GROUP BY "group", resource, namespace, name ORDER BY """
+"""The keys that a kind ever had, restricted as `KeyFilter` says, with their last revisions.
 
 Without a namespace, the statement reads every event of the kind.
 """
+
+FIRST_KEYS = _KEYS + '"group", resource, namespace, name LIMIT $3'
+"""The first keys in order."""
+
+NEWEST_KEYS = _KEYS + "max(revision) DESC LIMIT $3"
+"""The keys with the latest events."""
 
 
 def objects_at(*, by_group: bool, by_resource: bool) -> str:

@@ -105,9 +105,11 @@ class _Family:
             KeyFilter(*api_resources.PODS, key.namespace, prefix=members.prefix_of(key)),
             until=evidence.views.revision,
             limit=bounds.names_max,
+            newest_first=True,
         )
         present = [pod for pod in names if evidence.views.objects.get(pod) is not None]
-        gone = sorted(set(names).difference(present))
+        # The newest first: of many, the answer is about those that went last.
+        gone = [pod for pod in names if evidence.views.objects.get(pod) is None]
         # Names that are generated hardly come again.
         wanted = gone if members.generates_names(key) else [*gone, *present]
         ended: list[EndedPod] = []

@@ -128,6 +128,14 @@ async def test_answer_that_reads_a_part_of_the_names_says_so(
     assert [line for line in lines if "looked at" in line] == ([said] if said else [])
 
 
+async def test_of_many_pods_that_are_gone_the_answer_is_about_the_last() -> None:
+    """By name the first one would come first, which went when nobody remembers it any more."""
+    events = with_gone(["nightly-1", "nightly-5", "nightly-9"]).line.events
+    lines = await why(events, "cronjob", "nightly", cause_workload_pods_max=1)
+    (deleted,) = starts(lines, "1 pod was deleted by ")
+    assert "nightly-9" in deleted
+
+
 async def test_pods_of_a_custom_kind_may_have_any_names() -> None:
     cluster = Cluster()
     owned(cluster, run(cluster), "worker-a", "worker-b")
