@@ -21,6 +21,7 @@ from tests.web import (
     more_incidents,
     night_incidents,
     reported_incidents,
+    walked_incidents,
 )
 from tests.web.reading import read
 
@@ -121,6 +122,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *field_incidents.FIELD,
         *reported_incidents.REPORTED,
         *night_incidents.NIGHT,
+        *walked_incidents.WALKED,
     ],
     ids=lambda make: make.__name__,
 )
@@ -149,6 +151,7 @@ TOLD_OF_PODS = [
     *field_incidents.FIELD,
     *reported_incidents.REPORTED,
     *(make for make in night_incidents.NIGHT if make(invented.Names(3)).about),
+    *walked_incidents.WALKED,
 ]
 
 

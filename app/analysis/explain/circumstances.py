@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import lives, stuck, waits
+from app.analysis.explain.nearby import labels as labels_nearby
 from app.analysis.explain.nearby import names as names_nearby
 from app.analysis.explain.nearby import nodes as nearby_nodes
 from app.analysis.explain.nearby import updates
@@ -20,6 +21,7 @@ from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.explanation import Alike
 from app.domain.controllers.resources import claim_key
+from app.domain.controllers.scheduling.framework import filters
 from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
 from app.domain.devices.model import Slice
 from app.domain.devices.pools import newest
@@ -64,6 +66,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *nearby_nodes.renewed(views, without_devices(nodes)),
         *nearby_nodes.without_driver(views, without_devices(nodes)),
         *nearby_nodes.full(views, _full(nodes)),
+        *labels_nearby.unmatched(views, pod, _unmatched(nodes)),
         *nearby_nodes.short(views, pod, _short(nodes)),
     )
 
@@ -392,6 +395,11 @@ def _tainting(nodes: Sequence[NodeReason]) -> set[str]:
 def _full(nodes: Sequence[NodeReason]) -> list[str]:
     """The nodes that take no further pod."""
     return [one.node for one in nodes if nearby_nodes.TOO_MANY in one.text.split(", ")]
+
+
+def _unmatched(nodes: Sequence[NodeReason]) -> list[str]:
+    """The nodes whose labels the pod does not choose."""
+    return [one.node for one in nodes if one.text in filters.AFFINITY.reasons]
 
 
 def _short(nodes: Sequence[NodeReason]) -> dict[str, list[str]]:
