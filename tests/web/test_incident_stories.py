@@ -191,6 +191,17 @@ async def test_summaries_of_reasons_hold_no_links():
     assert any(f"@{revision}/" in link for link in reasons.links)
 
 
+async def test_recorded_decision_names_its_requests_and_leads_to_what_provoked_it():
+    made = later_incidents.selector_is_false_in_its_middle(invented.Names(1))
+    async with serving(store=await stored(made.incident())) as server:
+        answer = await server.raw("GET", f"{HOME}why?kind=pod&namespace=lab&name=job")
+        recorded = read(answer.text).one("aside")
+        (link,) = recorded.links
+        provoked = read((await server.raw("GET", link)).text).one("span", "shown").text
+    assert "claim lab/want, request dev" in recorded.text
+    assert re.search(r"revision (\d+)", recorded.text)[1] in provoked
+
+
 def texts(reason):
     """What a tree of reasons says, line by line."""
     yield reason["text"]

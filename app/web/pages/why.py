@@ -84,14 +84,11 @@ def _decision(body: JsonObject) -> list[tuple[str, str]]:
         ("outcome", decision.outcome),
         ("message", summary.message),
         ("node", summary.node),
-        ("provoked by revision", str(decision.cause) if decision.cause else ""),
+        ("provoked by", f"revision {decision.cause}" if decision.cause else ""),
     ]
     for cause in summary.causes:
         said = causes.said(cause.cause, cause.about)
-        rows.append(
-            (
-                f"{cause.claim} {cause.request}".strip(),
-                f"{counts.of(cause.devices, 'device')}: {said}",
-            )
-        )
+        names = (("claim", cause.claim), ("request", cause.request))
+        place = ", ".join(f"{noun} {name}" for noun, name in names if name)
+        rows.append((place, f"{counts.of(cause.devices, 'device')}: {said}"))
     return [(name, value) for name, value in rows if value]

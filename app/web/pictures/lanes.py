@@ -85,7 +85,7 @@ def legend() -> list[tuple[Markup, str]]:
     signs.append((_sign(_sign_of(13, 7, False)), "event"))
     signs.append((_sign(_sign_of(13, 8, True)), "trouble"))
     area = svg.element("rect", x=1, y=1, width=24, height=12, fill="url(#blind)", class_="blind")
-    signs.append((_sign(area), "nobody recorded"))
+    signs.append((_sign(area), "not recorded"))
     several = svg.element("rect", x=1, y=3, width=24, height=8, fill="url(#several)")
     signs.append((_sign(several), "several short states"))
     return signs
@@ -246,7 +246,7 @@ def _blind(gap: Blind, scale: _Scale, height: float) -> Markup:
     left, right = scale.x(gap.began), scale.x(gap.ended)
     return svg.element(
         "rect",
-        svg.title(f"nobody recorded all changes from revision {gap.begin} to {gap.end}"),
+        svg.title(f"not all changes from revision {gap.begin} to {gap.end} were recorded"),
         x=left,
         y=18.0,
         width=max(3.0, right - left),
