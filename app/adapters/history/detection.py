@@ -3,6 +3,7 @@
 Parity: history-formats.md 2.
 """
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
@@ -36,6 +37,11 @@ _CLOSED = (
     (b"-----BEGIN PGP MESSAGE-----", "a file encrypted with PGP"),
 )
 """First bytes and names of file types that may hold objects and that redra does not open."""
+
+_VERSION_FIELD = re.compile(rb"apiVersion\"?\s*:")
+
+_UTF_32 = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+"""The byte order marks of UTF-32, of which the first begins like that of UTF-16."""
 
 _BUNDLE_LINE = (b'{"hash":"sha256:', b',"payload":{"format":')
 """The beginning of a line with an event of a bundle, and what follows its hash."""
@@ -99,6 +105,8 @@ def detect(source: ByteSource, head: bytes) -> Detected:
     binary = _detect_binary(head)
     if binary is not None:
         return Detected(binary)
+    if head.startswith(_UTF_32):
+        return Detected(Format.UNKNOWN)
     if line_marks.utf16(head):
         return Detected(Format.MIXTURE)
     if b"\0" in head:
@@ -114,6 +122,11 @@ def is_bundle(names: Collection[str]) -> bool:
 def closed(head: bytes) -> str:
     """The name of a file type that redra does not open, from its first bytes; else empty."""
     return next((name for magic, name in _CLOSED if head.startswith(magic)), "")
+
+
+def is_broken_text(head: bytes) -> bool:
+    """True for a text of objects with bytes of zero, such as UTF-32 or the rest of a cut log."""
+    return b"\0" in head and _VERSION_FIELD.search(head.replace(b"\0", b"")) is not None
 
 
 def is_zip(source: ByteSource) -> bool:

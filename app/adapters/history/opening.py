@@ -330,18 +330,23 @@ def _read_dump(
 ) -> Iterator[Record]:
     """The objects of a dump.
 
-    In a folder with a log, single objects are inputs, and are left out.
+    In a folder with a log, single manifests are inputs, and are left out. A file of such only may
+    also be unreadable without a loss.
     """
     if file.is_named or not has_log:
         yield from dumps.read(file.source, number, options, notes)
         return
-    aside = Notes(keep_going=True, refusals_max=0)
+    aside = Notes(keep_going=True, refusals_max=notes.refusals_max)
+    has_objects = False
     for record in dumps.read(file.source, number, options, aside):
         if record.op is Op.ADDED:
             notes.count(_BESIDE)
         else:
+            has_objects = True
             yield record
-    if aside.refused:
+    if has_objects:
+        notes.lose_all_of(aside)
+    elif aside.refused:
         notes.count(f"unreadable {_BESIDE}", aside.refused)
 
 

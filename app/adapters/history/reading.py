@@ -165,6 +165,12 @@ class Notes:
         """Note what was lost according to other notes."""
         for refusal in other.refusals:
             self.lose(InputError(refusal.problem, place=refusal.place))
+        self.refused += other.refused - len(other.refusals)
+
+    def forget_losses(self) -> None:
+        """Forget what was lost so far."""
+        self.refusals.clear()
+        self.refused = 0
 
     def lose(self, problem: InputError) -> None:
         """Note an unreadable part of a cluster's state; reading continues."""

@@ -86,9 +86,14 @@ class Finder:
         seen = 0
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder)
-            if path.is_symlink() or not path.is_file():
-                continue
             if any(part.startswith(".") for part in name.parts):
+                if path.is_file():
+                    self._notes.count("files with names that begin with a dot, left out")
+                continue
+            if path.is_symlink() or not path.is_file():
+                if path.is_symlink() or not path.is_dir():
+                    shown = unpacking.shown_name(name.as_posix())
+                    self._notes.pass_over(shown, "it is a link, or not a plain file")
                 continue
             seen += 1
             if len(name.parts) > limits.path_depth_max or seen > limits.sources_max:
@@ -161,6 +166,12 @@ class Finder:
 
     def _unknown(self, source: ByteSource, head: bytes, *, is_named: bool) -> None:
         """Raise InputError for a closed file type and for a named source; pass over other files."""
+        if detection.is_broken_text(head):
+            raise InputError(
+                "it looks like objects, and holds bytes of zero, which are no text",
+                place=source.name,
+                cure="take them out, or write the file again as UTF-8",
+            )
         closed = detection.closed(head)
         if closed:
             raise InputError(

@@ -5,6 +5,7 @@ byte is read.
 """
 
 import hashlib
+import re
 import stat
 import zipfile
 import zlib
@@ -24,6 +25,15 @@ UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
 `zipfile` raises a RuntimeError for an encrypted entry and for a compression it does not know."""
 
 
+_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Characters of names that no text keeps or shows: controls, and bytes that are not UTF-8."""
+
+
+def shown_name(name: str) -> str:
+    r"""The name of a file as text. Example: a file named by the byte ff becomes `\xff`."""
+    return _UNSHOWN.sub(lambda match: f"\\x{ord(match.group()) & 0xFF:02x}", name)
+
+
 class ByteSource:
     """A source of bytes that can be read from the beginning any number of times.
 
@@ -33,7 +43,7 @@ class ByteSource:
     def __init__(
         self, name: str, open_stream: Callable[[], IO[bytes]], limits: ImportLimits
     ) -> None:
-        self.name = name
+        self.name = shown_name(name)
         self._open = open_stream
         self.limits = limits
 

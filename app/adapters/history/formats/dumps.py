@@ -255,7 +255,7 @@ def _objects(source: ByteSource, notes: Notes) -> Iterator[tuple[str, str, JsonO
     for position, value in documents.read_documents(source, repeated):
         if not _is_of_a_log(value):
             notes.lose_all_of(repeated)
-        repeated.refusals.clear()
+        repeated.forget_losses()
         yield from _open(position, "", value, source.name)
 
 
