@@ -153,8 +153,9 @@ async def _open_all(histories: Histories, store: Store, names: Iterable[str]) ->
             await histories.wait_open(name)
 
 
-async def _open_secrets(store: Store, note: Callable[[str], None]) -> None:
-    """Read the key of Secrets, made when it is missing; report if Secrets become unreadable."""
+async def _prepare(store: Store, note: Callable[[str], None]) -> None:
+    """Remove what killed processes left; read the key of Secrets, and report unreadable ones."""
+    private_folders.remove_left()
     assert store.secrets is not None, "a server keeps what it is told"
     if store.secrets.open() and (names := await with_lost_secrets(store)):
         note(
@@ -188,8 +189,7 @@ async def serve(
         store = await stack.enter_async_context(
             open_store(settings, migrate=True, stays=True, note=note)
         )
-        private_folders.remove_left()
-        await _open_secrets(store, note)
+        await _prepare(store, note)
         companions = Companions(store, settings, attached, replay, note)
         await companions.open(stack)
         telemetry = Telemetry()
@@ -208,7 +208,6 @@ async def serve(
         await companions.begin(histories)
         with suppress(HistoryBroken):
             await default_history(histories, settings)
-        histories.patience_seconds = settings.opening_seconds
         await _open_all(histories, store, frozenset(watched) - frozenset(companions.names))
         holders = store.leases.holders
         application = _application(histories, settings, door, telemetry, companions, holders)
@@ -248,6 +247,8 @@ def _application(
     companions: Companions,
     holders: Holders,
 ) -> Application:
+    """The application; its requests do not wait longer for a history that is being opened."""
+    histories.patience_seconds = settings.opening_seconds
     return create_app(
         histories,
         schemas=schemas.load,

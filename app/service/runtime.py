@@ -7,6 +7,7 @@ the loops of this process get them.
 """
 
 import itertools
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -52,6 +53,8 @@ from app.signals import Signal
 
 if TYPE_CHECKING:  # heavy: histories that nobody watches need none of its judges
     from app.analysis.oversight import Observation
+
+_log = logging.getLogger("redra")
 
 _SCHEDULER = "scheduling"
 
@@ -427,14 +430,21 @@ class HistoryRuntime:
                         async with self._writer.lock:
                             if not 0 < listener.named <= self._writer.head.revision:
                                 await self._writer.catch_up()
-                    self.problem = None
+                    self._note(None)
                     if self.views.revision - self._snapshot_at >= self._bounds.snapshot_every:
                         await self.save_snapshot()
                 except ChainBroken:
                     raise  # the folded events are no longer in the log
                 except LogError as problem:
-                    # Kept for the health page; the poll tries again until the cause is gone.
-                    self.problem = problem
+                    # The poll tries again until the cause is gone.
+                    self._note(problem)
+
+    def _note(self, problem: LogError | None) -> None:
+        """Keep the problem for the health page; log when it begins, changes and ends."""
+        before, self.problem = self.problem, problem
+        if str(before or "") != str(problem or ""):
+            said = problem or "its log can be followed again"
+            _log.warning("history %s: %s", self.info.name, said)
 
 
 @dataclass(slots=True, kw_only=True)
