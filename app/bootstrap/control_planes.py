@@ -86,7 +86,6 @@ class ControlPlanes:
                 off=options.off | self._off,
                 tie_break=tie_break,
                 pace=pace,
-                paces_nodes=not self._info.is_recorded,
                 bind_delay=options.bind_delay if bind_delay is None else bind_delay,
                 # Without a delay of its own, a live history has them in one append.
                 joins_acts=not self._info.is_recorded and options.bind_delay is None,

@@ -186,7 +186,6 @@ class Soak:
             ControllerOptions(
                 bind_delay=self.plane.bind_delay,
                 pace=self.plane,
-                paces_nodes=False,
                 quirks=quirks,
             ),
             seed=self.load.seed,

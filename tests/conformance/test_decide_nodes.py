@@ -51,6 +51,7 @@ def by_node_controller(made, body, subresource=""):
 
 
 async def decide(made, folder, alter=lambda lines: lines):
+    folder.mkdir(exist_ok=True)
     lines = alter(lines_of(made.line.events, folder / "log"))
     path = disordered_logs.write(lines, folder / "altered")
     settings, store = process_settings.settings(), stores.memory_store()
@@ -112,6 +113,36 @@ async def test_taint_that_is_missing_is_unexplained(tmp_path):
         return kept
 
     report = await decide(made, tmp_path, untainted)
+    assert report.agreement is Agreement.UNEXPLAINED
+    assert classes(report, "nodes") == {DifferenceClass.UNEXPLAINED}
+
+
+async def test_missing_taint_is_not_made_good_by_that_for_a_later_closing(tmp_path):
+    """A node is closed, opened and closed again; the first closing left no taint.
+
+    Were the first taint awaited until the recorded one of the second closing, nothing would differ.
+    """
+    made = cluster()
+    for is_closed in (True, None, True):
+        made.patch("nodes", "left", {"spec": {"unschedulable": is_closed}})
+        made.wait(20)
+    made.pod("late", template="gpu")
+    made.wait(20)
+
+    def without_first_taint(lines):
+        by_controller = [
+            line
+            for line in lines
+            if line["objectRef"]["resource"] == "nodes"
+            and line["objectRef"].get("name") == "left"
+            and line["user"]["username"].endswith("node-controller")
+        ]
+        *_, first, back, last = by_controller
+        assert last["responseObject"]["spec"]["taints"]
+        return [line for line in lines if line not in (first, back)]
+
+    assert (await decide(made, tmp_path / "honest")).agreement is Agreement.AGREES
+    report = await decide(made, tmp_path / "altered", without_first_taint)
     assert report.agreement is Agreement.UNEXPLAINED
     assert classes(report, "nodes") == {DifferenceClass.UNEXPLAINED}
 

@@ -12,6 +12,7 @@ import pytest
 
 from app.analysis.replay.report import Agreement
 from app.bootstrap import process_settings, replays, stores
+from app.domain.controllers.nodes import readiness
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.objects.profile import Profile
@@ -74,17 +75,21 @@ class HeldControlPlane(SlowControlPlane):
 
 @dataclass
 class Story:
-    """Six pods on one node, and one pod more on another node every few seconds."""
+    """Six pods on one node, and one pod more on another node every second.
+
+    That other node may be closed for some seconds.
+    """
 
     held: Held = field(default_factory=Held)
     tainted: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
     seconds: int = 50
+    closed: tuple[int, ...] = ()
 
     def tell(self, path):
         plane = HeldControlPlane(self.held, Instant(0))
         cluster = Cluster(
             Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)),
-            ControllerOptions(bind_delay=plane.bind_delay, pace=plane, paces_nodes=False),
+            ControllerOptions(bind_delay=plane.bind_delay, pace=plane),
             seed=7,
             kubelet=True,
             namespaces=("default",),
@@ -110,6 +115,10 @@ class Story:
         for number in range(min(self.seconds - 14, 40)):
             self.at(cluster, start, 13 + number)
             self.pod(cluster, f"b-{number}", "node-01")
+            if 13 + number in self.closed:
+                is_closed = 13 + number == self.closed[0]
+                body = {"spec": {"unschedulable": is_closed or None}}
+                cluster.patch("nodes", "node-01", body)
         self.at(cluster, start, self.seconds)
         retell(cluster.line.events, plane.late, path, random.Random(7), answers=3)
         return path / "audit.jsonl"
@@ -163,8 +172,12 @@ async def decided(story, folder):
     return await replays.decide(store, settings, history, "", lambda *_: None)
 
 
-def late(queue, name, by, **more):
-    return Story(Held(queue=queue, name=name, seconds=by), **more)
+def late(queue, name, by, since=0, **more):
+    return Story(Held(queue=queue, name=name, seconds=by, since=since), **more)
+
+
+def late_node(by, since, closed=(20, 30), **more):
+    return late(readiness.TAINTS, "node-01", by, since=since, closed=closed, **more)
 
 
 WRONG = {
@@ -178,12 +191,18 @@ WRONG = {
     "a pod that is tried, 5 s": late(QUEUE, "b-1", 5),
     "a pod that is tried, 30 s": late(QUEUE, "b-1", 30),
     "a manager that is away for 90 s": Story(Held(away=(11, 101)), seconds=110),
+    "the taint of a closed node, 37 s": late_node(37, 14, closed=(15,), seconds=60),
+    "the taint of an opened node, 37 s": late_node(37, 17, closed=(15, 18), seconds=60),
 }
 HONEST = {
     "nothing": Story(),
     "one of six evictions, 1 s": late("eviction", "a-2", 1),
     "the only eviction, 11 s": late("eviction", "a-2", 11, tainted=(2,)),
     "a manager that is replaced within 20 s": Story(Held(away=(11, 31))),
+    "the taint of a closed node, 0.3 s": late_node(0.3, 15),
+    "the taint of a closed node, 6 s": late_node(6, 15),
+    "the taint of an opened node, 0.3 s": late_node(0.3, 25),
+    "the taint of an opened node, 6 s": late_node(6, 25),
 }
 
 

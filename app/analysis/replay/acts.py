@@ -165,13 +165,7 @@ def keys_of(act: Act, roles: Sequence[str]) -> Iterator[QueueKey]:
         else:
             yield namespaces.END, (key.name,)
     elif readiness.NAME in roles:
-        if act.seen is None:
-            # Another log does not show what the controller had seen: it acts as soon as it can.
-            return
-        if said is not None:
-            yield readiness.NAME, (said.involved_object.name,)
-        elif key.resource == "nodes":
-            yield readiness.NAME, (key.name,)
+        yield from _of_node(act)
     elif "eviction" in roles or "rule-status" in roles:
         if key.resource == "devicetaintrules":
             yield "rule-status", (key.name, event.uid)
@@ -180,6 +174,23 @@ def keys_of(act: Act, roles: Sequence[str]) -> Iterator[QueueKey]:
         elif said is not None and said.text.startswith("Cancelling"):
             subject = said.subject
             yield "eviction/cancelled", (subject.namespace, subject.name, subject.uid)
+
+
+def _of_node(act: Act) -> Iterator[QueueKey]:
+    """The kinds of writes of the node controller that an act shows.
+
+    Its Events wait for the limit of a client of their own, and nothing depends on them: another log
+    does not show what the controller had seen when it made one.
+    """
+    key, event = act.event.key, act.event
+    if is_event_object(key):
+        if act.seen is not None:
+            yield readiness.SAID, (core.event_object(event.object).involved_object.name,)
+    elif key.resource == "nodes" and act.before is not None:
+        if core.taints(act.before) != core.taints(event.object):
+            yield readiness.TAINTS, (key.name,)
+        if meta.labels(act.before) != meta.labels(event.object):
+            yield readiness.LABELS, (key.name,)
 
 
 class Observations:

@@ -5,12 +5,12 @@ was not made, a switch. The facts that only one side has determine which hypothe
 Only its run shows whether a hypothesis holds (`proving`).
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.classes import DifferenceClass
-from app.analysis.replay.differences import Aspect, Sides
+from app.analysis.replay.differences import Aspect, DifferenceKey, Sides
 from app.analysis.replay.facts import (
     ClaimsNamed,
     ConditionSet,
@@ -253,8 +253,12 @@ class Proposals:
             )
 
     def _is_refusal(self, sides: Sides) -> bool:
-        """Whether the conditions of the pod differ in failed attempts alone."""
-        only = list(sides.facts()) if sides.aspect is Aspect.CONDITIONS else []
+        """Whether conditions differ in failed attempts alone, or only there some are reported.
+
+        Of attempts with one message, only the first writes a condition.
+        """
+        is_reported = sides.aspect is Aspect.SAID and not sides.only_again
+        only = list(sides.facts()) if is_reported or sides.aspect is Aspect.CONDITIONS else []
         return bool(only) and all(is_failed_attempt(fact) for fact in only)
 
     def _is_report_in_vain(self, sides: Sides, uid: str) -> bool:
@@ -338,6 +342,33 @@ class Proposals:
             *again.of_pod.get(sides.uid, ()),
         )
         return sorted({step.key for step in steps if step.key.resource == "resourceclaims"})
+
+
+class Untried:
+    """The hypotheses about single objects that are still to try.
+
+    What holds for another difference may explain a part of this one: the rest has new hypotheses.
+    """
+
+    def __init__(self, proposals: Proposals) -> None:
+        self._proposals = proposals
+        self._sides: dict[DifferenceKey, Sides] = {}
+        self._left: dict[DifferenceKey, list[Hypothesis]] = {}
+
+    def next(
+        self, differences: Mapping[DifferenceKey, Sides], again: Trace
+    ) -> dict[DifferenceKey, Hypothesis]:
+        """The next hypothesis about each difference that has one left."""
+        for key, sides in differences.items():
+            if key not in self._sides or self._sides[key].again != sides.again:
+                self._sides[key] = sides
+                self._left[key] = list(self._proposals.local(sides, again))
+        return {key: self._left[key][0] for key in differences if self._left[key]}
+
+    def drop(self, failed: Iterable[DifferenceKey]) -> None:
+        """Drops the hypotheses that failed; those that hold settle their differences."""
+        for key in failed:
+            self._left[key].pop(0)
 
 
 def _is_tried_more(sides: Sides) -> bool:

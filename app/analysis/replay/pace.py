@@ -36,7 +36,7 @@ from app.analysis.replay.instants import is_derived
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.traces import is_event_object
 from app.domain.controllers.garbage import namespaces
-from app.domain.controllers.nodes import readiness as node_readiness
+from app.domain.controllers.nodes import readiness
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import EventType
@@ -82,9 +82,12 @@ class _PodPace:
 
 
 class RecordedPace:
-    """The recorded instants by queue and key; `not_before` implements the `Pace` of reconcilers."""
+    """The recorded instants by queue and key; `not_before` implements the `Pace` of reconcilers.
 
-    def __init__(self) -> None:
+    `reasons` has the instants at which nodes got other reasons for their taints and labels.
+    """
+
+    def __init__(self, reasons: Mapping[str, Sequence[Instant]] = MappingProxyType({})) -> None:
         self._acts: dict[QueueKey, list[Instant]] = defaultdict(list)
         self._noted: dict[tuple[QueueKey, Instant], Act] = {}
         self._tries: dict[str, PodTries] = defaultdict(PodTries)
@@ -98,6 +101,7 @@ class RecordedPace:
         self._last: dict[QueueKey, Act] = {}
         self.stored_at: Instant | None = None
         self._unseen: dict[QueueKey, Instant] = {}
+        self._reasons = reasons
 
     def learn(
         self,
@@ -177,9 +181,8 @@ class RecordedPace:
                 place, now, tolerances.TABLE.unseen if strayed else tolerances.TABLE.unseen_try
             )
         due = self.next_act(queue, key, now)
-        if queue == node_readiness.NAME:
-            is_soon = due is not None and due - now <= tolerances.TABLE.act_after
-            return due if due is not None and is_soon else now
+        if queue in (readiness.SAID, readiness.TAINTS, readiness.LABELS):
+            return now if due is None or self._has_new_reason(key[0], now, due) else due
         if due is not None:
             return due
         if queue == namespaces.CONTENT:
@@ -192,6 +195,16 @@ class RecordedPace:
             now,
             tolerances.TABLE.unseen_try if queue == "eviction" else tolerances.TABLE.unseen,
         )
+
+    def _has_new_reason(self, node: str, now: Instant, due: Instant) -> bool:
+        """Whether an act about a node is for a later reason than that of now.
+
+        The node controller compares the node with its taints and labels, whatever happened before.
+        So it acts for the last change; a change that others took back before leaves no act.
+        """
+        changes = self._reasons.get(node, ())
+        number = bisect_right(changes, now)
+        return number < len(changes) and changes[number] < due
 
     def next_act(
         self,

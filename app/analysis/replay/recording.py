@@ -32,13 +32,14 @@ from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.analysis.verify.taint_audit import ForbiddenPlacement, TaintAudit
 from app.analysis.views import LiveViews
 from app.domain.controllers import registry
+from app.domain.controllers.nodes import readiness
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.records import BASELINE_VERB
 from app.domain.objects import first_objects
 from app.domain.objects import registry as kinds
 from app.domain.objects.profile import Profile
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -123,6 +124,7 @@ class Recording:
         self._number = 0
         self._has_begun = False
         self.skew = 0
+        self.node_reasons: dict[str, list[Instant]] = {}
         self._beginning: Beginning | None = None
         self._reports_made: list[Input] = []
         self.busy_until: dict[str, Instant] = {}
@@ -284,6 +286,8 @@ class Recording:
         else:
             self._objects[event.key] = event.object
         note_reached(self.reached, event, known)
+        if event.key[:2] == api_resources.NODES:
+            self._note_node(event, before, known)
         if event.key.resource == "pods":
             self.ranks[event.uid] = (
                 core.scheduler_name(event.object),
@@ -311,6 +315,13 @@ class Recording:
             self._note_act(source, is_guessed=not is_sure)
         elif not is_event_object(event.key) and not self.is_over:
             self.inputs.append(source)
+
+    def _note_node(self, event: Event, before: JsonObject | None, known: Instant) -> None:
+        """Notes when a node began, ended, or got other reasons for its taints and labels."""
+        is_end = event.type is EventType.OBJECT_DELETED
+        reasons = (readiness.reasons_of(tree) for tree in (before or {}, event.object))
+        if before is None or is_end or len(set(reasons)) > 1:
+            self.node_reasons.setdefault(event.key.name, []).append(known)
 
     def _note_act(self, source: Input, *, is_guessed: bool) -> None:
         """Notes a write of a controller that decides again."""

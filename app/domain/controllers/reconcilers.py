@@ -84,7 +84,7 @@ def _scheduling(setting: _Setting) -> Reconciler:
 MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "namespaces": lambda s: NamespaceReconciler(s.options.pace),
     "definitions": lambda _: DefinitionReconciler(),
-    "node-lifecycle": lambda s: NodeReconciler(s.options.pace if s.options.paces_nodes else None),
+    "node-lifecycle": lambda s: NodeReconciler(s.options.pace),
     "node-ttl": lambda _: NodeTtlReconciler(),
     "pod-gc": lambda s: PodGcReconciler(s.options.terminated_pods_max),
     "disruption": lambda _: DisruptionReconciler(),

@@ -42,11 +42,10 @@ class ControllerOptions:
     Quirks that are None default to those of the release (`quirks_of`, `allocator_quirks_of`).
     `tie_break` is for replays: it chooses among equally good nodes. `summary` bounds the causes
     in the scheduler's decisions (None: no causes); the process chooses it and decisions record it.
-    `pace` is for replays too: it decides when a key may be processed, one of the node controller
-    only with `paces_nodes`: a log of others does not show what that had seen. With a `bind_delay`
-    bindings take time, and so do the acts about a claim, unless the option `joins_acts` is set.
-    Devices may take `binding_timeout` microseconds to become ready. Event objects end `event_ttl`
-    microseconds after their last change; None: they stay. `terminated_pods_max`
+    `pace` is for replays too: it decides when a key may be processed. With a `bind_delay` bindings
+    take time, and so do the acts about a claim, unless the option `joins_acts` is set. Devices may
+    take `binding_timeout` microseconds to become ready. Event objects end `event_ttl` microseconds
+    after their last change; None: they stay. `terminated_pods_max`
     finished pods are kept; 0: all. With `cluster_objects` controllers maintain the objects that
     every cluster has (`CLUSTER_OBJECTS`); older histories and recordings do without.
     """
@@ -56,7 +55,6 @@ class ControllerOptions:
     off: frozenset[str] = frozenset()
     tie_break: TieBreak | None = None
     pace: Pace | None = None
-    paces_nodes: bool = True
     bind_delay: BindDelay | None = None
     joins_acts: bool = False
     binding_timeout: int = binding_conditions.TIMEOUT

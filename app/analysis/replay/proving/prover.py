@@ -18,7 +18,7 @@ from app.analysis.replay import classes
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHEDULER
 from app.analysis.replay.classes import DifferenceClass, End, Judgement, Sought
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Compared, DifferenceKey, Sides
-from app.analysis.replay.hypotheses import Hypothesis, Proposals
+from app.analysis.replay.hypotheses import Hypothesis, Proposals, Untried
 from app.analysis.replay.proving.budget import Budget
 from app.analysis.replay.proving.evidence import Evidence, Switched
 from app.analysis.replay.proving.runs import IsOver, RunVariant
@@ -393,18 +393,9 @@ class Prover:
 
     async def _try_local(self) -> None:
         """Tries orders, attempts and repetitions about single objects, many objects in one run."""
-        alternatives = {
-            key: list(self._proposals.local(sides, self._again))
-            for key, sides in self._open.items()
-        }
-        tried = dict.fromkeys(alternatives, 0)
-        while chosen := {
-            key: alternatives[key][tried[key]]
-            for key in self._open
-            if key in alternatives and tried[key] < len(alternatives[key])
-        }:
-            for key in await self._try_together(chosen):
-                tried[key] += 1
+        untried = Untried(self._proposals)
+        while chosen := untried.next(self._open, self._again):
+            untried.drop(await self._try_together(chosen))
 
     async def _try_together(self, chosen: Chosen) -> Collection[DifferenceKey]:
         """Keeps these hypotheses if they change nothing else; returns those that failed.

@@ -10,10 +10,12 @@ node is ready. Parity: controllers.md 5.5. A node without a `Ready` condition ke
 taints.
 
 A refused Event (its namespace is missing) does not prevent the taints and labels of a node: they
-are then written first, and the Event is tried again after them.
+are then written first, and the Event is tried again after them. In a replay at a recorded pace,
+each kind of write waits for its own recorded counterpart: taints, labels and Events come from
+separate loops of the real controller, in any order.
 """
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from app.domain.controllers.event_objects import MANAGER, Reporter, reference
 from app.domain.controllers.keyed import KeyedController, Work, decided_at, decided_cause
@@ -31,6 +33,8 @@ from app.domain.values.timestamps import SECOND, Instant
 
 NAME = "node-lifecycle"
 
+SAID, TAINTS, LABELS = f"{NAME}/said", f"{NAME}/taints", f"{NAME}/labels"
+"""The queues of the pace, one for each kind of write."""
 
 COMPONENT = "node-controller"
 REGISTERED = "RegisteredNode"
@@ -54,7 +58,8 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
     reads: Reads = frozenset({api_resources.NODES, api_resources.EVENTS, DECISIONS})
 
     def __init__(self, pace: Pace | None = None) -> None:
-        super().__init__(pace=pace)
+        super().__init__()
+        self._pace = pace
         self._reporter = Reporter(COMPONENT)
         self._registered: set[str] = set()
         self._refused: set[str] = set()
@@ -83,8 +88,17 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
         return super().step(views, now)
 
     def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
-        """The next write for a node."""
-        return self._work(views, key[0], now, self._refused, is_untold=None)
+        """The next write for a node that the pace allows, or the instant at which it allows one."""
+        kinds = self._kinds(views, key[0], now, self._refused, is_untold=None)
+        if self._pace is None:
+            return self._work(views, key[0], now, self._refused, kinds)
+        dues: list[Instant] = []
+        for kind in kinds:
+            dues.append(self._pace.not_before(kind, key, now))
+            if dues[-1] <= now:
+                others = (each for each in kinds if each != kind)
+                return self._work(views, key[0], now, self._refused, (kind, *others))
+        return Work(due=min(dues)) if dues else None
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """Settles the report of a deleted node, or the node of the plan."""
@@ -121,7 +135,8 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
             # After a restart the registrations of nodes whose Events have expired are unknown:
             # these nodes are registered again.
             is_untold = bool(refused) or outcome == "Registered"
-            work = self._work(views, name, now, refused, is_untold=is_untold)
+            kinds = self._kinds(views, name, now, refused, is_untold=is_untold)
+            work = self._work(views, name, now, refused, kinds)
         return None if work is None else self.plan(views, (name,), work, decided_cause(decision))
 
     def fold_decision(self, decision: Event) -> None:
@@ -166,26 +181,41 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
         )
         return Work((command,), decision)
 
-    def _work(
+    def _kinds(
         self, views: Views, name: str, now: Instant, refused: Set[str], *, is_untold: bool | None
-    ) -> Work | None:
-        """The next write; the Event of a node among the `refused` comes last.
+    ) -> Sequence[str]:
+        """The kinds of writes that a node needs; the Event of a node among the `refused` is last.
 
         With `is_untold` None the method checks whether the node has been registered.
         """
-        key = ObjectKey(*api_resources.NODES, "", name)
-        tree = views.objects.get(key)
+        tree = views.objects.get(ObjectKey(*api_resources.NODES, "", name))
         if tree is None:
-            return None
+            return ()
         if is_untold is None:
             is_untold = meta.uid(tree) not in self._registered
-        comes_last = is_untold and name in refused
+        taints = core.taints(tree)
+        kinds = []
+        if _wanted(tree, taints, now) != taints:
+            kinds.append(TAINTS)
+        if _missing_labels(tree):
+            kinds.append(LABELS)
+        if is_untold:
+            kinds.insert(len(kinds) if name in refused else 0, SAID)
+        return kinds
+
+    def _work(
+        self, views: Views, name: str, now: Instant, refused: Set[str], kinds: Sequence[str]
+    ) -> Work | None:
+        """The write of the first of all kinds that the node needs; None without any."""
+        key = ObjectKey(*api_resources.NODES, "", name)
+        tree = views.objects.get(key)
+        if tree is None or not kinds:
+            return None
+        kind, comes_last = kinds[0], SAID in kinds and name in refused
         taints = core.taints(tree)
         wanted = _wanted(tree, taints, now)
-        labels = _missing_labels(tree)
-        inputs: JsonObject = {"now": now, **({"refused": True} if comes_last else {})}
         command: Command
-        if is_untold and (not comes_last or (wanted == taints and not labels)):
+        if kind == SAID:
             outcome = "Registered"
             command = self._reporter.report(
                 views.objects,
@@ -195,25 +225,23 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
                 reason=REGISTERED,
                 message=f"Node {name} event: Registered Node {name} in Controller",
             )
-        elif wanted != taints:
+        elif kind == TAINTS:
             outcome = "Tainted" if len(wanted) > len(taints) else "Untainted"
             version = meta.resource_version(tree)
             command = _patch(
                 key,
                 {"metadata": {"resourceVersion": version}, "spec": {"taints": wanted or None}},
             )
-        elif labels:
-            outcome = "Labelled"
-            command = _patch(key, {"metadata": {"labels": labels}})
         else:
-            return None
+            outcome = "Labelled"
+            command = _patch(key, {"metadata": {"labels": _missing_labels(tree)}})
         decision = Decision(
             controller=NAME,
             resource="nodes",
             namespace="",
             name=name,
             outcome=outcome,
-            inputs=inputs,
+            inputs={"now": now, **({"refused": True} if comes_last else {})},
             summary={
                 "ready": _ready(tree),
                 "taints": [json_tree.text(taint, "key") for taint in wanted],
@@ -233,6 +261,13 @@ def _missing_labels(tree: JsonView) -> JsonObject:
         for old, new in _COPIED_LABELS.items()
         if new in labels and labels.get(old) != labels[new]
     }
+
+
+def reasons_of(tree: JsonView) -> tuple[str, ...]:
+    """The values from which the taints and labels of a node follow."""
+    labels = meta.labels(tree)
+    sources = (labels.get(name, "") for name in _COPIED_LABELS.values())
+    return (str(core.unschedulable(tree)), _ready(tree), *sources)
 
 
 def _ready(tree: JsonView) -> str:

@@ -137,7 +137,7 @@ class Runs:
 
     def pace(self, variant: Variant = Variant()) -> RecordedPace:
         """A new recorded pace for a variant, at its beginning."""
-        pace = RecordedPace()
+        pace = RecordedPace(self.recording.node_reasons)
         pace.learn(
             self.recording.acts,
             self.writers.names,

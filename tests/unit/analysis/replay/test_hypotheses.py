@@ -209,9 +209,12 @@ def test_events_in_another_order_were_written_when_they_were_recorded() -> None:
 
 
 def test_report_of_an_attempt_that_was_not_made_here_may_have_been_late_besides() -> None:
-    """One limit delays conditions and reports: a pod differs in its attempts and their order."""
+    """One limit delays conditions and reports: a pod differs in its attempts and their order.
+
+    Last, the place that it did not get may have been another pod's, whose requests waited.
+    """
     late = ["reported", "reported+repeated", "reported+repeated+joined"]
-    expected = ["tried", "tried+repeated", *(f"tried+{each}" for each in late)]
+    expected = ["tried", "tried+repeated", *(f"tried+{each}" for each in late), "is_limited"]
     report = step(POD, FAILED)
     assert [field for _, field, _ in proposed(Aspect.SAID, theirs=(report,))] == expected
     condition = step(POD, TRIED)
