@@ -75,6 +75,7 @@ FEW: list[Row] = [
     ("a-quickstart", "other_device_in_the_last_line", "decide"),
     ("a-quickstart", "binding_that_never_comes", "decide"),
     ("e-taints", "tolerations_not_copied", "decide"),
+    ("e-taints", "rule_never_reported", "decide"),
     ("e-taints", "eviction_without_taint", "verify"),
     ("e-taints", "class_had_long_changed_without_nodes", "verify"),
     ("e-taints", "class_changes_a_moment_before_without_nodes", "verify"),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from app.domain.log import Event
 from app.domain.log.records import Record
 from app.domain.objects import profile as profiles
 from app.domain.values import json_tree
@@ -103,6 +104,31 @@ class ReleaseEvidence:
         if key not in self.components:
             self.components[key] = ComponentEvidence(component, release, kind, record.place)
         self.components[key].count += 1
+
+
+@dataclass(slots=True)
+class ShownReleases:
+    """The minor releases that controllers name in the user agents of their writes.
+
+    A component of Kubernetes names its own release there, which its client library does for it. If
+    one write has no such name, the releases of all are unknown: a control plane may be mixed.
+    """
+
+    _minors: set[int] = field(default_factory=set)
+    _is_known: bool = True
+
+    def note(self, event: Event) -> None:
+        """Examines one write of a controller."""
+        match = _AGENT.match(event.stamp.actor.agent)
+        if match is None:
+            self._is_known = False
+        else:
+            self._minors.add(int(match[2].split(".")[1]))
+
+    @property
+    def minors(self) -> frozenset[int]:
+        """The minor releases; empty if any is unknown."""
+        return frozenset(self._minors) if self._is_known else frozenset()
 
 
 def notes(evidence: ReleaseEvidence, profile: str) -> list[str]:

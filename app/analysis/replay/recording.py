@@ -5,6 +5,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from app.analysis.recordings.recorded_gates import ShownGates
+from app.analysis.recordings.releases import ShownReleases
 from app.analysis.replay.acts import (
     Act,
     DecidedAttempt,
@@ -89,6 +90,7 @@ class Recording:
         self._audit = TaintAudit(views)
         self._overuse = OveruseAudit(views, lacks)
         self._gates = ShownGates()
+        self._releases = ShownReleases()
         self._objects: dict[ObjectKey, JsonObject] = {}
         self.inputs: list[Input] = []
         self.decided: list[Input] = []
@@ -239,6 +241,11 @@ class Recording:
         """The gates that the recorded cluster had on, by fields that were stored."""
         return self._gates.found
 
+    @property
+    def minors_shown(self) -> Set[int]:
+        """The minor releases that the recorded controllers name, all of them."""
+        return self._releases.minors
+
     def observes_pods(self, profile: Profile) -> bool:
         """Whether conditions of pods in the recorded cluster have an observed generation.
 
@@ -325,6 +332,7 @@ class Recording:
 
     def _note_act(self, source: Input, *, is_guessed: bool) -> None:
         """Notes a write of a controller that decides again."""
+        self._releases.note(source.event)
         event, before, known, author = source.event, source.before, source.time, source.author
         for name in self._writers.controllers_of(author):
             if name not in self._at_work:

@@ -3,6 +3,7 @@
 import pytest
 
 from app.analysis.recordings import recorded_gates
+from app.analysis.recordings.releases import ShownReleases
 from app.analysis.replay.proving.evidence import Switched, possible
 from app.analysis.replay.variants import Switches
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
@@ -167,6 +168,48 @@ OTHERS = (
 
 def test_nothing_is_ruled_out_by_a_recording_that_shows_no_gate():
     assert tuple(possible(OTHERS, set())) == OTHERS
+
+
+@pytest.mark.parametrize(
+    ("releases", "left"),
+    [
+        ({36}, OTHERS[2:]),
+        # an upgrade, or a control plane whose components differ
+        ({36, 37}, OTHERS[1:]),
+        (set(), OTHERS),
+    ],
+)
+def test_no_other_release_is_tried_than_the_controllers_name(releases, left):
+    assert tuple(possible(OTHERS, set(), releases)) == left
+
+
+SCHEDULER, MANAGER = "kube-scheduler/v1.36.2 (linux)", "kube-controller-manager/v1.35.9 (linux)"
+
+
+@pytest.mark.parametrize(
+    ("agents", "minors"),
+    [
+        ((SCHEDULER, SCHEDULER), {36}),
+        ((SCHEDULER, MANAGER), {35, 36}),
+        ((SCHEDULER, "redra"), set()),
+        ((SCHEDULER, ""), set()),
+        ((), set()),
+    ],
+)
+def test_releases_are_known_if_all_writes_of_controllers_name_one(agents, minors):
+    shown = ShownReleases()
+    for agent in agents:
+        actor = Actor(user="system:kube-scheduler", agent=agent)
+        event = Event(
+            revision=Revision(1),
+            type=EventType.OBJECT_UPDATED,
+            key=ObjectKey("", "pods", "default", "p"),
+            uid="u",
+            body=canonical_json({}),
+            stamp=Stamp(time=Instant(1), actor=actor, verb="update"),
+        )
+        shown.note(event)
+    assert shown.minors == minors
 
 
 def test_gate_that_is_shown_is_on_in_each_control_plane_that_is_tried():

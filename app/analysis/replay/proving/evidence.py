@@ -19,11 +19,13 @@ class Switched:
     switches: Switches
 
 
-def possible(others: Iterable[Switched], shown: Set[str]) -> Iterator[Switched]:
+def possible(
+    others: Iterable[Switched], shown: Set[str], releases: Set[int] = frozenset()
+) -> Iterator[Switched]:
     """Yields the switches that are possible where objects show these gates to be on.
 
     A switch that turns one of them off is not possible. A release in which one is off by default
-    had it switched on.
+    had it switched on. If the controllers name their minor `releases`, there was no other one.
     """
     for each in others:
         switches = each.switches
@@ -33,6 +35,8 @@ def possible(others: Iterable[Switched], shown: Set[str]) -> Iterator[Switched]:
             yield each
             continue
         release = Profile(version=switches.profile)
+        if releases and release.minor not in releases:
+            continue
         on = Switches(gates={gate: True for gate in sorted(shown) if not release.enabled(gate)})
         if on.gates:
             yield Switched(reason=", ".join((each.reason, *on.words())), switches=switches | on)

@@ -450,7 +450,7 @@ def prover_of(
             overused=recording.overused,
             forbidden=recording.violations(pace),
             chosen=tuple(possible(proofs.chosen, recording.gates_shown)),
-            others=tuple(possible(proofs.others, recording.gates_shown)),
+            others=tuple(possible(proofs.others, recording.gates_shown, recording.minors_shown)),
             rules_seen=proofs.rules_seen,
             lacks=recording.lacks,
             impossible=impossible,
