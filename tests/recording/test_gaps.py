@@ -257,7 +257,8 @@ async def test_cluster_that_was_restored_from_a_backup_is_a_gap_of_each_kind(tmp
         await source.kill()
         backup = copy.deepcopy(source.store)
         await source.start()
-        recording = recording_of(source, record_audit_seconds=0.5)
+        # Each refusal of a version to come takes the server three seconds.
+        recording = recording_of(source, record_audit_seconds=0.5, record_retry_seconds_max=1)
         async with recording.going():
             await writer.write(30)
             await recording.wait_for_version(await last_version(source))
