@@ -26,8 +26,9 @@ CONFLICTS_MAX = 20
 """The largest number of retries of an eviction after a conflicting write."""
 
 _VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
-_RETRY_SECONDS = 5
 _UNSEEN_RETRY_SECONDS = 10
+"""How soon an eviction may be tried again whose budget is being counted. Without this, as where a
+budget allows none, each client has a pause of its own: `kubectl drain` one of 5 s."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +118,7 @@ def _taken(place: ObjectKey, budget: JsonObject, pod: str, now: Instant) -> Upda
             "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
         )
     if allowed == 0:
-        raise _too_many(_reason(place.name, status), _RETRY_SECONDS)
+        raise _too_many(_reason(place.name, status))
     after: JsonObject = {
         **status,
         "disruptionsAllowed": allowed - 1,
@@ -157,7 +158,7 @@ def _numbers(status: JsonView) -> tuple[int, int]:
     return healthy, json_tree.integer(status, "desiredHealthy") or 0
 
 
-def _too_many(message: str, retry_seconds: int) -> TooManyRequests:
+def _too_many(message: str, retry_seconds: int = 0) -> TooManyRequests:
     cause = StatusCause(reason="DisruptionBudget", message=message)
     return TooManyRequests(_VIOLATION, causes=(cause,), retry_after_seconds=retry_seconds)
 
