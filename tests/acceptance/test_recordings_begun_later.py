@@ -30,6 +30,7 @@ def placed_otherwise(source: Source, material: Material, candidate: Candidate) -
     return {(each.aspect, each.subject) for each in report.differences if each.aspect in PLACEMENTS}
 
 
+@draws.BY_DAY
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "part"),
