@@ -76,6 +76,7 @@ class ReplayTimeline:
         self._bounds = bounds
         self._keep_events = keep_events
         self._adapt = adapt
+        self._idle: set[Reconciler] = set()
         self._rest: tuple[Instant, Revision] | None = None
 
     @property
@@ -127,12 +128,19 @@ class ReplayTimeline:
         return events
 
     def settle(self) -> int:
-        """Run all controllers at the present instant until none has work; counts the plans."""
+        """Run all controllers at the present instant until none has work; counts the plans.
+
+        A controller without work is asked again after an event that it reads.
+        """
         count = 0
         working = True
+        idle = self._idle
+        idle.clear()
         while working:
             working = False
             for controller in self.controllers:
+                if controller in idle:
+                    continue
                 while (plan := controller.step(self.views, self.now)) is not None:
                     count += 1
                     self._execute(controller, plan)
@@ -142,6 +150,7 @@ class ReplayTimeline:
                             f"{count} plans at one instant, the last one {plan.controller} "
                             f"{plan.key} at revision {self.head.revision}"
                         )
+                idle.add(controller)
                 if working:
                     # The write of one controller may concern those before it: start from the first.
                     break
@@ -213,6 +222,7 @@ class ReplayTimeline:
         self.views.fold(event)
         for controller in self._readers.of(event):
             controller.fold(event, self.views)
+            self._idle.discard(controller)
         for follower in self.followers:
             follower(event)
         if self._keep_events:

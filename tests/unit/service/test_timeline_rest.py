@@ -68,3 +68,26 @@ def test_controllers_are_asked_whenever_the_caller_wants() -> None:
     line.settle()
     line.settle()
     assert controller.at == [0, 0]
+
+
+class Maker(Asked):
+    """A controller with one write to do."""
+
+    def step(self, views: MergingViews, now: Instant) -> Plan | None:
+        self.at.append(now)
+        if len(self.at) > 1:
+            return None
+        return Plan(controller="asked", key="", commands=(namespace("a"),))
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        assert problem is None
+
+
+def test_a_write_has_only_its_readers_asked_again() -> None:
+    reader, other, maker = Asked(), Asked(), Maker()
+    other.reads, maker.reads = frozenset({("", "pods")}), frozenset({("", "pods")})
+    line = ReplayTimeline(
+        rules=rules(), uids=DerivedUids(1), controllers=(reader, other, maker, last := Asked())
+    )
+    line.settle()
+    assert (reader.at, other.at, maker.at, last.at) == ([0, 0], [0], [0, 0], [0])
