@@ -10,6 +10,7 @@ decided here. Acts without a recorded counterpart are made a little later than t
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from copy import copy
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -153,6 +154,13 @@ class RecordedPace:
             self._pods[uid] = _PodPace(attempts)
         for instants in self._acts.values():
             instants.sort()
+
+    def afresh(self) -> "RecordedPace":
+        """The pace with what this one has learned, at its beginning."""
+        pace = copy(self)
+        pace._pods = {uid: _PodPace(course.tries) for uid, course in self._pods.items()}
+        pace._passed, pace._unseen, pace.stored_at = {}, {}, None
+        return pace
 
     def _cut_short(
         self, uid: str, attempts: Sequence[Try], gone: Instant, removed: Mapping[str, Instant]

@@ -16,7 +16,6 @@ from typing import Protocol
 from anyio import lowlevel
 
 from app.analysis.replay import authors, differences, judgements, report, tolerances
-from app.analysis.replay.attempts import leave_under_way
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End, Judgement, Sought
 from app.analysis.replay.differences import Aspect, Compared
@@ -53,6 +52,7 @@ from app.service import recorded_doubts
 from app.service.replays.deciding.altered import Alteration
 from app.service.replays.deciding.circumstances import RecordedTies, starts_of
 from app.service.replays.deciding.first_run import first_run
+from app.service.replays.deciding.paces import Paces
 from app.service.replays.deciding.run import Run
 from app.service.replays.deciding.violations import delays_of, judged, sure_of, violations_of
 from app.service.replays.replaying import Progress, ReplayBounds, silent
@@ -129,6 +129,10 @@ class Runs:
     made: list[tuple[Variant, PacedRun, Sequence[Early]]] = field(default_factory=list)
 
     @cached_property
+    def _paces(self) -> Paces:
+        return Paces(self.recording, self.writers.names)
+
+    @cached_property
     def end(self) -> End:
         """The end of the comparison."""
         one = self.recording
@@ -137,19 +141,7 @@ class Runs:
 
     def pace(self, variant: Variant = Variant()) -> RecordedPace:
         """A new recorded pace for a variant, at its beginning."""
-        pace = RecordedPace(self.recording.node_reasons)
-        pace.learn(
-            self.recording.acts,
-            self.writers.names,
-            self.recording.removed,
-            apart=variant.apart,
-            waited=self.recording.trace.keys.keys() if variant.is_limited else variant.waited,
-            skew=self.recording.skew,
-            decided=self.recording.attempted,
-        )
-        if not self.recording.is_over:
-            leave_under_way(map(pace.attempts, self.recording.trace.keys), self.recording.last)
-        return pace
+        return self._paces.of(variant)
 
     async def run(
         self,

@@ -118,3 +118,14 @@ def test_act_that_did_not_wait_in_the_unchanged_world_is_done_at_once_in_a_chang
     assert SteeredPace(RecordedPace(), variant, KEYS, Readiness({})).not_before(
         *TURNS["attempt"], NOW
     ) == NOW  # fmt: skip
+
+
+def test_a_pace_begins_anew_for_each_run() -> None:
+    """What one run did at which instant says nothing about another one."""
+    learned = RecordedPace()
+    queue, key = TURNS["claim"]
+    first = learned.afresh()
+    due = first.not_before(queue, key, NOW)
+    assert first.not_before(queue, key, Instant(NOW + 1)) == due
+    for pace in (learned.afresh(), learned):
+        assert pace.not_before(queue, key, LATER) == due + LATER - NOW
