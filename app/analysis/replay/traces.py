@@ -6,8 +6,9 @@ random values and times of a clock.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from app.analysis.masks import masked
 from app.analysis.replay import facts
@@ -25,6 +26,9 @@ from app.domain.values import condition_types
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+
+FactReader: TypeAlias = Callable[[Event, JsonObject | None], tuple[Fact, ...]]
+"""Gives the facts of an event after the object before it."""
 
 _REPLICATING = frozenset(("ReplicaSet", "ReplicationController", "StatefulSet"))
 
@@ -72,7 +76,7 @@ class Trace:
     pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
     objects at the end. `due` has, by uid and instant, when steps near the end of a run were due.
     With `schemas`, contents are normalized to their meaning. Without `pods_observed`, the
-    observed generations in conditions of pods are left out.
+    observed generations in conditions of pods are left out. `read` may spare reading facts.
     """
 
     schemas: Schemas | None = None
@@ -93,6 +97,7 @@ class Trace:
     replicas: set[str] = field(default_factory=set)
     users: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     due: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
+    read: FactReader | None = None
 
     def due_at(self, step: Step) -> Instant:
         """The instant at which a step was due, before any delay of the pace, as far as known."""
@@ -117,7 +122,10 @@ class Trace:
         if writer is None:
             self.other_writers.add(event.uid)
             return
-        seen = tuple(facts_of(event, before, self.schemas))
+        if self.read is None:
+            seen = tuple(facts_of(event, before, self.schemas))
+        else:
+            seen = self.read(event, before)
         if key.resource == "pods" and not self.pods_observed:
             seen = tuple(_without_generation(fact) for fact in seen)
         if not seen:

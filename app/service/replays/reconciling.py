@@ -7,6 +7,7 @@ byte for byte. Replay, simulation and tests use this loop; live histories use `a
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeAlias
 
 from app.analysis.replay.beginning import Beginning
 from app.analysis.views import LiveViews
@@ -19,6 +20,7 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.write.commands import Command
 from app.domain.objects.write.sealing import decide_and_seal
 from app.domain.objects.write.staging import StagedObjects
+from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
 from app.service.writing import WriteOutcome
@@ -35,6 +37,25 @@ class ReconcileBounds:
 
     steps_max: int = 1_000_000
     jumps_max: int = 1_000_000
+
+
+class Decisions(NamedTuple):
+    """What the commands of one append came to: the sealed events, and an outcome a command."""
+
+    events: Sequence[Event]
+    outcomes: Sequence[WriteOutcome]
+
+
+Decide: TypeAlias = Callable[[Sequence[Command], Stamp, Callable[[], Uid]], Decisions]
+"""Decides the commands of one append; the last argument returns new uids. Raises Rejected."""
+
+
+class Decider(Protocol):
+    """Decides appends with `decide`, unless it knows already what they come to."""
+
+    def decide(
+        self, commands: Sequence[Command], stamp: Stamp, new_uid: Callable[[], Uid], decide: Decide
+    ) -> Decisions: ...
 
 
 class LoopStuck(RedraError):
@@ -76,6 +97,7 @@ class ReplayTimeline:
         self._bounds = bounds
         self._keep_events = keep_events
         self._adapt = adapt
+        self.decider: Decider | None = None
         self._idle: set[Reconciler] = set()
         self._rest: tuple[Instant, Revision] | None = None
 
@@ -125,7 +147,7 @@ class ReplayTimeline:
         if self._adapt is not None:
             commands = self._adapt(commands)
         events, _ = self._append(commands, actor, verb="", cause=plan.cause, observed=plan.observed)
-        return events
+        return list(events)
 
     def settle(self) -> int:
         """Run all controllers at the present instant until none has work; counts the plans.
@@ -201,22 +223,29 @@ class ReplayTimeline:
         verb: str,
         cause: int,
         observed: Revision,
-    ) -> tuple[list[Event], list[WriteOutcome]]:
-        staged = StagedObjects(self.views.objects, self.rules.secrets, hash=self.head.hash)
+    ) -> Decisions:
         now = Instant(max(self.now, self.head.time))
         stamp = Stamp(time=now, actor=actor, verb=verb, cause=cause, observed=observed)
+        if self.decider is None:
+            decisions = self._decide(commands, stamp, self._uids.uid)
+        else:
+            decisions = self.decider.decide(commands, stamp, self._uids.uid, self._decide)
+        for event in decisions.events:
+            self.head = Head(revision=event.revision, hash=event.hash, time=event.stamp.time)
+            self._fold(event)
+        return decisions
+
+    def _decide(
+        self, commands: Sequence[Command], stamp: Stamp, new_uid: Callable[[], Uid]
+    ) -> Decisions:
+        staged = StagedObjects(self.views.objects, self.rules.secrets, hash=self.head.hash)
         events: list[Event] = []
         outcomes: list[WriteOutcome] = []
         for command in commands:
-            decided, made = decide_and_seal(
-                command, staged, stamp, self.rules, new_uid=self._uids.uid
-            )
+            decided, made = decide_and_seal(command, staged, stamp, self.rules, new_uid=new_uid)
             events += made
             outcomes.append(WriteOutcome.of(decided, made))
-        for event in events:
-            self.head = Head(revision=event.revision, hash=event.hash, time=event.stamp.time)
-            self._fold(event)
-        return events, outcomes
+        return Decisions(events, outcomes)
 
     def _fold(self, event: Event) -> None:
         self.views.fold(event)

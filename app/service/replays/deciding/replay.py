@@ -54,6 +54,7 @@ from app.service.replays.deciding.circumstances import RecordedTies, starts_of
 from app.service.replays.deciding.first_run import first_run
 from app.service.replays.deciding.paces import Paces
 from app.service.replays.deciding.run import Run
+from app.service.replays.deciding.shared_steps import SharedSteps
 from app.service.replays.deciding.violations import delays_of, judged, sure_of, violations_of
 from app.service.replays.replaying import Progress, ReplayBounds, silent
 
@@ -127,6 +128,7 @@ class Runs:
     ties: set[str] = field(default_factory=set)
     step: str = "deciding again"
     made: list[tuple[Variant, PacedRun, Sequence[Early]]] = field(default_factory=list)
+    shared: SharedSteps = field(default_factory=SharedSteps, init=False)
 
     @cached_property
     def _paces(self) -> Paces:
@@ -157,7 +159,9 @@ class Runs:
 
         `plane` replaces the control plane. With an `alteration` the run is in a changed world.
         """
+        is_of_recording = plane is None and alteration is None
         plane = plane or self.plane
+        rules = plane.rules(variant.switches)
         recording = self.recording
         ties = RecordedTies(differences.nodes(recording.later) | differences.nodes(recording.trace))
         pace = None
@@ -169,7 +173,7 @@ class Runs:
         run = Run(
             recording,
             variant,
-            rules=plane.rules(variant.switches),
+            rules=rules,
             controllers=plane.controllers(
                 variant.switches, ties, pace, None if pace is None else pace.bind_delay
             ),
@@ -179,6 +183,8 @@ class Runs:
             beginning=self.beginning,
             alteration=alteration,
         )
+        if is_of_recording:
+            run.share(self.shared.course(rules))
         looks = {len(recording.inputs) >> step for step in range(_LOOKS)}
         for number, given_input in enumerate(run.inputs()):
             if is_over is not None and number in looks and is_over(run.trace, run.timeline.now):

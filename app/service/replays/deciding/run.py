@@ -53,6 +53,7 @@ from app.service.replays.deciding.circumstances import at_work, starts_of
 from app.service.replays.deciding.claim_work import ClaimWork
 from app.service.replays.deciding.late_reports import LateReports, is_refusal
 from app.service.replays.deciding.names import RecordedNames
+from app.service.replays.deciding.shared_steps import RunCourse
 from app.service.replays.reconciling import ReplayTimeline
 
 _GONE = "a write from outside to an object that no longer exists here"
@@ -177,6 +178,11 @@ class Run:
                 self._try_now(key)
                 self.timeline.settle()
                 self._pace.let_through("")
+
+    def share(self, course: RunCourse) -> None:
+        """Takes the steps that earlier runs took alike from their course; call it at the start."""
+        self.timeline.decider = course
+        self.trace.read = course.facts_of
 
     @property
     def made(self) -> int:
