@@ -32,6 +32,7 @@ from tests.run_folder import run_folder
 settings.register_profile(
     "tests",
     max_examples=draws.examples(100),
+    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("tests")
