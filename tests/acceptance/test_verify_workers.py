@@ -70,8 +70,19 @@ async def verify(
         )
 
 
+_OTHERS: set[int] = set()
+"""Processes of the same kinds that run already, such as that which forks the commands of shells."""
+
+
+@pytest.fixture(autouse=True)
+def others() -> Iterator[None]:
+    _OTHERS.update(workers_of_ours())
+    yield
+    _OTHERS.clear()
+
+
 def workers_of_ours() -> list[int]:
-    """The worker processes that this one has started or forked, and that run."""
+    """The worker processes that this one has started or forked since a test began, and that run."""
     workers = []
     ours = Path("/proc/self/cmdline").read_bytes()
     for folder in Path("/proc").glob("[0-9]*"):
@@ -85,7 +96,7 @@ def workers_of_ours() -> list[int]:
         is_worker = command == ours or command.startswith(b"dask worker")
         if (is_worker and parent == os.getpid()) or is_ours_forked:
             workers.append(int(folder.name))
-    return workers
+    return [worker for worker in workers if worker not in _OTHERS]
 
 
 def parent_of(number: int) -> int:

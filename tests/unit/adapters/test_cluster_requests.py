@@ -132,12 +132,23 @@ async def test_page_for_people_is_no_answer_and_no_watch(tmp_path):
                 pass
 
 
-async def test_plugin_that_does_not_answer_is_one_sentence(tmp_path):
+async def test_plugin_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):
+    plugins = []
+
+    async def start(*arguments, start=asyncio.create_subprocess_exec, **options):
+        plugins.append(await start(*arguments, **options))
+        return plugins[-1]
+
+    # The library leaves the plug-in to itself; nobody reads its pipes when the loop has ended.
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
     path = tmp_path / "kubeconfig"
-    plugin = '{exec: {apiVersion: client.authentication.k8s.io/v1, command: sleep, args: ["1"]}}'
+    plugin = '{exec: {apiVersion: client.authentication.k8s.io/v1, command: sleep, args: ["60"]}}'
     path.write_text(KUBECONFIG.format(port=1).replace("{token: t}", plugin))
     with pytest.raises(InputError, match=r"its exec plug-in has not answered for 0\.05 s"):
         await ClusterCredentials(str(path), "", seconds=0.05).login()
+    (left,) = plugins
+    left.kill()
+    await left.communicate()
 
 
 async def test_answer_without_a_version_is_no_empty_list(tmp_path):
