@@ -201,6 +201,16 @@ def problems(data: Path, name: str) -> list[object]:
     return [[item[part] for part in parts] for item in answer["items"]]
 
 
+def overseen(data: Path, name: str) -> list[object]:
+    """The known defects that `redra watch-over` reports."""
+    moment = f"{name}@{histories(data)[name]['revision']}"
+    code, out, error = redra("watch-over", moment, "-o", "json", data=data)
+    assert code in (0, 1), error
+    lines = [json.loads(line) for line in out.splitlines()]
+    parts = ("name", "kind", "revision", "message", "objects")
+    return [[line[part] for part in parts] for line in lines if line["judge"] == "incident"]
+
+
 @pytest.mark.parametrize(
     ("source", "fork", "is_named"),
     [
@@ -222,3 +232,6 @@ def test_events_before_a_fork_are_judged_by_the_settings_of_the_source(
         assert sightings == scanned(data, "source")
         assert ("rules-not-seen" in str(sightings)) is is_named
         assert problems(data, "fork") == problems(data, "source")
+        incidents = overseen(data, "fork")
+        assert incidents == overseen(data, "source")
+        assert ("rules-not-seen" in str(incidents)) is is_named

@@ -60,9 +60,10 @@ class Cluster:
     def __init__(self, switches: Switches, lacking: frozenset[str] = frozenset()) -> None:
         self.switches = switches
         self._later = deque(switches.later)
+        self._past: list[tuple[Revision, Switches]] = []
         self.turns_at = self._later[0][0] if self._later else _NEVER
         self.lacking = lacking
-        self.stock = Stock()
+        self.stock = Stock(has_patched_devices=switches.patches)
         self.claims: dict[ObjectKey, KnownClaim] = {}
         self.pods: dict[ObjectKey, KnownPod] = {}
         self.templates: dict[ObjectKey, tuple[str, Raw]] = {}
@@ -87,8 +88,14 @@ class Cluster:
     def turn(self, revision: Revision) -> None:
         """Takes the switches of a revision, which is not before `turns_at`."""
         while self._later and self._later[0][0] <= revision:
-            _, self.switches = self._later.popleft()
+            since, switches = self._later.popleft()
+            self._past.append((since, self.switches))
+            self.switches = switches
         self.turns_at = self._later[0][0] if self._later else _NEVER
+        stock, has_patched_devices = self.stock, self.switches.patches
+        if stock.patches and stock.has_patched_devices is not has_patched_devices:
+            self.note_devices()
+        stock.has_patched_devices = has_patched_devices
 
     def claim(self, namespace: str, name: str) -> KnownClaim:
         """A claim that another object names, whether it exists or not."""
@@ -164,6 +171,11 @@ class Cluster:
                     self.dirty.add((pool, name))
             if pool.holders and (pool.limits or pool in self.open):
                 self.dirty.add(pool)
+
+    def note_devices(self) -> None:
+        """Marks all devices in use to be judged, when patches change them or no longer do."""
+        for pool in self.stock.pools.values():
+            self.dirty.update((pool, device) for device in pool.holders)
 
     def _note_counters(self, pool: Pool, device: str) -> None:
         """Marks open cells and overdrawn counters to be judged, after a hold or release."""
@@ -246,19 +258,25 @@ class Cluster:
         lives = self.lives.get(key, {})
         return any(begin <= revision < last for begin, last in lives.values())
 
+    def switches_at(self, revision: Revision) -> Switches:
+        """The switches of a past revision."""
+        return next((past for until, past in self._past if revision < until), self.switches)
+
     @property
     def lacks_rules(self) -> bool:
         """Whether an eviction shows that there were rules, if any may have existed unrecorded."""
-        is_odd = self.rule_statuses.has_odd_eviction and not self.stock.has_seen_rules
-        return is_odd and self.switches.may_have_rules
+        return not self.stock.has_seen_rules and any(
+            self.switches_at(revision).may_have_rules
+            for revision in self.rule_statuses.odd_evictions
+        )
 
     def excludes_rules(self, begin: Moment, now: Instant, *, is_lossy: bool) -> bool | None:
         """Whether no rule without a line can have evicted at a moment.
 
         None if later lines may decide that. `is_lossy` when lines about rules may be lost.
         """
-        statuses = self.rule_statuses
-        if not self.switches.may_have_rules or statuses.knew_rules(begin):
+        statuses, switches = self.rule_statuses, self.switches_at(begin.revision)
+        if not switches.may_have_rules or statuses.knew_rules(begin):
             return True
         if not self.lacking.isdisjoint((doubts.ENDS, doubts.TIMES)):
             return False

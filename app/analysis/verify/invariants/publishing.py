@@ -63,16 +63,14 @@ def take_rule(cluster: Cluster, event: Event, _: None) -> None:
 def take_patch(cluster: Cluster, event: Event, _: None) -> None:
     """Applies a write or deletion of a ResourceSlicePatch."""
     cluster.note_published(event)
-    if not cluster.switches.patches:
-        return
     stock = cluster.stock
     if event.type is _DELETED:
         stock.patches.pop(event.key, None)
     else:
         is_new = event.type is _CREATED
         stock.put_patch(event.key, event.uid, event.body, event.revision, is_new=is_new)
-    for pool in stock.pools.values():
-        cluster.dirty.update((pool, device) for device in pool.holders)
+    if stock.has_patched_devices:
+        cluster.note_devices()
 
 
 def take_template(cluster: Cluster, event: Event, _: None) -> None:

@@ -38,9 +38,9 @@ class RuleStatuses:
         self._gaps: list[Instant] = []
 
     @property
-    def has_odd_eviction(self) -> bool:
-        """Whether a pod was evicted for a taint that no recorded object shows."""
-        return bool(self._evictors)
+    def odd_evictions(self) -> Collection[Revision]:
+        """The revisions at which a pod was evicted for a taint that no recorded object shows."""
+        return self._evictors.keys()
 
     def note_rule(self, event: Event) -> None:
         """Notes a line about a rule."""

@@ -64,9 +64,14 @@ class Patch:
 
 
 class Stock:
-    """All published objects. Putting or removing a slice returns the pools that it touched."""
+    """All published objects. Putting or removing a slice returns the pools that it touched.
 
-    def __init__(self) -> None:
+    `has_patched_devices` when the release lets ResourceSlicePatches change devices. A fork may have
+    another release, so the patches are kept in any case.
+    """
+
+    def __init__(self, *, has_patched_devices: bool = True) -> None:
+        self.has_patched_devices = has_patched_devices
         self.pools: dict[PoolId, Pool] = {}
         self.rules: dict[ObjectKey, TaintRule] = {}
         self.patches: dict[ObjectKey, Patch] = {}
@@ -263,7 +268,7 @@ class Stock:
         self, device: DeviceId, field_name: str, name: str, value: Any
     ) -> tuple[Any, bool]:
         """The value after patches; the patch first in rank decides. Parity: objects.md 9."""
-        if not self.patches:
+        if not (self.patches and self.has_patched_devices):
             return value, True
         qualified = name if "/" in name else f"{device[0]}/{name}"
         is_certain = True

@@ -86,6 +86,12 @@ class Switches:
     taints: bool = True
     patches: bool = True
     distinct_by_last: bool = False
+    later: tuple = ()
+
+
+def in_force(switches, revision):
+    """The switches at a revision: each fork has its own from its first event on."""
+    return [switches, *(each for since, each in switches.later if since <= revision)][-1]
 
 
 def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> list[tuple]:
@@ -272,7 +278,8 @@ def is_doubted_by_lost(each, states, events, judge):
 def knows_rules(each, events, lost, judge):
     """Whether a rule that evicted would be in some line: before, or by its status afterwards."""
     about = [one for one in events if one.is_about_object and one.key[:2] == RULES]
-    may_be = judge.switches.rules or judge.switches.rules_open
+    switches = in_force(judge.switches, each.first.revision)
+    may_be = switches.rules or switches.rules_open
     if any(one.revision <= each.first.revision for one in about) or not may_be:
         return True
     if may_lack("devicetaintrules", lost, len(events) + 1) or judge.lacking & {"ends", "times"}:
@@ -422,8 +429,9 @@ def are_kubelets_played(events):
             if was.type is EventType.OBJECT_DELETED:
                 continue
             old, new = msgspec.json.decode(was.body), msgspec.json.decode(now.body)
-            phases = [each.pop("status", {}).get("phase", "") for each in (old, new)]
+            phases = [text(each, "status", "phase") for each in (old, new)]
             for each in (old, new):
+                each.pop("status", None)
                 each["metadata"].pop("resourceVersion", None)
                 each["metadata"].pop("managedFields", None)
             if phases[0] != phases[1]:
@@ -754,11 +762,11 @@ class Judge:
         self.switches = switches
         self.lacking = lacking
         self.memory = {}
-        self.worlds = [World(state, switches) for state in states]
+        self.worlds = [World(state, in_force(switches, state.revision)) for state in states]
 
     def doubted(self, number, place, objects):
         """Whether what decides the place may look different from what was recorded."""
-        state = self.states[number]
+        state, switches = self.states[number], self.worlds[number].switches
         rule = place[0]
         decisive = set(objects)
         if rule == "pod-on-allocated-node":
@@ -767,7 +775,7 @@ class Judge:
                 decisive = {key for key in decisive if key.resource != "nodes"}
         if any(state.is_unseen(key) for key in decisive):
             return True
-        if rule in ("consumed-within-capacity", "constraint-holds") and self.switches.patches:
+        if rule in ("consumed-within-capacity", "constraint-holds") and switches.patches:
             lossy = {key.resource for key in state.lossy} | {resource for resource, _ in state.gaps}
             if "resourceslicepatches" in lossy:
                 return True
@@ -1530,7 +1538,7 @@ class Judge:
                 )
             else:
                 names = [text(result, "request").partition("/")[0] for result in under]
-                holds = are_distinct(names, values, by_last=self.switches.distinct_by_last)
+                holds = are_distinct(names, values, by_last=world.switches.distinct_by_last)
             if not holds:
                 breach("constraint-holds", "unsure" if is_doubtful else by_devices, index)
 
@@ -1551,17 +1559,17 @@ class Judge:
             and tolerations_of(result) != requests[text(result, "request")][3]
         ):
             breach("tolerations-copied", "broken", index)
-        if at(result, "adminAccess") is True or not self.switches.taints:
+        if at(result, "adminAccess") is True or not world.switches.taints:
             return
         worst, is_dated = None, self.is_change(number, key)
-        for taint, source in taints_of(world, device, published, self.switches.rules):
+        for taint, source in taints_of(world, device, published, world.switches.rules):
             if taint[2] not in ("NoSchedule", "NoExecute"):
                 continue
             if any(tolerates(each, taint) for each in items(result, "tolerations")):
                 continue
             since = self.since(number, device, taint, source)
             made = state.made[key].stamp.time
-            if source is not None and self.switches.rules_unseen:
+            if source is not None and world.switches.rules_unseen:
                 kind = "known"
             elif (
                 since is None

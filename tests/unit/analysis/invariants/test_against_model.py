@@ -1,5 +1,8 @@
 """The watch that goes along a log finds what brute force finds at every revision."""
 
+import random
+from dataclasses import replace
+
 import pytest
 
 from app.analysis.verify.invariants import RULES, InvariantWatch, Switches, ViolationKind
@@ -56,6 +59,22 @@ def test_random_worlds(seed):
     expected = model.expected(events, switches_of(seed), lacking_of(seed))
     assert expected
     assert watched(events, switches_of(seed), lacking_of(seed)) == expected
+
+
+def forked(events, seed):
+    """Switches that change twice, as those of the fork of a fork, each from an event on."""
+    chance = random.Random(seed)
+    read = [each.revision for each in events if each.key.resource in model.READ]
+    begins = sorted(chance.sample(read[len(read) // 4 :], 2))
+    later = tuple((begin, switches_of(chance.randrange(420))) for begin in begins)
+    return replace(switches_of(seed), later=later)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_worlds_that_are_forked(seed):
+    events = RandomWorld(seed, 100).events
+    switches = forked(events, seed)
+    assert watched(events, switches) == model.expected(events, switches)
 
 
 @pytest.mark.parametrize(("seed", "count"), [(1003, 100), (73, 150)])

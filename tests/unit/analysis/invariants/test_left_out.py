@@ -16,7 +16,7 @@ from app.domain.log import EventType, Origin, Revision, doubts
 from app.domain.values import json_tree
 from tests import draws
 from tests.unit.analysis.invariants import model
-from tests.unit.analysis.invariants.test_against_model import watched
+from tests.unit.analysis.invariants.test_against_model import forked, watched
 from tests.unit.analysis.invariants.test_rules import MARKED, OTHER_RULE, Story
 from tests.unit.analysis.invariants.worlds import (
     UNNAMED,
@@ -74,6 +74,15 @@ def test_logs_without_some_writers_are_judged_as_by_brute_force(seed):
     users = draw.choice(((SCHEDULER,), (SCHEDULER, NODE), ("anyone",)))
     events = sent_by(RandomWorld(seed, 100).events, verbs, users, draw)
     assert watched(events) == model.expected(events, Switches())
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("seed", SEEDS)
+def test_forks_of_logs_without_some_writers_are_judged_as_by_brute_force(seed):
+    draw = random.Random(seed)
+    events = sent_by(RandomWorld(seed, 100).events, ("patch",), (SCHEDULER,), draw)
+    switches = forked(events, seed)
+    assert watched(events, switches) == model.expected(events, switches)
 
 
 @draws.BY_DAY
@@ -497,3 +506,25 @@ def test_evictions_before_late_rules_are_judged_as_by_brute_force(seed):
 
 def of_evictions(found):
     return [each for each in found if each[0] == "eviction-has-taint"]
+
+
+@pytest.mark.parametrize("has_rules", [True, False])
+@pytest.mark.parametrize("fork_has_rules", [True, False])
+def test_eviction_of_a_log_is_judged_by_the_rules_that_its_release_may_have(
+    has_rules, fork_has_rules
+):
+    """Not by those of a fork that begins after it."""
+    story = Story()
+    bound(story)
+    tree, write = story.change(key_of("pods", "q"))
+    tree["status"]["conditions"] = [MARKED]
+    write()
+    events = as_log(story, users=(NODE,))
+    later = ((Revision(len(events) + 1), Switches(rules=fork_has_rules)),)
+    story.publish("late", device("a"), after=1)
+    events = as_log(story, users=(NODE,))
+    watch = InvariantWatch(Switches(rules=has_rules, later=later))
+    watch.follow(events)
+    (violation,) = (each for each in watch.violations() if each.rule == "eviction-has-taint")
+    assert violation.kind.value == ("unsure" if has_rules else "broken")
+    assert watch.lacks_rules is has_rules
