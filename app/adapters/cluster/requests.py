@@ -27,6 +27,7 @@ from app.domain.errors import (
     TooManyRequests,
     Unauthorized,
 )
+from app.domain.values.timestamps import SECOND
 from app.ports import Clock
 
 AGENT = "redra-record"
@@ -55,8 +56,8 @@ _STATUS_BYTES_MAX = 64 * 1024
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestBounds:
     """Bounds of requests: how long a connection, an answer or a silent stream is waited for, how
-    long a page and a line may be, and how long a request that is put off is repeated and an exec
-    plug-in waited for."""
+    long a page and a line may be, and how long a request that is put off is repeated, its answers
+    included, and an exec plug-in waited for."""
 
     connect_seconds: float = 10.0
     answer_seconds: float = 60.0
@@ -142,12 +143,17 @@ class Requests:
             answer.close()
             login = await self._credentials.login(refused=login)
             answer = await self._ask(login, path, parameters, patience, accept)
-        waited = 0.0
-        while (pause := _put_off(answer)) and waited + pause <= self._bounds.retry_seconds_max:
+        left = self._bounds.retry_seconds_max
+        while (pause := _put_off(answer)) and pause <= left:
             answer.close()
             await asyncio.sleep(pause)
-            waited += pause
-            answer = await self._ask(login, path, parameters, patience, accept)
+            left -= pause
+            sent = self._clock.steady()
+            # The time of the server counts as well as the pauses: a busy one answers late, too.
+            with _translated(path):
+                async with asyncio.timeout(left):
+                    answer = await self._ask(login, path, parameters, patience, accept)
+            left -= (self._clock.steady() - sent) / SECOND
         try:
             if answer.status != 200:
                 raise await _refusal(answer, path)
@@ -207,14 +213,15 @@ class _translated:  # noqa: N801 - a context manager, called like a function
             case aiohttp.ClientConnectorError():
                 server, reason = f"{problem.host}:{problem.port}", _reason(problem.os_error)
                 raise ClusterUnreachable(f"no connection to {server}: {reason}") from problem
+            case TimeoutError():
+                # Before OSError and ClientError, of which times-out are kinds.
+                raise ClusterUnreachable(f"{self._place}: no answer in time") from problem
             case aiohttp.ClientPayloadError():
                 text = f"{self._place}: the connection ended in the middle of an answer"
                 raise ClusterUnreachable(text) from problem
             case aiohttp.ClientError() | OSError():
                 text = str(problem) or type(problem).__name__
                 raise ClusterUnreachable(f"{self._place}: {text}") from problem
-            case aiohttp.ServerTimeoutError() | TimeoutError():
-                raise ClusterUnreachable(f"{self._place}: no answer in time") from problem
 
 
 def _reason(problem: OSError) -> str:

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.adapters.clock import SystemClock
+from app.adapters.clock import SystemClock, VirtualClock
 from app.adapters.cluster import discovery
 from app.adapters.cluster.cluster import ClusterReader
 from app.adapters.cluster.credentials import ClusterCredentials
@@ -15,6 +15,7 @@ from app.bootstrap.rules import rules_for
 from app.domain.errors import ClusterUnreachable, InputError, TooManyRequests
 from app.domain.log.recorded_cluster import ServedKind
 from app.domain.objects.profile import Profile
+from app.domain.values.timestamps import SECOND
 from app.service.recording.recorder import together
 from app.settings import Settings
 
@@ -30,13 +31,13 @@ HALF = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 
 
 @asynccontextmanager
-async def asking(folder, port, **settings):
+async def asking(folder, port, *, clock=SystemClock(), **settings):
     path = folder / "kubeconfig"
     path.write_text(KUBECONFIG.format(port=port))
     credentials = ClusterCredentials(str(path), "", seconds=60)
     bounds = request_bounds(Settings(**settings))
     try:
-        yield Requests(credentials, SystemClock(), bounds)
+        yield Requests(credentials, clock, bounds)
     finally:
         await credentials.close()
 
@@ -51,11 +52,14 @@ async def refusal(folder, port):
 @asynccontextmanager
 async def answering(*answers):
     """A server with these answers, one a request and the last one again; gives its port."""
-    left = [*answers]
+    left, silent = [*answers], []
 
     async def answer(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         status, headers, body = left.pop(0) if len(left) > 1 else left[0]
+        if not status:
+            silent.append(writer)
+            return
         head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
         writer.write(f"{head}{headers}\r\n{body}".encode())
         await writer.drain()
@@ -64,6 +68,9 @@ async def answering(*answers):
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
         yield server.sockets[0].getsockname()[1]
+        for writer in silent:
+            writer.close()
+            await writer.wait_closed()
 
 
 async def test_server_that_ends_in_the_middle_and_one_that_is_gone(tmp_path):
@@ -85,6 +92,7 @@ JSON = "Content-Type: application/json\r\n"
 BUSY = ("429 Too Many Requests", f"{JSON}Retry-After: 2\r\n", '{"message": "later"}')
 DOWN = ("503 Service Unavailable", f"{JSON}Retry-After: 0\r\n", '{"message": "starts"}')
 DONE = ("200 OK", JSON, "{}")
+SILENCE = ("", "", "")
 
 
 @pytest.fixture
@@ -111,6 +119,39 @@ async def test_request_is_not_put_off_for_ever(tmp_path, pauses):
         with pytest.raises(TooManyRequests, match="later"):
             await requests.get("/version")
     assert pauses == [2.0, 2.0]
+
+
+class SlowServersClock(VirtualClock):
+    """A clock by which each request takes three seconds: one look before it, one after it."""
+
+    def __init__(self):
+        super().__init__()
+        self.looks = 0
+
+    def steady(self):
+        self.looks += 1
+        return self.looks * 3 * SECOND
+
+
+async def test_time_that_a_busy_server_takes_counts_as_well(tmp_path, pauses):
+    """Six pauses of two seconds and answers after three each are the 30 s."""
+    bound = {"record_retry_seconds_max": 30.0}
+    async with (
+        answering(BUSY) as port,
+        asking(tmp_path, port, clock=SlowServersClock(), **bound) as requests,
+    ):
+        with pytest.raises(TooManyRequests, match="later"):
+            await requests.get("/version")
+    assert pauses == [2.0] * 6
+
+
+async def test_repeated_request_that_is_not_answered_ends_with_the_time_for_repeating(
+    tmp_path, pauses
+):
+    bound = {"record_retry_seconds_max": 2.1}
+    async with answering(BUSY, SILENCE) as port, asking(tmp_path, port, **bound) as requests:
+        with pytest.raises(ClusterUnreachable, match="/version: no answer in time"):
+            await requests.get("/version")
 
 
 @pytest.mark.parametrize("retry", ["", "Retry-After: soon\r\n", "Retry-After: 86400\r\n"])
