@@ -244,7 +244,10 @@ class Settings(GroupedSettings):
         60.0, gt=0, description="Pause before a kind that is denied or not served is tried again"
     )
     record_audit_seconds: float = setting(
-        60.0, gt=0, description="Time between comparisons of the recording with the cluster"
+        60.0, gt=0, description="Shortest time between comparisons of a kind with the cluster"
+    )
+    record_audit_pages_per_minute: float = setting(
+        60.0, gt=0, description="Pages listed for these comparisons; more objects, fewer of them"
     )
     record_stop_seconds: float = setting(10.0, gt=0, description="Longest shutdown of a recorder")
     record_report_seconds: float = setting(

@@ -20,6 +20,7 @@ QUICK = {
     "record_pause_seconds_max": 0.1,
     "record_denied_seconds": 0.1,
     "record_page_max": 7,
+    "record_audit_pages_per_minute": 1e6,
     # The server of these tests shares a processor with everything else: it is late with its dates.
     "record_clock_seconds": 10,
 }

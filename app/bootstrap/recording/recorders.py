@@ -233,6 +233,7 @@ def recording_bounds(settings: Settings) -> RecordingBounds:
         clock_seconds=settings.record_clock_seconds,
         stop_seconds=settings.record_stop_seconds,
     )
+            audit_pages_per_minute=settings.record_audit_pages_per_minute,
 
 
 def cluster_role(wanted: Wanted) -> JsonObject:

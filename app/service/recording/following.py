@@ -38,6 +38,7 @@ from app.domain.log.records import (
 )
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, ClusterSource
+from app.service.recording.audit_budget import AuditBudget
 from app.service.recording.known import KnownObjects, Name, deletion
 from app.service.recording.window import Window, WindowEntry
 
@@ -54,8 +55,8 @@ class FollowingBounds:
 
     `page_max` objects are listed at once. A watch lasts up to `watch_seconds`. After a failure the
     pause doubles from `pause_seconds` up to `pause_seconds_max`. A kind that is denied or not
-    served is requested again after `denied_seconds`. Every `audit_seconds` the known objects are
-    compared with the cluster.
+    served is requested again after `denied_seconds`. Every `audit_seconds`, or more rarely as the
+    `AuditBudget` of `audit_pages_per_minute` says, the known objects are compared with the cluster.
     """
 
     page_max: int = 500
@@ -64,6 +65,7 @@ class FollowingBounds:
     pause_seconds_max: float = 10.0
     denied_seconds: float = 60.0
     audit_seconds: float = 60.0
+    audit_pages_per_minute: float = 60.0
 
 
 class Audit(Enum):
@@ -109,6 +111,7 @@ class Follower:
         clock: Clock,
         last_of: Callable[[ObjectKey], Awaitable[Record | None]],
         bounds: FollowingBounds,
+        audit_budget: AuditBudget,
     ) -> None:
         self.kind = kind
         self.problem = ""
@@ -133,6 +136,8 @@ class Follower:
         self._last_of = last_of
         self._bounds = bounds
         self._pause = bounds.pause_seconds
+        self._audit_budget = audit_budget
+        self._audit_pages = 0
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -180,11 +185,13 @@ class Follower:
         again or is denied already has its gap.
         """
         version, known = self._position, dict(self._known.objects)
+        self._audit_pages = 0
         if not version:
             return Audit.AGREES
         token, differing = "", list[str]()
         try:
             while True:
+                self._audit_pages += 1
                 versions, token = await self._source.versions_page(
                     self.kind, limit=self._bounds.page_max, version=version, token=token
                 )
@@ -231,10 +238,13 @@ class Follower:
         self._watching.cancel()
 
     async def audits(self) -> None:
-        """Audit periodically until cancelled."""
+        """Audit periodically until cancelled, as often as the budget of all kinds allows."""
         while True:
             await anyio.sleep(self._bounds.audit_seconds * self._share())
+            expected = 1 + len(self._known.objects) // self._bounds.page_max
+            await self._audit_budget.wait(expected)
             await self.audit()
+            self._audit_budget.settle(self._audit_pages, expected=expected)
 
     async def wait_whole(self) -> None:
         """Return when the existing objects have been listed after a failed audit."""

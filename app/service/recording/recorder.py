@@ -28,6 +28,7 @@ from app.ports import Clock, ClusterSource, EventLog, Leases
 from app.service import history_creation
 from app.service.recorded_events import record_of
 from app.service.recording import resuming, snapshot
+from app.service.recording.audit_budget import AuditBudget
 from app.service.recording.following import Audit, Follower, FollowingBounds, Start, gap
 from app.service.recording.journal import (
     FINISHED,
@@ -192,6 +193,9 @@ class Recorder:
         self._journal: Journal | None = None
         self._followers: list[Follower] = []
         self._stop = anyio.Event()
+        self._audit_budget = AuditBudget(
+            pages_per_minute=bounds.following.audit_pages_per_minute, clock=ports.clock
+        )
 
     def problems(self) -> list[str]:
         """The reasons why something is not recorded at present, sorted."""
@@ -318,6 +322,7 @@ class Recorder:
     async def _commit(self, journal: Journal) -> None:
         while entries := await self._window.take(self._bounds.batch_max):
             await journal.write(entries)
+            audit_budget=self._audit_budget,
             self._window.stored(entries)
 
     async def _last_of(self, key: ObjectKey) -> Record | None:
