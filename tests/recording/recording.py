@@ -43,7 +43,9 @@ class Recording:
             recorders.open_cluster(self.store, self.settings, self.wanted) as opened,
             anyio.create_task_group() as tasks,
         ):
-            info = await recorders.begin(self.store, self.settings, self.wanted, opened)
+            info = await recorders.begin(
+                self.store, self.settings, self.wanted, opened, note=self.notes.append
+            )
 
             async def follow():
                 await recorders.follow(
@@ -63,7 +65,12 @@ class Recording:
     async def once(self):
         async with recorders.open_cluster(self.store, self.settings, self.wanted) as opened:
             return await recorders.begin(
-                self.store, self.settings, self.wanted, opened, is_once=True
+                self.store,
+                self.settings,
+                self.wanted,
+                opened,
+                note=self.notes.append,
+                is_once=True,
             )
 
     async def info(self):

@@ -131,6 +131,25 @@ async def test_positions_of_quiet_kinds_rise_by_bookmarks(tmp_path):
                 await writer.write(1)
 
 
+async def test_recorder_that_begins_while_the_disk_is_full_says_so_and_begins_when_there_is_room(
+    tmp_path, monkeypatch
+):
+    async with serving_source(tmp_path) as source:
+        await Writer(source, 7).write(10)
+        recording = recording_of(source)
+        append, refusals = recording.store.log.append, iter(range(3))
+
+        async def refuse_at_first(*arguments, **options):
+            if next(refusals, None) is not None:
+                raise LogUnavailable("the disk of the database is full")
+            return await append(*arguments, **options)
+
+        monkeypatch.setattr(recording.store.log, "append", refuse_at_first)
+        await recording.once()
+        assert recording.notes == ["prod: not begun yet: the disk of the database is full"]
+        assert not check_same(await source.events(), await recording.log())
+
+
 @pytest.mark.parametrize("writes", [0, 5])
 async def test_recorder_stops_also_while_the_store_is_away_and_the_next_one_goes_on(
     tmp_path, monkeypatch, writes

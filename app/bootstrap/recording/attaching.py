@@ -97,7 +97,7 @@ class Attachments:
     async def _record(self, wanted: Wanted, opened: "Opened") -> None:
         from app.bootstrap.recording import recorders
 
-        info = await recorders.begin(self._store, self._settings, wanted, opened)
+        info = await recorders.begin(self._store, self._settings, wanted, opened, note=self._note)
         await recorders.follow(
             self._store,
             self._settings,

@@ -54,7 +54,7 @@ async def _record(
     ):
         for problem in opened.denied.values():
             note(f"not recorded: {problem}")
-        info = await recorders.begin(store, settings, wanted, opened, is_once=is_once)
+        info = await recorders.begin(store, settings, wanted, opened, note=note, is_once=is_once)
         following.set()
         if is_once:
             head = await store.log.head(info.id)

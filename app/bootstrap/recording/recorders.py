@@ -99,9 +99,18 @@ async def open_cluster(store: Store, settings: Settings, wanted: Wanted) -> Asyn
 
 
 async def begin(
-    store: Store, settings: Settings, wanted: Wanted, opened: Opened, *, is_once: bool = False
+    store: Store,
+    settings: Settings,
+    wanted: Wanted,
+    opened: Opened,
+    *,
+    note: Callable[[str], None],
+    is_once: bool = False,
 ) -> HistoryInfo:
-    """The history to record into; made from the existing objects if missing. Raises InputError."""
+    """The history to record into; made from the existing objects if missing. Raises InputError.
+
+    `note` is called with the reason why a store that takes nothing is waited for.
+    """
     if is_once:
         await importing.check_name_is_free(store.log, wanted.history)
     elif (info := await store.log.find_history(wanted.history)) is not None:
@@ -116,6 +125,7 @@ async def begin(
             secrets=None if store.secrets is None else store.secrets.cipher,
             bounds=recording_bounds(settings),
             is_once=is_once,
+            note=lambda problem: note(f"{wanted.history}: not begun yet: {problem}"),
         )
     except (ClusterUnreachable, Rejected) as problem:
         raise InputError(str(problem), cure="nothing was recorded; try again") from problem
@@ -223,6 +233,7 @@ def recording_bounds(settings: Settings) -> RecordingBounds:
             pause_seconds_max=settings.record_pause_seconds_max,
             denied_seconds=settings.record_denied_seconds,
             audit_seconds=settings.record_audit_seconds,
+            audit_pages_per_minute=settings.record_audit_pages_per_minute,
         ),
         journal=JournalBounds(
             report_seconds=settings.record_report_seconds,
@@ -233,7 +244,6 @@ def recording_bounds(settings: Settings) -> RecordingBounds:
         clock_seconds=settings.record_clock_seconds,
         stop_seconds=settings.record_stop_seconds,
     )
-            audit_pages_per_minute=settings.record_audit_pages_per_minute,
 
 
 def cluster_role(wanted: Wanted) -> JsonObject:

@@ -6,7 +6,7 @@ all changes are in the log. Once the recording has begun, the append of every ga
 so that no gap is ever without its doubt.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import anyio
@@ -61,8 +61,15 @@ class JournalBounds:
     pause_seconds_max: float = 10.0
 
 
+def _keep_quiet(_problem: str) -> None:
+    """Report no waiting."""
+
+
 class Journal:
-    """Appends to one history. A lease ensures that no other recorder appends."""
+    """Appends to one history. A lease ensures that no other recorder appends.
+
+    `problem` is the reason why the store takes nothing at present; `note` is called with each.
+    """
 
     def __init__(
         self,
@@ -75,6 +82,7 @@ class Journal:
         secrets: SecretCipher | None,
         bounds: JournalBounds,
         leases: Sequence[LeaseToken] = (),
+        note: Callable[[str], None] = _keep_quiet,
     ) -> None:
         self._log = log
         self._info = info
@@ -82,6 +90,7 @@ class Journal:
         self._secrets = secrets
         self._bounds = bounds
         self._leases = leases
+        self._note = note
         self._reported = clock.steady()
         self._is_changed = False
         self.head = head
@@ -162,7 +171,9 @@ class Journal:
                     self._info.id, expected=self.head, events=events, leases=self._leases
                 )
             except LogUnavailable as problem:
-                self.problem = str(problem)
+                if str(problem) != self.problem:
+                    self.problem = str(problem)
+                    self._note(self.problem)
                 await anyio.sleep(pause)
                 pause = min(pause * 2, self._bounds.pause_seconds_max)
             except (HeadMoved, ChainBroken):

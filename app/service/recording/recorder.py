@@ -119,8 +119,12 @@ async def begin(
     secrets: Callable[[HistoryInfo], SecretCipher] | None,
     bounds: RecordingBounds,
     is_once: bool,
+    note: Callable[[str], None],
 ) -> HistoryInfo:
-    """Make the history `name` from the present objects. On failure no history is left."""
+    """Make the history `name` from the present objects. On failure no history is left.
+
+    A store that takes nothing is waited for; `note` is called with the reason.
+    """
     now = Instant(ports.clock.now() + source.clock_offset)
     make = partial(
         ports.log.create_history,
@@ -138,6 +142,7 @@ async def begin(
             clock=ports.clock,
             secrets=None if secrets is None else secrets(info),
             bounds=bounds.journal,
+            note=note,
         )
         await journal.begin(_opening(name, source, beginning))
         await _note_clock(source, journal, now, bounds)
@@ -188,14 +193,14 @@ class Recorder:
         self._secrets = secrets
         self._bounds = bounds
         self._window = Window(ports.clock, bounds.window)
+        self._audit_budget = AuditBudget(
+            pages_per_minute=bounds.following.audit_pages_per_minute, clock=ports.clock
+        )
         self._denied = frozenset(beginning.probed.denied if is_new else ())
         self._offset = 0
         self._journal: Journal | None = None
         self._followers: list[Follower] = []
         self._stop = anyio.Event()
-        self._audit_budget = AuditBudget(
-            pages_per_minute=bounds.following.audit_pages_per_minute, clock=ports.clock
-        )
 
     def problems(self) -> list[str]:
         """The reasons why something is not recorded at present, sorted."""
@@ -317,12 +322,12 @@ class Recorder:
             clock=self._ports.clock,
             last_of=self._last_of,
             bounds=self._bounds.following,
+            audit_budget=self._audit_budget,
         )
 
     async def _commit(self, journal: Journal) -> None:
         while entries := await self._window.take(self._bounds.batch_max):
             await journal.write(entries)
-            audit_budget=self._audit_budget,
             self._window.stored(entries)
 
     async def _last_of(self, key: ObjectKey) -> Record | None:
