@@ -1,5 +1,6 @@
 """`redra controllers`: the running controllers of a history, and switching them on and off."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -38,7 +39,7 @@ def controllers(
     from app.bootstrap.managing import ControllerState
 
     settings = process_settings.settings(data=data)
-    words = managing.check_controllers(dict(_switch(text) for text in switches or ()))
+    words = managing.check_controllers(_words(switches or ()))
 
     async def run() -> list[ControllerState]:
         async with stores.open_store(settings) as store:
@@ -56,6 +57,16 @@ def controllers(
         return
     rows = [(each.name, each.state, each.run_by or "-") for each in states]
     console.table(("CONTROLLER", "STATE", "RUN BY"), rows)
+
+
+def _words(switches: Sequence[str]) -> dict[str, bool]:
+    """The state of each named controller. Raises InputError when one is named on and off."""
+    words: dict[str, bool] = {}
+    for text in switches:
+        name, is_on = _switch(text)
+        if words.setdefault(name, is_on) != is_on:
+            raise InputError(f"{name} is to be both on and off", cure="name each controller once")
+    return words
 
 
 def _switch(text: str) -> tuple[str, bool]:

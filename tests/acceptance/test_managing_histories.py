@@ -91,6 +91,9 @@ def test_controllers_are_switched_and_the_switch_stands_in_the_log(data: Path) -
     assert redra("verify", "one", data=data)[0] == 0
     code, _, error = redra("controllers", "one", "scheduler=off", data=data)
     assert (code, "there is no controller 'scheduler'" in error) == (2, True)
+    both = ("scheduling=on", "claims=off", "scheduling=off")
+    code, _, error = redra("controllers", "one", *both, data=data)
+    assert (code, "scheduling is to be both on and off" in error) == (2, True)
     code, _, error = redra("controllers", "one", "scheduling", data=data)
     assert (code, "is not NAME=on or NAME=off" in error) == (2, True)
     assert redra("import", EXAMPLES, "--history", "kept", data=data)[0] == 0
