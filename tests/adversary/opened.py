@@ -21,9 +21,6 @@ OPEN: dict[tuple[str, str, str], str] = {
     # When in its second a namespace was to end is not known, and its controller looks again five
     # seconds later.
     ("a-quickstart", "times_to_seconds", "decide"): "fails",
-    # A pod that is bound while its claim has no allocation counts as the sign of a lost line, since
-    # a version at that time has no line.
-    ("b-mig-partitions", "bound_while_its_claim_has_no_device", "decide"): "in part",
     # Two pods that get the better node are tried first here. The windows of the attempts overlap,
     # because answers may come late; that their requests were sent in another order is not used.
     ("a-quickstart", "binding_to_a_worse_node", "decide"): "in part",

@@ -38,6 +38,7 @@ DECIDED_TOO = (
     "every_second_line_from_a_server_ahead",
     "times_to_seconds",
     "generated_name_without_that_of_its_pod",
+    "bound_while_its_claim_has_no_device",
 )
 """How the names of the alterations of other families end that are decided again as well."""
 
@@ -115,6 +116,7 @@ FEW: list[Row] = [
     ("e-taints", "times_to_seconds", "decide"),
     ("e-taints", "eviction_after_its_time_in_whole_seconds", "decide"),
     ("c-multihost-tpu", "claim_made_before_its_pod_in_whole_seconds", "decide"),
+    ("b-mig-partitions", "bound_while_its_claim_has_no_device", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

@@ -123,7 +123,8 @@ class Lacks:
 
     def conclude(self) -> None:
         """Notes what the recording as a whole shows; call it after the last event."""
-        for line in self.last_lines.found():
+        are_others_lost = self.omissions.lost.has_any
+        for line in self.last_lines.found(are_others_lost=are_others_lost):
             self._note_unseen(line.key, line.uid, line.since, _ACTED_UPON, is_line=True)
             self.changed_unseen.setdefault(line.key, line.since)
 

@@ -16,6 +16,7 @@ from app.analysis.replay.authors import COLLECTOR
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.unsure.versions import Versions
 from app.analysis.replay.writers import MANAGED
+from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER
 from app.domain.controllers import pods
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources
@@ -40,7 +41,7 @@ class _Living:
 
     `is_run` is true of a pod with a node, or one that is finished, `is_ending` of one that is
     finished or is being deleted. `changed` is when a controller first acted upon another state,
-    `changed_by` its user.
+    `changed_by` its user, and `lines` how many lines have to be lost for that.
     """
 
     key: ObjectKey
@@ -49,13 +50,15 @@ class _Living:
     is_run: bool
     is_ending: bool
     is_allocated: bool
+    is_protected: bool
     changed: Instant | None = None
     changed_by: str = ""
+    lines: int = 1
 
-    def note_act(self, user: str, known: Instant) -> None:
-        """Notes an act upon another state."""
+    def note_act(self, user: str, known: Instant, lines: int = 1) -> None:
+        """Notes an act upon another state, between which and the known one are so many lines."""
         if self.changed is None:
-            self.changed, self.changed_by = known, user
+            self.changed, self.changed_by, self.lines = known, user, lines
 
 
 @dataclass(slots=True)
@@ -97,6 +100,7 @@ class LastLines:
             is_run=is_finished or (key.resource == "pods" and bool(core.node_name(event.object))),
             is_ending=is_finished or meta.is_deleting(event.object),
             is_allocated=dra.allocation(event.object) is not None,
+            is_protected=CLAIM_FINALIZER in meta.finalizers(event.object),
         )
 
     def _note_acts(self, event: Event, known: Instant) -> None:
@@ -128,7 +132,11 @@ class LastLines:
                 self._note_lag(user, self._ended[uid], known)
 
     def _note_binding(self, binding: Event, known: Instant) -> None:
-        """Notes the claims of a pod that is bound, which have an allocation or not."""
+        """Notes the claims of a pod that is bound, which have an allocation or not.
+
+        The scheduler adds the finalizer in a write before that of the allocation. Parity:
+        controllers.md 3.7.
+        """
         pod, user = pods.facts(binding.object), binding.stamp.actor.user
         for named in pods.named_claims(pod):
             key = ObjectKey(*api_resources.RESOURCE_CLAIMS, pod.namespace, named.name or "")
@@ -136,7 +144,7 @@ class LastLines:
             if each is not None and each.is_allocated:
                 self._note_lag(user, each.written, known)
             elif each is not None:
-                each.note_act(user, known)
+                each.note_act(user, known, lines=1 if each.is_protected else 2)
 
     def _note_lag(self, user: str, reason: Instant, act: Instant) -> None:
         self._slowest[user] = max(self._slowest.get(user, 0), act - reason)
@@ -159,14 +167,15 @@ class LastLines:
         key = self._key_of.get(uid, _NO_KEY)
         return uid in self._key_of and key not in self._living
 
-    def found(self) -> Iterator[LostLine]:
+    def found(self, *, are_others_lost: bool) -> Iterator[LostLine]:
         """The objects with a lost last line, and all that they own; call it after the last event.
 
-        What they own ends with them.
+        What they own ends with them. That two lines in a row are lost is taken into account only
+        if others are known to be lost.
         """
         for each in list(self._living.values()):
             since = self._lost_since(each)
-            if since is None:
+            if since is None or (each.lines > 1 and not are_others_lost):
                 continue
             waiting, seen = [(each.key, each.uid)], {each.uid}
             while waiting:
