@@ -41,6 +41,9 @@ class CauseSettings:
     cause_slice_writes_max: int = setting(
         20, ge=0, description="Writes of one ResourceSlice that are compared, newest first"
     )
+    cause_pool_slices_max: int = setting(
+        200, ge=0, description="Slices up to which it is examined since when a pool is incomplete"
+    )
     refusal_nodes_max: int = setting(
         200, ge=0, description="Nodes up to which a recorded refusal of a pod is tried again"
     )

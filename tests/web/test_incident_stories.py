@@ -15,6 +15,7 @@ from app.domain.log import Head
 from tests import draws
 from tests.api.serving import serving
 from tests.web import (
+    deeper_incidents,
     field_incidents,
     invented,
     later_incidents,
@@ -123,6 +124,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *reported_incidents.REPORTED,
         *night_incidents.NIGHT,
         *walked_incidents.WALKED,
+        *deeper_incidents.DEEPER,
     ],
     ids=lambda make: make.__name__,
 )
@@ -152,6 +154,7 @@ TOLD_OF_PODS = [
     *reported_incidents.REPORTED,
     *(make for make in night_incidents.NIGHT if make(invented.Names(3)).about),
     *walked_incidents.WALKED,
+    *deeper_incidents.DEEPER,
 ]
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import lives, stuck, waits
+from app.analysis.explain.nearby import drivers as drivers_nearby
+from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import labels as labels_nearby
 from app.analysis.explain.nearby import names as names_nearby
 from app.analysis.explain.nearby import nodes as nearby_nodes
@@ -28,7 +30,7 @@ from app.domain.devices.pools import newest
 from app.domain.log import ObjectKey
 from app.domain.objects.kinds import extended_resources as names_of_resources
 from app.domain.objects.kinds import pod_resources
-from app.domain.values import api_resources, counts, identifiers
+from app.domain.values import api_resources, counts, identifiers, well_known
 from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -55,12 +57,14 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *_useless_holders(views, nodes),
         *_of_older_generations(views, nodes),
         *_failing_selectors(views, pod, nodes),
+        *drivers_nearby.unpublished(views, pod),
         *_declared_counters(views, nodes),
         *_served_by(views, pod, nodes),
         *_offered_by_nodes(views, pod, nodes),
         *_of_one_name(views, nodes),
         *names_nearby.tolerations(views, pod, _tainting(nodes)),
         *updates.held(views, pod, _holders(views, nodes)),
+        *holders_nearby.users(views, pod, _holders(views, nodes)),
         *_for_no_node(views, nodes),
         *nearby_nodes.for_others(views, _seeing_nothing(nodes)),
         *nearby_nodes.renewed(views, without_devices(nodes)),
@@ -107,21 +111,9 @@ def _passed_over(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
 
 def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
     """The claims that keep devices from the pod although nobody uses the claims."""
-    names: dict[str, None] = {}
-    pools: set[PoolId] = set()
-    for group in excluded(nodes, *_HELD):
-        # The reason names the holders, so all devices of the group have the same ones.
-        device = identifiers.parse_device(group.devices[0])
-        names.update(dict.fromkeys(views.allocated.holders(device)))
-        cause = group.reason.cause
-        if cause is not None and cause.kind is CauseKind.COUNTERS and device[:2] not in pools:
-            pools.add(device[:2])
-            names.update(dict.fromkeys(_holders_in(views, device[:2])))
-        if len(names) >= HOLDERS_MAX:
-            break
     groups: dict[str, list[ObjectKey]] = {}
     ending: dict[ObjectKey, Reason] = {}
-    for holder in list(names)[:HOLDERS_MAX]:
+    for holder in list(_holders(views, nodes))[:HOLDERS_MAX]:
         namespace, _, name = holder.rpartition("/")
         key = claim_key(namespace, name)
         tree = views.objects.get(key)
@@ -156,7 +148,15 @@ def _ending(views: LiveViews, key: ObjectKey, tree: JsonView) -> Reason:
     text += f"{counts.plural(len(finalizers), 'finalizer')} {listed(finalizers, len(finalizers))}"
     text += f"; it is reserved for {listed(users, len(users))}" if users else ""
     event = views.objects.event(key)
-    return Reason(text=text, revision=0 if event is None else event.revision, about=key)
+    return Reason(
+        text=text,
+        revision=0 if event is None else event.revision,
+        about=key,
+        children=tuple(
+            stuck.foreign(key, each) for each in finalizers if each != well_known.CLAIM_PROTECTION
+        ),
+        is_kept=True,
+    )
 
 
 def _kept_in_vain(
@@ -200,12 +200,6 @@ def _ending_namespace(views: LiveViews, name: str) -> Iterator[Reason]:
     if meta.is_deleting(views.objects.get(key) or {}):
         text = f"namespace {name} is being deleted, which goes on until this pod has ended"
         yield Reason(text=text, about=key, holds=meta.is_deleting, is_kept=True, rests_on=(key,))
-
-
-def _holders_in(views: LiveViews, place: PoolId) -> Iterator[str]:
-    for resource_slice in views.inventory.slices_of(place):
-        for device in resource_slice.devices:
-            yield from views.allocated.holders(device.id)
 
 
 def _of_older_generations(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
@@ -409,20 +403,32 @@ def _short(nodes: Sequence[NodeReason]) -> dict[str, list[str]]:
 
 
 def _holders(views: LiveViews, nodes: Sequence[NodeReason]) -> dict[str, None]:
-    """The claims that hold excluded devices."""
+    """The claims that hold excluded devices, or devices that use the counters that these need."""
     names: dict[str, None] = {}
+    counters: set[tuple[PoolId, str]] = set()
     for group in excluded(nodes, *_HELD):
         if len(names) >= HOLDERS_MAX:
             break
-        names.update(
-            dict.fromkeys(views.allocated.holders(identifiers.parse_device(group.devices[0])))
-        )
+        # The reason names the holders, so all devices of the group have the same ones.
+        device, cause = identifiers.parse_device(group.devices[0]), group.reason.cause
+        names.update(dict.fromkeys(views.allocated.holders(device)))
+        if cause is None or cause.kind is not CauseKind.COUNTERS:
+            continue
+        if (counter := (device[:2], cause.text)) not in counters:
+            counters.add(counter)
+            names.update(dict.fromkeys(holders_nearby.of_counters(views, *counter)))
     return names
 
 
 def for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> list[Slice]:
-    """The slices for nodes that do not exist; empty unless a node sees no device for a request."""
-    return [one for one, _ in _nowhere_at_all(views)] if without_devices(nodes) else []
+    """The slices for nodes that do not exist, where a node sees no device for a request.
+
+    Where all devices are in use, those with a free device of the same driver.
+    """
+    if without_devices(nodes):
+        return [one for one, _ in _nowhere_at_all(views)]
+    drivers = {identifiers.parse_device(group.devices[0])[0] for group in excluded(nodes, *_HELD)}
+    return nearby_nodes.left_behind(views, drivers)
 
 
 def without_devices(nodes: Sequence[NodeReason]) -> list[str]:
@@ -452,6 +458,7 @@ def _nowhere_at_all(views: LiveViews) -> Iterator[tuple[Slice, str]]:
 
 def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
     if not without_devices(nodes):
+        yield from nearby_nodes.out_of_reach(for_no_node(views, nodes))
         return
     if not views.inventory.pool_ids():
         yield Reason(text="no driver has published a ResourceSlice", is_kept=True)

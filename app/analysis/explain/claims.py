@@ -1,8 +1,9 @@
 """The state of a claim: its devices, consumers and deletion, and the pods that want it."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from app.analysis.explain import devices, lives, sources, tainted
+from app.analysis.explain import devices, lives, sources, stuck, tainted
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
@@ -12,6 +13,7 @@ from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.fields.dra import Consumer, DeviceResult
+from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -108,8 +110,17 @@ def _held_twice(
             event = views.objects.event(key)
             text = f"{result.text} is allocated to claim {holder} too: one device in two claims"
             yield Reason(
-                text=text, revision=0 if event is None else event.revision, about=key, is_kept=True
+                text=text,
+                revision=0 if event is None else event.revision,
+                about=key,
+                is_kept=True,
+                holds=partial(_holds, result.id),
+                since="; it was allocated there",
             )
+
+
+def _holds(device: DeviceId, tree: JsonView) -> bool:
+    return any(result.id == device for result in dra.results(tree))
 
 
 def _constraints(
@@ -166,7 +177,7 @@ def _ending(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterat
     consumers = dra.consumers(tree)
     for finalizer in meta.finalizers(tree):
         if finalizer != well_known.CLAIM_PROTECTION:
-            yield Reason(text=f"finalizer {finalizer} keeps it", is_kept=True)
+            yield stuck.foreign(claim_key(meta.namespace(tree), meta.name(tree)), finalizer)
             continue
         if consumers:
             names = ", ".join(consumer.name for consumer in consumers[:USERS_MAX])

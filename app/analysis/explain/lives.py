@@ -91,14 +91,19 @@ def ending(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
         return
     yield from asked_for(events)
     for finalizer in meta.finalizers(tree):
-        since = sources.since(events, partial(_keeps, finalizer))
-        keeps = _KEEPS.get(finalizer, "the client that set it must remove it")
-        text = f"finalizer {finalizer} keeps it: {keeps}"
+        since = sources.since(events, partial(keeps, finalizer))
+        text = keeping(finalizer)
         yield Reason(
             text=text + ("" if since is None else f"; set {sources.by(since)}"),
             revision=0 if since is None else since.revision,
             is_kept=True,
         )
+
+
+def keeping(finalizer: str) -> str:
+    """That a finalizer keeps an object, and until when."""
+    until = _KEEPS.get(finalizer, "the client that set it must remove it")
+    return f"finalizer {finalizer} keeps it: {until}"
 
 
 def asked_for(events: Sequence[Event]) -> Iterator[Reason]:
@@ -453,7 +458,8 @@ def _grace(tree: JsonView) -> int:
     return meta.deletion_grace_seconds(tree) or 0
 
 
-def _keeps(finalizer: str, tree: JsonView) -> bool:
+def keeps(finalizer: str, tree: JsonView) -> bool:
+    """Whether an object has a finalizer."""
     return finalizer in meta.finalizers(tree)
 
 

@@ -68,6 +68,7 @@ class ExplainBounds:
     cause_pods_events_max: int = 100
     cause_workload_pods_max: int = 200
     cause_slice_writes_max: int = 20
+    cause_pool_slices_max: int = 200
     refusal_nodes_max: int = 200
     refusal_events_max: int = 200
     refusal_allocations_max: int = 4

@@ -17,7 +17,8 @@ class Reason:
     `revision` is that of the event that caused it (0: unknown, or many). `about` is the object that
     the reason is about. `issues` are the known issues of Kubernetes that were involved. A reason
     with `is_kept` is never cut from a page. `holds` tests whether a state of `about` makes the
-    reason true; with the log, the event since which it is true can be found. `marked` is the only
+    reason true; with the log, the event since which it is true can be found. `since` are the words
+    after which the author and the time of that event are added to the text. `marked` is the only
     part of the text that decides. `unselected` is a selector, as causes name it, with the devices
     that it does not match, in groups. `rests_on` are the objects of other kinds than those that
     every answer is worked out from, without which the reason would not be known: a reader who may
@@ -32,6 +33,7 @@ class Reason:
     issues: tuple[str, ...] = ()
     is_kept: bool = False
     holds: Callable[[JsonView], bool] | None = field(default=None, compare=False, repr=False)
+    since: str = ""
     marked: str = ""
     rests_on: tuple[ObjectKey, ...] = ()
     unselected: tuple[str, Sequence[Sequence[str]]] | None = field(

@@ -1,6 +1,9 @@
 """Stuck claims: how a claim keeps devices that nobody uses, or is not deleted."""
 
-from app.analysis.explain import sources
+from functools import partial
+
+from app.analysis.explain import lives, sources
+from app.analysis.explain.reasons import Reason
 from app.domain.controllers.plan import Views
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
@@ -32,6 +35,17 @@ def cause(views: Views, key: ObjectKey, tree: JsonObject) -> str:
             return IN_USE
         return UNSHOWN if _is_row(views, key, tree) else UNPROTECTED
     return ""
+
+
+def foreign(key: ObjectKey, finalizer: str) -> Reason:
+    """That a finalizer of somebody else keeps a deleted claim, with the write that set it."""
+    return Reason(
+        text=lives.keeping(finalizer),
+        about=key,
+        holds=partial(lives.keeps, finalizer),
+        since="; set",
+        is_kept=True,
+    )
 
 
 def _is_row(views: Views, key: ObjectKey, tree: JsonObject) -> bool:

@@ -154,9 +154,9 @@ class ExplainedMoment:
             await anyio.lowlevel.checkpoint()
 
     async def sourced(self, reason: Reason) -> Reason:
-        """A reason and its children, with the revisions since which they hold, if known."""
+        """A reason and its children, with the events since which they hold, if known."""
         children = [await self.sourced(child) for child in reason.children]
-        revision = reason.revision
+        revision, text = reason.revision, reason.text
         if reason.holds is not None and reason.about is not None:
             until = Revision(revision or self.views.revision)
             events = await self.log.read_object(
@@ -164,10 +164,15 @@ class ExplainedMoment:
             )
             states = [event for event in events if event.is_about_object]
             since = sources.since(states, reason.holds)
-            revision = revision if since is None else since.revision
+            if since is not None:
+                revision = since.revision
+            if since is not None and reason.since and self.sight.sees(since):
+                text += f"{reason.since} {sources.by(since)}"
         elif children == list(reason.children):
             return reason
-        return replace(reason, children=tuple(children), revision=revision, holds=None)
+        return replace(
+            reason, text=text, children=tuple(children), revision=revision, holds=None, since=""
+        )
 
     async def run(self, work: Callable[[LiveViews], Steps[ResultT]]) -> ResultT:
         """Run the work step by step on views that do not change."""

@@ -116,7 +116,7 @@ async def _withdrawn(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> 
     empty_nodes = [node_of(tree) for tree in trees if tree is not None]
     withdrawn: list[tuple[Slice, Sequence[Event]]] = []
     names = names[: evidence.bounds.cause_nodes_max]
-    for key in await _gone(evidence, api_resources.RESOURCE_SLICES, names):
+    for key in await gone_of_kind(evidence, api_resources.RESOURCE_SLICES, names):
         events = await evidence.changes(key)
         if not events or events[0].type is not EventType.OBJECT_DELETED:
             continue
@@ -336,7 +336,7 @@ async def changed(
     return [*newest_first, *gone][: bounds.places_max]
 
 
-async def _gone(
+async def gone_of_kind(
     evidence: ExplainedMoment, kind: tuple[str, str], nodes: Sequence[str]
 ) -> list[ObjectKey]:
     """The deleted objects of a kind; first those whose names contain one of the nodes.

@@ -12,6 +12,7 @@ from app.analysis.explain import questions, tainted
 from app.analysis.explain.hardware import biography as biographies
 from app.analysis.explain.hardware import classes, devices, nodes, patches, pools, rules
 from app.analysis.explain.hardware.biography import Biography
+from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
@@ -25,6 +26,7 @@ from app.domain.values import identifiers
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
+from app.service.explaining import unfinished
 from app.service.explaining.evidence import ExplainedMoment, body
 
 if TYPE_CHECKING:  # heavy: only rules have a blast
@@ -134,7 +136,8 @@ async def pool(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
         text = f"no slice of pool {name} is published"
         raise NotFound(f"{text}; {near}" if near else text, resource="pools")
     state, text = pools.state_of(evidence.views, pool_id)
-    reasons = tuple(pools.of_pool(evidence.views, pool_id, evidence.rules.allocator_quirks))
+    since = await unfinished.of_pool(evidence, pool_id)
+    reasons = (*since, *pools.of_pool(evidence.views, pool_id, evidence.rules.allocator_quirks))
     return _explained(evidence, subject=f"pool {name}", outcome=state, text=text, reasons=reasons)
 
 
@@ -150,13 +153,15 @@ async def resource_slice(
     )
     generation = dra.pool(tree).generation
     count = len(dra.devices(tree))
+    since = await unfinished.of_pool(evidence, pool_id)
     return _explained(
         evidence,
         subject=questions.named(key),
         outcome="Obsolete" if generation < newest else state,
         text=f"{devices_text(count)} of pool {'/'.join(pool_id)}, generation {generation}",
-        reasons=tuple(
-            pools.of_slice(evidence.views, events, tree, evidence.rules.allocator_quirks)
+        reasons=(
+            *since,
+            *pools.of_slice(evidence.views, events, tree, evidence.rules.allocator_quirks),
         ),
     )
 
@@ -176,7 +181,12 @@ async def device_class(
         subject=questions.named(key),
         outcome="Present",
         text=selection.text,
-        reasons=(*classes.reasons(selection), *users, *named),
+        reasons=(
+            *classes.reasons(selection),
+            *drivers_nearby.of_class(evidence.views, key, tree),
+            *users,
+            *named,
+        ),
         details={
             "selected": selection.selected,
             "devices": selection.total,

@@ -34,6 +34,7 @@ from app.service.explaining import (
     selections,
     taints,
     templates,
+    unfinished,
 )
 from app.service.explaining.evidence import ExplainedMoment, body, drive
 
@@ -92,6 +93,7 @@ async def answer(
         gone += await selections.reasons(evidence, tree, placed.nodes)
         gone += await templates.reasons(evidence, tree)
         gone += await taints.reasons(evidence, placed.nodes)
+        gone += await unfinished.reasons(evidence, placed.nodes)
         after = (*gone, *attempt_reasons, *(() if tried else lives.origin(events)))
         placed = replace(placed, children=(*placed.children, *after))
     outcome = decision_body.read(body(decision)).outcome or "Pending"

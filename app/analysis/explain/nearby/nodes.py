@@ -256,6 +256,30 @@ def all_nodes(views: LiveViews) -> list[Node]:
     ]
 
 
+def left_behind(views: LiveViews, drivers: Container[str]) -> list[Slice]:
+    """The newest slices of drivers, with free devices, for single nodes that do not exist."""
+    return [
+        one
+        for place in views.inventory.pool_ids()
+        if place[0] in drivers
+        for one in newest(views.inventory.slices_of(place))
+        if one.node.name
+        and views.objects.get(ObjectKey(*api_resources.NODES, "", one.node.name)) is None
+        and not all(views.allocated.is_allocated(device.id) for device in one.devices)
+    ]
+
+
+def out_of_reach(slices: Sequence[Slice]) -> Iterator[Reason]:
+    """That nobody gets the devices of slices, because their nodes do not exist."""
+    for one in slices[:NAMES_MAX]:
+        text = f"slice {one.name} has free devices for node {one.node.name}, which is not there"
+        key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)
+        yield Reason(text=text, about=key, is_kept=True)
+    if (more := len(slices) - NAMES_MAX) > 0:
+        text = f"{counts.of(more, 'more slice')} {counts.plural(more, 'has')} free devices for "
+        yield Reason(text=f"{text}nodes that are not there", count=more)
+
+
 def nodes_text(choice: NodeChoice, known: Sequence[Node]) -> str:
     """The nodes that a choice is for, as text: `node a`, `nodes with rack In r1 (a, b)`."""
     if choice.all_nodes:
