@@ -386,3 +386,68 @@ async def test_other_requests_run_while_a_past_moment_is_folded(monkeypatch):
             await server.histories.at("default", revision - 1)
             tasks.cancel_scope.cancel()
         assert turns > 8
+
+
+LENGTHY = "rehearsal?to=1.36"
+
+
+async def test_rehearsal_is_not_waited_for_and_comes_with_a_later_request():
+    async with serving(limits=AT_ONCE) as server, serving() as patient:
+        for one in (server, patient):
+            await one.post(CONFIG_MAPS, config_map("m-1"))
+        answer, before = await complete(server, f"{UI}/{LENGTHY}")
+        assert before[0].status_code == 202
+        root = read(before[0].text)
+        assert root.one("h1").text == "Rehearse an upgrade"
+        assert [link for link in root.links if link.startswith(UI)][-1] == f"{UI}/{LENGTHY}"
+        whole = read((await patient.raw("GET", f"{UI}/{LENGTHY}")).text).one("main")
+        assert (answer.status_code, read(answer.text).one("main").text) == (200, whole.text)
+
+
+async def test_rehearsals_take_turns_and_leave_room_for_other_pages(monkeypatch):
+    gate, begun = anyio.Event(), []
+    async with serving(limits=AT_ONCE) as server:
+        await server.post(CONFIG_MAPS, config_map("m-1"))
+        api = server.app._redra.rehearsals
+        report = api.report
+
+        async def held(request, runtime, moment):
+            begun.append(request.parameter("to"))
+            await gate.wait()
+            return await report(request, runtime, moment)
+
+        monkeypatch.setattr(api, "report", held)
+        asked = [f"{UI}/rehearsal?to={release}" for release in ("1.34", "1.35", "1.36")]
+        for path in asked:
+            assert (await server.raw("GET", path)).status_code == 202
+            await anyio.wait_all_tasks_blocked()
+        assert begun == ["1.34"], "the others wait for their turn without a place of their own"
+        last = await server.raw("GET", asked[2])
+        assert "redra works out 1 other answer about this history" in last.text
+        for part in ("", "timeline", "rehearsal", "compare"):
+            answer, _ = await complete(server, f"{UI}/{part}")
+            assert answer.status_code == 200, "forms and other pages do not wait"
+        gate.set()
+        for path in asked:
+            answer, _ = await complete(server, path)
+            assert answer.status_code == 200
+        assert begun == ["1.34", "1.35", "1.36"]
+
+
+async def test_other_requests_run_between_the_inputs_of_a_rehearsal():
+    async with serving() as server:
+        for number in range(40):
+            await server.post(CONFIG_MAPS, config_map(f"m-{number}"))
+        turns = 0
+        async with anyio.create_task_group() as tasks:
+
+            async def count():
+                nonlocal turns
+                while True:
+                    turns += 1
+                    await anyio.lowlevel.checkpoint()
+
+            tasks.start_soon(count)
+            await server.get(f"{JSON}/rehearsal?to=1.36")
+            tasks.cancel_scope.cancel()
+        assert turns > 2 * 40, "the inputs run in two worlds, and each of them gives a turn"

@@ -80,7 +80,8 @@ class ApiLimits:
     Histories with at most `lint_events_max` events are linted, `lints_at_once_max` at a time.
     `jobs` bounds the work that is done in processes of its own.
     `waits` bounds the time that a page is waited for.
-    `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
+    `diffs_at_once_max` comparisons are made at a time (and pages with one, or with a rehearsal),
+    each within `diff` and of at most
     `diff_events_max` events of each history; `rehearse_runs_max` runs with `rehearse_events_max`
     events in all determine which setting of another release causes which change.
     """

@@ -119,7 +119,7 @@ class Pages:
         self._authorizer = authorizer
         self._limits = limits
         self._live = LivePages(limits.live)
-        self._unready = UnreadyPages(limits.waits)
+        self._unready = UnreadyPages(limits.waits, limits.diffs_at_once_max)
         self._reports = anyio.CapacityLimiter(limits.reports_at_once_max)
 
     @property

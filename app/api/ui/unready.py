@@ -18,15 +18,24 @@ from app.service.answering.errands import Errand
 _Place = tuple[int, Actor, Grants, str, bytes]
 """The runtime, the user with their present rights, the path and the query."""
 
-MADE_AT_ONCE = frozenset(("blast", "compare", "rehearsal", "report"))
+MADE_AT_ONCE = frozenset(("blast", "report"))
 """Pages whose work ends with their request, because it is bounded by its own settings."""
+
+AT_LENGTH = {"compare": "with", "rehearsal": "to"}
+"""Pages that may take minutes, with the parameter without which they are only a form.
+
+They take turns, so that they leave room for the others.
+"""
 
 
 class UnreadyPages:
     """The pages that were begun, until a request gets them or they are too old."""
 
-    def __init__(self, bounds: WaitBounds) -> None:
+    def __init__(self, bounds: WaitBounds, at_length_max: int) -> None:
+        """At most `at_length_max` of the pages `AT_LENGTH` are made at a time."""
         self._bounds = bounds
+        self._at_length_max = at_length_max
+        self._at_length: list[Errand[bytes]] = []
         self._begun: Bounded[_Place, Errand[bytes]] = Bounded(bounds.kept_max)
 
     async def page(
@@ -41,12 +50,14 @@ class UnreadyPages:
         runtime, place = inquiry.runtime, _place_of(inquiry)
         errand = self._begun.get(place)
         if errand is None or self._is_old(errand):
-            errand = runtime.errands.begin(("page", place), make)
+            if _is_at_length(inquiry, part) and self._count_at_length() >= self._at_length_max:
+                return None
+            errand = self._begin(inquiry, part, make)
         if errand is None and runtime.errands.are_all_busy:
             # In its request, the page would hold a connection for any length of time.
             if not await runtime.errands.wait_turn(self._bounds.seconds):
                 return None
-            errand = runtime.errands.begin(("page", place), make)
+            errand = self._begin(inquiry, part, make)
             if errand is None:
                 return None
         if errand is None:
@@ -60,11 +71,29 @@ class UnreadyPages:
 
     def before(self, inquiry: Inquiry) -> int:
         """The number of answers after one of which the page has its turn; 0 if it has begun."""
-        return 0 if _place_of(inquiry) in self._begun else inquiry.runtime.errands.count
+        if _place_of(inquiry) in self._begun:
+            return 0
+        return max(inquiry.runtime.errands.count, self._count_at_length())
+
+    def _begin(
+        self, inquiry: Inquiry, part: str, make: Callable[[], Awaitable[bytes]]
+    ) -> Errand[bytes] | None:
+        errand = inquiry.runtime.errands.begin(("page", _place_of(inquiry)), make)
+        if errand is not None and _is_at_length(inquiry, part) and errand not in self._at_length:
+            self._at_length.append(errand)
+        return errand
+
+    def _count_at_length(self) -> int:
+        self._at_length = [errand for errand in self._at_length if not errand.is_ended]
+        return len(self._at_length)
 
     def _is_old(self, errand: Errand[bytes]) -> bool:
         age = anyio.current_time() - errand.ended_at
         return errand.is_ended and age > self._bounds.kept_seconds
+
+
+def _is_at_length(inquiry: Inquiry, part: str) -> bool:
+    return part in AT_LENGTH and bool(inquiry.request.parameter(AT_LENGTH[part]))
 
 
 def _place_of(inquiry: Inquiry) -> _Place:

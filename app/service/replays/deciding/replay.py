@@ -196,8 +196,8 @@ class Runs:
             self._check_size(run, given_input.time)
             if number % 200 == 0:
                 self.progress(self.step, given_input.event.revision, self.until)
-                # Deciding is pure computation; this lets other tasks run.
-                await lowlevel.checkpoint()
+            # Deciding is pure computation; this lets other tasks run.
+            await lowlevel.checkpoint()
         last = self.last if until is None else min(until, self.last)
         run.finish(last)
         self._check_size(run, last)
