@@ -242,6 +242,20 @@ def check_installed(option: str) -> None:
         raise InputError("Dask is not installed", place=option, cure="pip install 'redra[cluster]'")
 
 
+def check_workers(workers: int, scheduler: str) -> None:
+    """Raise InputError for workers that cannot be opened, before a long history is read for them.
+
+    Whether a Dask scheduler answers is found out by `opened`; here, whether anybody listens there.
+    """
+    if workers and scheduler:
+        raise InputError("--workers and --scheduler cannot be combined", place="--scheduler")
+    if workers or scheduler:
+        check_installed("--scheduler" if scheduler else "--workers")
+    if scheduler:
+        with _refused(scheduler):
+            _check_listening(scheduler)
+
+
 class OnDemand:
     """The workers of a command; local ones are started when they are first needed."""
 
@@ -279,10 +293,9 @@ def on_demand(workers: int, scheduler: str) -> Iterator[OnDemand]:
     """
     with ExitStack() as stack:
         there = OnDemand(workers, scheduler, stack)
+        check_workers(workers, scheduler)
         if scheduler:
             _ = there.executor
-        elif workers:
-            check_installed("--workers")
         yield there
 
 
@@ -298,9 +311,7 @@ def opened(workers: int, scheduler: str, *, waits: bool = True) -> Iterator[Exec
     if not workers and not scheduler:
         yield InlineExecutor()
         return
-    if workers and scheduler:
-        raise InputError("--workers and --scheduler cannot be combined", place="--scheduler")
-    check_installed("--scheduler" if scheduler else "--workers")
+    check_workers(workers, scheduler)
     import distributed
     from dask import config
 
@@ -390,9 +401,15 @@ def _check_listening(address: str) -> None:
 
 
 def _connected(client: Any, address: str) -> Any:
-    try:
-        _check_listening(address)
+    with _refused(address):
         return client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+
+
+@contextmanager
+def _refused(address: str) -> Iterator[None]:
+    """Raise InputError where the address cannot be used."""
+    try:
+        yield
     # A TypeError means that there is no certificate for an address with TLS.
     except (OSError, TimeoutError, ValueError, TypeError) as problem:
         raise InputError(

@@ -255,6 +255,25 @@ def test_cluster_that_cannot_be_reached_is_refused(folder: Path, tmp_path: Path)
         assert not (tmp_path / "out").exists()
 
 
+def test_cluster_that_cannot_be_reached_is_refused_before_a_history_is_read(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Reading a long history takes minutes."""
+    unreadable = tmp_path / "unreadable.zip"
+    unreadable.write_bytes(b"PK")
+    plan = write_plan(folder, histories=[str(unreadable)])
+    cluster = ("--scheduler", "tcp://127.0.0.1:1")
+    for command in (
+        ("sweep", plan, "-o", tmp_path / "out"),
+        ("minimise", unreadable, "--keep", "evicted", "-o", tmp_path / "small.zip"),
+    ):
+        assert "unreadable.zip" in redra(*command)[2]
+        code, _, error = redra(*command, *cluster)
+        assert (code, len(error.splitlines())) == (2, 1)
+        assert "no scheduler answers at 'tcp://127.0.0.1:1'" in error
+    assert [each.name for each in tmp_path.iterdir()] == ["unreadable.zip"]
+
+
 def test_address_of_no_scheduler_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
     """Also at the end of the process, when what is left half-made is collected."""
     plan = write_plan(folder, histories=["soak.zip"])

@@ -94,7 +94,7 @@ def minimise(
     process of its own, and nothing continues there after an interrupt.
     """
     from app.analysis.minimise import predicates
-    from app.bootstrap import garbage_collection, process_settings, stores
+    from app.bootstrap import executors, garbage_collection, process_settings, stores
     from app.bootstrap.history_settings import switches
     from app.bootstrap.minimising import sources
 
@@ -116,6 +116,7 @@ def minimise(
         }
         _show(_served(server, moments.split(source, at), wish, file), file, output)
         return
+    executors.check_workers(workers, scheduler)
     reading.note_asked("")
     garbage_collection.expect_large_heap()
 

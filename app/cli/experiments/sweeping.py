@@ -72,6 +72,7 @@ def sweep(
             _check_free(folder)
         _show(_served(server, wanted, documents[0][1], plan, folder), folder, output)
         return
+    executors.check_workers(workers, scheduler)
     reading.note_asked("")
     garbage_collection.expect_large_heap()
 
