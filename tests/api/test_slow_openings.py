@@ -9,6 +9,7 @@ from app.domain.errors import HistoryOpening, NotFound
 from app.domain.log import HistoryId, HistoryInfo, Revision
 from app.service.answering.openings import RETRY_SECONDS_MAX, OpeningProgress
 from tests.api.serving import CONFIG_MAPS, config_map, serving
+from tests.api.test_readers import READERS, filled, headers
 
 LONG = "/h/long"
 ANSWERS = [
@@ -163,3 +164,59 @@ def test_pause_that_is_proposed_grows_with_the_rest(read, begun_at, seconds, exp
         seconds=seconds,
     )
     assert progress.retry_seconds == expected
+
+
+UNOPENED = [
+    f"/h/one{CONFIG_MAPS}",
+    "/h/one@3/api/v1/nodes",
+    "/redra/v1/histories/one",
+    "/redra/v1/histories/one/findings",
+    "/ui/h/one/",
+]
+
+
+@asynccontextmanager
+async def guarded_and_opening():
+    """A server with rules for each history, of which `one` is being opened."""
+    log = SlowLog()
+    async with filled(around_log=log.around) as server:
+        await server.histories.close("one")
+        log.history = (await server.histories.info("one")).id
+        server.histories.patience_seconds = 0
+        yield server, log
+
+
+@pytest.mark.parametrize("path", UNOPENED)
+@pytest.mark.parametrize("reader", READERS)
+async def test_only_who_may_ask_is_told_that_a_history_is_being_opened(reader, path):
+    async with filled() as server:
+        answer = await server.raw("GET", path, **headers(reader))
+        refusal = answer.text
+        # Some may know the history and not read everything that an answer is made from.
+        facts = await server.raw("GET", "/redra/v1/histories/one", **headers(reader))
+        is_below = path.startswith(("/redra/", "/ui/"))
+        may = answer.status_code != 403 or (is_below and facts.status_code == 200)
+    async with guarded_and_opening() as (server, log):
+        for _ in range(2):
+            answer = await server.raw("GET", path, **headers(reader))
+            await anyio.wait_all_tasks_blocked()
+        if may:
+            assert "being opened" in answer.text
+            assert answer.status_code in (202, 503) or "opening" in answer.json()
+        else:
+            assert (answer.status_code, answer.text) == (403, refusal)
+        log.may_go_on.set()
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_list_of_histories_shows_the_same_ones_while_one_is_being_opened(reader):
+    async with guarded_and_opening() as (server, log):
+        answer = await server.raw("GET", "/redra/v1/histories", **headers(reader))
+        log.may_go_on.set()
+        server.histories.patience_seconds = None
+        await server.histories.wait_open("one")
+        opened = await server.raw("GET", "/redra/v1/histories", **headers(reader))
+        assert answer.status_code == opened.status_code
+        if answer.status_code == 200:
+            names = [[one["name"] for one in each.json()["items"]] for each in (answer, opened)]
+            assert names[0] == names[1]

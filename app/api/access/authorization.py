@@ -16,7 +16,7 @@ from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, paths
 from app.api.kubernetes.paths import RequestedTimeline, ResourcePath
 from app.api.server.messages import HttpRequest
-from app.domain.errors import Forbidden, HistoryBroken, NotFound
+from app.domain.errors import Forbidden, HistoryBroken, HistoryOpening, NotFound
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import history_kinds
 from app.domain.objects.access import defaults, escalation, rules
@@ -24,12 +24,14 @@ from app.domain.objects.access.escalation import GiverRights
 from app.domain.objects.access.rules import AccessDecision, AccessRequest, Binding, Book, Grants
 from app.domain.objects.kinds import claim_rights
 from app.domain.objects.kinds.claim_rights import ClaimRights
+from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchType
 from app.domain.values import api_groups, selectors
 from app.domain.values.bounded import Bounded
 from app.domain.values.selectors import SelectorError
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
+from projections.objects import ObjectsProjection
 
 GRANULAR_GATE = "DRAResourceClaimGranularStatusAuthorization"
 
@@ -171,17 +173,18 @@ class Authorizer:
         revision = objects.revision
         signature = rules.signature(objects) if self._setting.by_roles else ()
         if rights is None or rights.signature != signature:
-            rights = _Rights(signature=signature, book=self._read(runtime))
+            rights = _Rights(signature=signature, book=self.book(objects, runtime.info.name))
             self._rights[runtime.life] = rights
         rights.revision = revision
         return rights
 
-    def _read(self, runtime: HistoryRuntime) -> Book:
+    def book(self, objects: ObjectsReader, history: str) -> Book:
+        """The rules of a history with these objects."""
         book = Book(defaults.EVERYBODY)
         if self._setting.by_roles:
-            book = rules.read_book(runtime.views.objects, defaults.ROLES)
+            book = rules.read_book(objects, defaults.ROLES)
         if self._setting.policy is not None:
-            book = book.joined(Book(self._setting.policy(runtime.info.name)))
+            book = book.joined(Book(self._setting.policy(history)))
         return book
 
 
@@ -211,7 +214,11 @@ class Gate:
                 impersonation.questions(request)
                 identity = impersonation.impersonated(identity, request)
             return identity
-        runtime = await self._judging(place)
+        try:
+            runtime = await self._judging(place)
+        except HistoryOpening:
+            await self._check_unopened(request, place, identity.actor)
+            raise
         if wants_other:
             for question in impersonation.questions(request):
                 self._authorizer.check(runtime, identity.actor, question)
@@ -227,10 +234,13 @@ class Gate:
         if self._authorizer.is_unlimited(actor):
             return True
         path = f"/redra/v1/histories/{name}"
-        runtime = await self._judging(
-            RequestedTimeline(history=name, moment="", prefix="", path=path)
-        )
         question = AccessRequest(verb="get", path=path)
+        place = RequestedTimeline(history=name, moment="", prefix="", path=path)
+        try:
+            runtime = await self._judging(place)
+        except HistoryOpening:
+            grants = await self._grants_unopened(name, actor)
+            return grants.decide(question).allowed
         return self._authorizer.decide(runtime, actor, question).allowed
 
     async def check_may_make(self, actor: Actor) -> None:
@@ -239,6 +249,34 @@ class Gate:
             runtime = await self._histories.open(self._default)
             question = AccessRequest(verb="post", path="/redra/v1/histories")
             self._authorizer.check(runtime, actor, question)
+
+    async def _check_unopened(
+        self, request: HttpRequest, place: RequestedTimeline, actor: Actor
+    ) -> None:
+        """Raise Forbidden for a user without the right, before they learn of the opening."""
+        if self._authorizer.is_unlimited(actor):
+            return
+        questions = [question_of(request, place.path)]
+        if impersonation.is_wanted(request):
+            # What the other user may do is seen when the history is open.
+            questions = impersonation.questions(request)
+        grants = await self._grants_unopened(place.history, actor)
+        for question in questions:
+            decision = grants.decide(question)
+            if not decision.allowed:
+                raise rules.forbidden(question, actor.user, decision.reason)
+
+    async def _grants_unopened(self, name: str, actor: Actor) -> Grants:
+        """The rights of a user in a history that is being opened: its rules are read by themselves.
+
+        Raises NotFound.
+        """
+        info = await self._histories.info(name)
+        head = await self._histories.head(info)
+        objects = ObjectsProjection(tells_changes=False)
+        async for event in self._histories.objects_at(info, head.revision, api_groups.RBAC):
+            objects.fold(event)
+        return self._authorizer.book(objects, name).grants(actor.user, actor.groups)
 
     async def _judging(self, place: RequestedTimeline) -> HistoryRuntime:
         """The history whose rules apply.
@@ -258,7 +296,12 @@ class Gate:
         claims = self._tokens.claims_of(request)
         if claims is None:
             return self._authenticator.identify(request)
-        runtime = await self._judging(place)
+        try:
+            runtime = await self._judging(place)
+        except HistoryOpening:
+            info = await self._histories.info(place.history)
+            self._tokens.check_meant_for(info, claims)
+            raise
         return self._authenticator.shown(self._tokens.identify(runtime, claims), request)
 
 

@@ -18,7 +18,7 @@ import msgspec
 from app.api.identity.authentication import Identity
 from app.api.server.messages import PEER, HttpRequest
 from app.domain.errors import Conflict, NotFound, Unauthorized
-from app.domain.log import Actor, ObjectKey
+from app.domain.log import Actor, HistoryInfo, ObjectKey
 from app.domain.objects import field_errors
 from app.domain.objects.access import rules
 from app.domain.objects.access.rules import AUTHENTICATED
@@ -111,6 +111,11 @@ class ServiceTokens:
         if identity is None or AUDIENCE not in json_tree.texts(claims, "aud"):
             raise Unauthorized("Unauthorized")
         return identity
+
+    def check_meant_for(self, history: HistoryInfo, claims: JsonView) -> None:
+        """Raise Unauthorized for a token of another history."""
+        if claims["redra.history"] != str(history.id):
+            raise Unauthorized("Unauthorized")
 
     def review(
         self, runtime: HistoryRuntime, token: str, audiences: Sequence[str]
