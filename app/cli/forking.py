@@ -9,6 +9,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments, objects
+from app.cli.connecting import answering
 from app.cli.console import Output, OutputOption, ProgressBar
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
@@ -113,33 +114,40 @@ def fork(
     edits = managing.read_edits(settings, apply or [], deletions, _placed(patch or (), namespace))
     switches = managing.read_switches(profile, gate or [], quirk or [])
     name, moment = moments.split(source, at)
+    _check_until(until, inputs)
+    is_recorded = inputs is InputTreatment.RECORDED
+    if is_recorded:
+        garbage_collection.expect_large_heap()
 
+    async def run() -> tuple[managing.Fork, dict[str, str]]:
+        async with stores.open_store(settings) as store:
+            pinned = await answering.stored_moments(store, name, moment, until)
+            first, last = pinned.moments
+            made = await managing.fork(
+                store,
+                settings,
+                name,
+                history,
+                first,
+                switches=switches,
+                edits=edits,
+                until=last if is_recorded else None,
+                progress=progress.tell,
+            )
+            return made, pinned.as_of
+
+    with ProgressBar("deciding again") as progress:
+        made, as_of = console.run(run)
+    _say(history, name, made, output, as_of)
+
+
+def _check_until(until: str, inputs: InputTreatment) -> None:
+    """Raise InputError for an end of recorded inputs where there are none."""
     if until and inputs is InputTreatment.NONE:
         raise InputError(
             "--until applies to recorded inputs, and the fork has none",
             cure="add --inputs recorded",
         )
-    is_recorded = inputs is InputTreatment.RECORDED
-    if is_recorded:
-        garbage_collection.expect_large_heap()
-
-    async def run() -> managing.Fork:
-        async with stores.open_store(settings) as store:
-            return await managing.fork(
-                store,
-                settings,
-                name,
-                history,
-                moment,
-                switches=switches,
-                edits=edits,
-                until=until if is_recorded else None,
-                progress=progress.tell,
-            )
-
-    with ProgressBar("deciding again") as progress:
-        made = console.run(run)
-    _say(history, name, made, output)
 
 
 def _placed(patches: Sequence[str], namespace: str) -> list[str]:
@@ -151,13 +159,15 @@ def _placed(patches: Sequence[str], namespace: str) -> list[str]:
     return made
 
 
-def _say(history: str, source: str, made: "managing.Fork", output: Output) -> None:
+def _say(
+    history: str, source: str, made: "managing.Fork", output: Output, as_of: dict[str, str]
+) -> None:
     report = made.report
     if output is Output.JSON:
         body = {"history": history, "source": source, "revision": made.revision}
         inputs_body = {} if report is None else report.to_json()
         notes_body = {"events": made.changes, "notes": list(made.notes)}
-        console.say_json({**body, **notes_body, **inputs_body})
+        console.say_json({**as_of, **body, **notes_body, **inputs_body})
         return
     console.say(
         f"history {history} continues after revision {made.revision} of history {source}"

@@ -7,6 +7,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments
+from app.cli.connecting import answering
 from app.cli.console import ProgressBar
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
@@ -85,8 +86,9 @@ def copy(
 
     async def run() -> int:
         async with stores.open_store(settings) as store:
+            (until,) = (await answering.stored_moments(store, name, to)).moments
             with ProgressBar(f"copying {name}") as progress:
-                return await managing.copy(store, name, new_name, to, progress.to)
+                return await managing.copy(store, name, new_name, until, progress.to)
 
     events = console.run(run)
     console.say(f"history {new_name}: {counts.of(events, 'event')} of history {name}")

@@ -1,6 +1,6 @@
 """Moments as users write them: a revision such as `42`, or an instant in one of many forms."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 
 import msgspec
 from anyio import lowlevel
@@ -60,15 +60,15 @@ def resolved(given: Sequence[str], end: HistoryEnd) -> Resolved:
     )
 
 
-def with_meaning(body: bytes, moment: str, end: HistoryEnd) -> bytes:
-    """An answer in JSON with the field `asOf`, which says what a relative moment names.
+def with_meaning(body: bytes, given: Iterable[str], end: HistoryEnd) -> bytes:
+    """An answer in JSON with the field `asOf`, which says what the relative moments name.
 
     Answers that are no JSON object, and those about other moments, stay as they are.
     """
-    meaning = moments.meaning(moment, end)
-    if not meaning or not body.startswith(b'{"'):
+    meanings = dict.fromkeys(filter(None, (moments.meaning(text, end) for text in given)))
+    if not meanings or not body.startswith(b'{"'):
         return body
-    return msgspec.json.encode({AS_OF: meaning})[:-1] + b"," + body[1:]
+    return msgspec.json.encode({AS_OF: "; ".join(meanings)})[:-1] + b"," + body[1:]
 
 
 async def find_revision(

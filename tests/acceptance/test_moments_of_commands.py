@@ -209,6 +209,40 @@ def test_relative_moment_is_named_as_an_instant(data: Path, end: Instant, name: 
     assert "before the last event" not in redra(*words, "100", data=data)[2]
 
 
+# {} stands for the moment, a minute before the end.
+OF_HISTORIES_UP_TO = {
+    "export": "export prod@{} --force --as audit -o {out}",
+    "export bundle": "export prod@{} --force -o {out}",
+    "export manifests": "export prod@{} --as manifests -o {out}",
+    "fork": "fork prod@{} --history made",
+    "fork until": "fork prod@500 --history made --inputs recorded --until {}",
+    "histories copy": "histories copy prod made --to {}",
+    "minimise": "minimise prod@{} --keep violation --force -o {out}",
+    "rehearse": "rehearse prod --to 1.36 --at {}",
+    "watch-over": "watch-over prod --until {}",
+    "watch-over since": "watch-over prod --until 532 --since {}",
+}
+"""Commands that make something of a history up to a moment."""
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("name", OF_HISTORIES_UP_TO)
+def test_command_that_makes_something_names_the_instant_of_a_relative_moment(
+    data: Path, tmp_path: Path, end: Instant, name: str
+) -> None:
+    line = OF_HISTORIES_UP_TO[name].replace("{out}", str(tmp_path / "out"))
+    error = redra(*line.replace("{}", "1m").split(), data=data, **BOUNDS)[2]
+    redra("histories", "delete", "made", "--yes", data=data)
+    assert error.count(_meaning("1m", end)) == 1, error
+
+
+@pytest.mark.database
+def test_fork_says_in_json_which_instant_it_begins_at(data: Path, end: Instant) -> None:
+    _, out, _ = redra("fork", "prod@1m", "--history", "made", "-o", "json", data=data)
+    redra("histories", "delete", "made", "--yes", data=data)
+    assert json.loads(out)["asOf"] + "\n" == _meaning("1m", end)
+
+
 PRINTED = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?|(?<![\d:])\d\d:\d\d:\d\d(?:\.\d+)?Z?"
 )

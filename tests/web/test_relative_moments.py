@@ -33,6 +33,31 @@ async def test_answers_name_the_instant_of_a_relative_moment(part):
             assert "asOf" not in await server.get(f"{path}{moment}")
 
 
+@pytest.mark.parametrize("part", ["lanes", "timeline"])
+async def test_answers_name_the_instants_of_a_relative_stretch(part):
+    async with serving(clock=VirtualClock(BEGIN)) as server:
+        await server.post(CONFIG_MAPS, config_map())
+        answer = await server.get(f"{HISTORY}/{part}?since=10m&until=0s")
+        assert answer["asOf"] == (
+            "10m before now, 2026-03-10T12:00:00Z, is 2026-03-10T11:50:00Z; "
+            "0s before now, 2026-03-10T12:00:00Z, is 2026-03-10T12:00:00Z"
+        )
+
+
+async def test_objects_at_a_relative_moment_are_those_of_its_instant():
+    clock = VirtualClock(BEGIN)
+    async with serving(clock=clock) as server:
+        clock.advance_to(Instant(BEGIN + HOUR))
+        await server.post(CONFIG_MAPS, config_map("m"))
+        clock.advance_to(Instant(BEGIN + 2 * HOUR))
+        for moment, names in (("10m", ["m"]), ("30m", ["m"]), ("90m", []), ("13:30", ["m"])):
+            items = (await server.get(f"/h/default@{moment}{CONFIG_MAPS}"))["items"]
+            assert [one["metadata"]["name"] for one in items] == names, moment
+        refused = await server.raw("GET", f"/h/default@yesterday{CONFIG_MAPS}")
+        assert refused.status_code == 400
+        assert "neither a revision nor an instant" in refused.json()["message"]
+
+
 @pytest.mark.parametrize(
     ("part", "body"),
     [

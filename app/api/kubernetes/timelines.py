@@ -102,10 +102,12 @@ async def open_timeline(histories: Histories, place: RequestedTimeline) -> Timel
     if not place.moment:
         return Timeline(histories=histories, runtime=runtime)
     try:
-        past = await views_at(histories, runtime, place.moment)
+        # A relative moment is resolved once, for the objects and for their ages.
+        moment = runtime.absolute(place.moment)
+        past = await views_at(histories, runtime, moment)
     except InputError as problem:
         raise BadRequest(str(problem)) from problem
-    now = await _moment_of(runtime, place.moment, past.revision)
+    now = await _moment_of(runtime, moment, past.revision)
     return Timeline(histories=histories, runtime=runtime, past=past, past_now=now)
 
 

@@ -12,17 +12,23 @@ SIGNED = "head"
 """The part of the answers that is signed, and has no further field."""
 
 
+_OF_STRETCHES = ("since", "until")
+"""The parameters that hold moments, beside `at`."""
+
+
 async def told(
     inquiry: Inquiry, part: str, answering: Awaitable[Response | Stream]
 ) -> Response | Stream:
-    """The answer, with the meaning of a relative moment."""
+    """The answer, with the meanings of relative moments."""
     end = inquiry.runtime.end
     answer = await answering
     if part == SIGNED or not isinstance(answer, Response):
         return answer
-    return replace(answer, body=moments.with_meaning(answer.body, inquiry.moment, end))
+    request = inquiry.request
+    given = (inquiry.moment, *(request.parameter(name) for name in _OF_STRETCHES))
+    return replace(answer, body=moments.with_meaning(answer.body, given, end))
 
 
 def named(runtime: HistoryRuntime, moment: str, answer: Response) -> Response:
     """The answer about a moment, with its meaning if it is relative."""
-    return replace(answer, body=moments.with_meaning(answer.body, moment, runtime.end))
+    return replace(answer, body=moments.with_meaning(answer.body, [moment], runtime.end))

@@ -10,6 +10,7 @@ from app.analysis.oversight import Observation, Oversight
 from app.analysis.recordings import uncertainty
 from app.analysis.verify.invariants import Switches
 from app.bootstrap import replays
+from app.bootstrap.answers import relative
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.stores import Store, find_history, find_revision, open_store
 from app.domain.errors import InputError
@@ -55,6 +56,10 @@ async def watch_over(
 
     async with open_store(settings) as store:
         stored = await find_history(store, name)
+        pinned = await relative.resolved(store, name, moment, since)
+        moment, since = pinned.moments
+        for meaning in pinned.meanings:
+            ready(meaning)
         until = await find_revision(store, stored, moment, option="--until") if moment else None
         begin = await find_revision(store, stored, since, option="--since") if since else None
         if begin is not None and until is not None and begin > until:

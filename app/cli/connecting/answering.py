@@ -17,6 +17,7 @@ from app.domain.values.timestamps import Instant
 if TYPE_CHECKING:  # heavy: not needed for a command that a server answers
     from app.bootstrap.asking.queries import ServedQuery
     from app.bootstrap.asking.servers import AskedServer
+    from app.bootstrap.stores import Store
     from app.settings import Settings
 
 DEFAULT_HISTORY = "default"
@@ -208,16 +209,7 @@ class AnswerSource:
 
     def resolved(self, server: "AskedServer", name: str, *given: str) -> Resolved:
         """Moments of a server's history in absolute form; the relative ones are explained."""
-        if not moments.are_relative(given):
-            return Resolved(moments=given)
-        from app.service.moments import resolved
-
-        facts = server.facts(name)
-        last = facts["moments_end"]
-        end = timestamps.parse(last) if last else Instant(0)
-        made = resolved(given, HistoryEnd(instant=end, is_now=facts["moments_end_now"]))
-        note_meanings(made)
-        return made
+        return served_moments(server, name, *given)
 
     @property
     def named_server(self) -> "AskedServer | None":
@@ -236,6 +228,29 @@ class AnswerSource:
                 place="--server",
                 cure="leave it out, and run the command on the machine that has the data",
             )
+
+
+def served_moments(server: "AskedServer", name: str, *given: str) -> Resolved:
+    """Moments of a server's history in absolute form; the relative ones are explained."""
+    if not moments.are_relative(given):
+        return Resolved(moments=given)
+    from app.service.moments import resolved
+
+    facts = server.facts(name)
+    last = facts["moments_end"]
+    end = timestamps.parse(last) if last else Instant(0)
+    made = resolved(given, HistoryEnd(instant=end, is_now=facts["moments_end_now"]))
+    note_meanings(made)
+    return made
+
+
+async def stored_moments(store: "Store", name: str, *given: str) -> Resolved:
+    """Moments of a history of the data folder in absolute form; the relative ones are explained."""
+    from app.bootstrap.answers import relative
+
+    made = await relative.resolved(store, name, *given)
+    note_meanings(made)
+    return made
 
 
 def note_meanings(resolved: Resolved) -> None:

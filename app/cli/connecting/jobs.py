@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from app.cli.connecting import reading
+from app.cli.connecting import answering, reading
 from app.domain.errors import InputError, NotFound, RedraError
 
 if TYPE_CHECKING:  # heavy: not needed for a command without a server
@@ -74,6 +74,7 @@ def of_history(
 ) -> ServerJob:
     """A job about a history up to a moment. Raises Rejected, InputError, ServerUnreachable."""
     name, moment = place
+    (moment,) = answering.served_moments(server, name, moment).moments
     path = f"/redra/v1/histories/{quote(name)}/{what}"
     try:
         return ServerJob(server, path, {**wish, "at": moment}, name)

@@ -8,7 +8,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments
-from app.cli.connecting import jobs, reading
+from app.cli.connecting import answering, jobs, reading
 from app.cli.connecting import sources as inputs
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
@@ -225,13 +225,14 @@ def _here(
 
     async def run() -> "JsonObject":
         async with stores.open_store(settings) as store:
+            (until,) = (await answering.stored_moments(store, name, moment)).moments
             with ProgressBar(f"exporting {history}") as progress:
                 if tool is not None:
                     return await recordings.export_for_tools(
-                        store, name, moment, tool, file, progress.to
+                        store, name, until, tool, file, progress.to
                     )
                 events = await recordings.export_history(
-                    store, settings, name, moment, file, progress.to, with_secrets=with_secrets
+                    store, settings, name, until, file, progress.to, with_secrets=with_secrets
                 )
                 return {"events": events}
 
@@ -299,7 +300,8 @@ def _source(history: str, settings: "Settings") -> tuple["Source", str]:
             return await sources.read_files(settings, paths, None)
         name, moment = moments.split(history)
         async with stores.open_store(settings) as store:
-            return await sources.read(store, settings, name, moment, None)
+            (until,) = (await answering.stored_moments(store, name, moment)).moments
+            return await sources.read(store, settings, name, until, None)
 
     return console.run(read), Path(history).stem if paths else history.partition("@")[0]
 

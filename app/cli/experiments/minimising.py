@@ -7,7 +7,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments
-from app.cli.connecting import jobs, reading
+from app.cli.connecting import answering, jobs, reading
 from app.cli.connecting import sources as inputs
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
@@ -127,7 +127,8 @@ def minimise(
             return await sources.read_files(settings, paths, profile)
         name, moment = moments.split(source, at)
         async with stores.open_store(settings) as store:
-            return await sources.read(store, settings, name, moment, profile)
+            (until,) = (await answering.stored_moments(store, name, moment)).moments
+            return await sources.read(store, settings, name, until, profile)
 
     done = _searched(console.run(read), settings, predicate, file, seconds, (workers, scheduler))
     _show(done, file, output, "; run it again without --seconds to continue")

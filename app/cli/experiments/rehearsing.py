@@ -6,7 +6,7 @@ import typer
 
 from app.cli import console, exit_codes
 from app.cli.arguments import moments
-from app.cli.connecting import jobs, reading
+from app.cli.connecting import answering, jobs, reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption, ProgressBar
@@ -86,9 +86,10 @@ def _here(
 
     async def run() -> "JsonObject":
         async with stores.open_store(settings) as store:
+            (until,) = (await answering.stored_moments(store, name, moment)).moments
             return rehearsals.shown(
                 await rehearsals.rehearse(
-                    store, settings, name, release, moment, progress=progress.tell
+                    store, settings, name, release, until, progress=progress.tell
                 )
             )
 
