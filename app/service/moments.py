@@ -6,7 +6,7 @@ import msgspec
 from anyio import lowlevel
 
 from app.domain.errors import InputError, RevisionTooLarge
-from app.domain.log import Event, HistoryInfo, ObjectKey, Revision, forks
+from app.domain.log import Event, HistoryId, HistoryInfo, ObjectKey, Revision, forks
 from app.domain.values import moments, timestamps
 from app.domain.values.moments import AS_OF, HistoryEnd, Resolved
 from app.domain.values.timestamps import Instant, TimestampError
@@ -16,6 +16,9 @@ is_revision = moments.is_revision
 check = moments.check
 
 _PAGE = 5_000
+
+_STATES = 8
+"""Events of one object that are read at once in search of its last state."""
 
 
 def parse_instant(moment: str, end: Instant | None = None) -> Instant:
@@ -174,6 +177,21 @@ async def time_of(log: EventLog, info: HistoryInfo, revision: Revision) -> Insta
     """The time of the event at that revision; 0 in an empty history."""
     events = await log.read(info.id, after=Revision(revision - 1), until=revision, limit=1)
     return events[0].stamp.time if events else Instant(0)
+
+
+async def last_state(
+    log: EventLog, history: HistoryId, key: ObjectKey, until: Revision
+) -> Event | None:
+    """The last event about the state of an object up to a revision, or None.
+
+    Observed requests and gaps have the key of their object, too, and are left out.
+    """
+    while events := await log.read_object(history, key, until=until, limit=_STATES):
+        for event in events:
+            if event.is_about_object:
+                return event
+        until = Revision(events[-1].revision - 1)
+    return None
 
 
 async def objects_at(

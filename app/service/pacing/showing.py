@@ -181,10 +181,10 @@ class Showing:
         if key in self.shown.recorded:
             return self.shown.recorded[key]
         until = Revision(event.revision - 1)
-        events = await self._log.read_object(self._parent.id, key, until=until, limit=1)
-        if not events or events[0].type is EventType.OBJECT_DELETED:
+        last = await moments.last_state(self._log, self._parent.id, key, until)
+        if last is None or last.type is EventType.OBJECT_DELETED:
             return None
-        return self.as_shown(runtime, key, events[0].object)
+        return self.as_shown(runtime, key, last.object)
 
     def _made(self, runtime: HistoryRuntime, event: Event, tree: JsonObject) -> ReplayEvent:
         """The command that shows an object which could not be shown at its recorded event."""

@@ -25,7 +25,7 @@ from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, ClusterSource, EventLog, Leases
-from app.service import history_creation
+from app.service import history_creation, moments
 from app.service.recorded_events import record_of
 from app.service.recording import resuming, snapshot
 from app.service.recording.audit_budget import AuditBudget
@@ -333,9 +333,11 @@ class Recorder:
     async def _last_of(self, key: ObjectKey) -> Record | None:
         """The last recorded state of an object."""
         head = self.head()
-        events = await self._ports.log.read_object(self._info.id, key, until=head.revision, limit=1)
-        record = record_of(events[0]) if events else None
-        return None if record is None else msgspec.structs.replace(record, object=events[0].object)
+        last = await moments.last_state(self._ports.log, self._info.id, key, head.revision)
+        record = None if last is None else record_of(last)
+        if last is None or record is None:
+            return None
+        return msgspec.structs.replace(record, object=last.object)
 
     async def _watch_clock(self) -> None:
         while True:

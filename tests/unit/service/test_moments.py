@@ -9,13 +9,14 @@ from app.analysis.views import LiveViews
 from app.domain.devices.nodes import Node
 from app.domain.devices.pools import Reading
 from app.domain.errors import InputError, RevisionTooLarge
-from app.domain.log import Head, ObjectKey
+from app.domain.log import EventType, Head, ObjectKey, Revision
 from app.domain.objects.profile import Profile
-from app.domain.objects.write.commands import PatchObject, PatchType
+from app.domain.objects.write.commands import PatchObject, PatchType, RecordFact
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant, parse
 from app.service import moments, past
 from tests.cluster import DRIVER, T0, USER, Cluster
+from tests.unit.service.pacing.world import create, key, world
 
 
 @pytest.mark.parametrize("text", ["", "²", "-1", "yesterday", "9" * 19, "2026-02-30"])
@@ -85,3 +86,20 @@ def model_of(views: LiveViews | Devices) -> str:
     """The model that patches give the first device of n1."""
     view = views.inventory.node_view(Node(name="n1", labels={}), Reading(partitionable=True))
     return view.devices[0].attributes[f"{DRIVER}/model"]["string"]
+
+
+async def test_last_state_is_no_gap_and_no_request_about_the_object() -> None:
+    async with world() as here:
+        notes = [
+            RecordFact(type=type.value, key=key("a"), body={"message": "not a state"})
+            for type in (EventType.GAP_OBSERVED, EventType.REQUEST_OBSERVED)
+        ]
+        info = await here.record(
+            (0, notes[1]), (1, create("a", {"at": "1"})), *((2, note) for note in notes * 10)
+        )
+        head = (await here.log.head(info.id)).revision
+        last = await moments.last_state(here.log, info.id, key("a"), head)
+        assert last is not None
+        assert last.object["data"] == {"at": "1"}
+        before = Revision(last.revision - 1)
+        assert await moments.last_state(here.log, info.id, key("a"), before) is None

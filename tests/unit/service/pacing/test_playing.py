@@ -4,6 +4,8 @@ import pytest
 
 from app.domain.errors import Expired, InputError
 from app.domain.log import EventType
+from app.domain.objects.write.commands import RecordFact
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.forking import ForkRequest
 from app.service.pacing.player import PlayerState
@@ -54,6 +56,23 @@ async def test_another_speed_shows_them_so_many_times_as_fast(speed: float, seco
         await here.wait(seconds * 0.001)
         assert "b" in await here.data(player.info)
         await here.wait(seconds * 3)
+        assert await here.is_as_recorded(player)
+
+
+@pytest.mark.parametrize("refused", [1, 20])
+async def test_refused_request_before_a_creation_is_no_object_that_clients_deleted(
+    refused: int,
+) -> None:
+    """It has the key of the object, and a body without a uid."""
+    body: JsonObject = {"code": 404, "message": "not found"}
+    request = RecordFact(type=EventType.REQUEST_OBSERVED.value, key=key("b"), body=body)
+    async with world() as here:
+        parent = await here.record(
+            (0, create("a")), *((5, request) for _ in range(refused)), (10, create("b"))
+        )
+        player = await here.play(parent)
+        await here.wait(10)
+        assert not conflicts(await here.events(player.info))
         assert await here.is_as_recorded(player)
 
 
