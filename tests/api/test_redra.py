@@ -182,6 +182,48 @@ async def test_others_are_answered_while_many_nodes_are_explained():
         assert ended == ["version", "why"]
 
 
+@pytest.mark.parametrize(
+    ("method", "part", "said"),
+    [
+        ("GET", "scan?att=3", 'there is no parameter "att" here: do you mean at?'),
+        ("GET", "scan?at=1&at=2", 'the parameter "at" is given 2 times'),
+        ("GET", "findings?namespace=a&namespace=", 'the parameter "namespace" is given 2 times'),
+        ("GET", "jobs?x=1", 'there is no parameter "x" here: it has none'),
+        ("POST", "fork?at=1", 'there is no parameter "at" here: it has none'),
+    ],
+)
+async def test_parameter_that_would_be_passed_over_is_refused(method, part, said):
+    async with serving() as server:
+        body = {"name": "made"}
+        refused = await (
+            server.get(f"{HISTORY}/{part}", 400)
+            if method == "GET"
+            else server.post(f"{HISTORY}/{part}", body, code=400)
+        )
+        assert refused["message"] == said
+        histories = await server.get("/redra/v1/histories")
+        assert [each["name"] for each in histories["items"]] == ["default"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"name": "made", "gates": {"DRADeviceTaints": "yes"}}', "a valid boolean"),
+        (b'{"name": "made", "quirks": {"q3": 1}}', "a valid boolean"),
+        (b'{"name": "made", "name": "other"}', "the field 'name' occurs 2 times in one object"),
+        (b'{"name": "made", "patch": {"a": {"b": 1, "b": 2}}}', "the field 'b' occurs 2 times"),
+        (b'{"name": "made", "at": 3}', "at: Input should be a valid string"),
+    ],
+)
+async def test_fork_with_a_value_of_another_type_or_a_field_twice_is_refused(body, said):
+    async with serving() as server:
+        answer = await server.raw("POST", f"{HISTORY}/fork", body)
+        assert answer.status_code == 400
+        assert said in answer.json()["message"]
+        histories = await server.get("/redra/v1/histories")
+        assert [each["name"] for each in histories["items"]] == ["default"]
+
+
 @pytest.mark.parametrize("query", ["", "kind=pod", "name=c", "kind=nonsense&name=c"])
 async def test_question_that_cannot_be_understood_is_refused(query):
     async with serving() as server:

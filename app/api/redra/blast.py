@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import zip_longest
 
 import anyio
-from pydantic import ValidationError
 
 from app.analysis.blast import compare, world
 from app.analysis.blast.compare import Change
@@ -17,7 +16,7 @@ from app.analysis.blast.world import Frozen
 from app.api.access.readers import EVERYTHING, HistoryReader
 from app.api.kubernetes.timelines import views_at
 from app.api.redra import models
-from app.api.server import abandoning
+from app.api.server import abandoning, reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest
@@ -56,14 +55,7 @@ class BlastApi:
         self, request: HttpRequest, runtime: HistoryRuntime, reader: HistoryReader
     ) -> BlastRadius:
         """The effects of the changes in the body. Raises Rejected as their write would."""
-        limits = self._limits
-        text = await request.body(
-            bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
-        )
-        try:
-            wanted = models.Proposal.model_validate_json(text)
-        except ValidationError as problem:
-            raise BadRequest(models.problem_text(problem)) from problem
+        wanted = await reading.body(request, models.Proposal, self._limits)
         placed = zip_longest(wanted.places[: len(wanted.objects)], wanted.objects, fillvalue="")
         changes = compare.read_changes(list(placed), wanted.delete, wanted.cordon, wanted.drain)
         return await self.of_changes(request, runtime, request.parameter("at"), changes, reader)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import anyio
 import anyio.to_thread
-from pydantic import ValidationError
 
 from app.analysis.blast import prospects, world
 from app.analysis.blast.world import Frozen
@@ -19,7 +18,7 @@ from app.analysis.views import compiler_of
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.redra import models
 from app.api.redra.answers import Answers, Inquiry, integer
-from app.api.server import abandoning
+from app.api.server import abandoning, reading
 from app.api.server.limits import ApiLimits
 from app.domain.controllers import registry
 from app.domain.errors import BadRequest
@@ -84,15 +83,8 @@ class CapacityApi:
 
     async def fit_of_documents(self, inquiry: Inquiry) -> FitAnswer:
         """The number of copies of posted objects that fit. Raises Rejected as a create would."""
-        limits = self._limits
         inquiry.reader().check_all(FIT_FROM)
-        text = await inquiry.request.body(
-            bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
-        )
-        try:
-            wanted = models.Wanted.model_validate_json(text)
-        except ValidationError as problem:
-            raise BadRequest(models.problem_text(problem)) from problem
+        wanted = await reading.body(inquiry.request, models.Wanted, self._limits)
         documents = [(f"objects[{n}]", tree) for n, tree in enumerate(wanted.objects)]
         named = subjects.of_documents(documents, inquiry.request.parameter("namespace"))
         return await self.fit_of(inquiry, named)

@@ -375,6 +375,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
                 "number",
                 "Seconds by which a decision may be earlier or later; default: 1.",
             ),
+            ("page", "boolean", "In the form that the page shows."),
             _AT,
         ),
         None,
@@ -396,6 +397,21 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     ("/workers", "get", "The histories of this process", (), None, models.WorkerList),
     *EXPERIMENTS,
 )
+
+
+@lru_cache(maxsize=256)
+def parameters(method: str, path: tuple[str, ...]) -> frozenset[str] | None:
+    """The names of an operation's query parameters; None where nothing is served.
+
+    `path` is what stands behind `/redra/v1`.
+    """
+    for known, served, _, named, *_ in _OPERATIONS:
+        steps = known.split("/")[1:]
+        if served == method.lower() and len(steps) == len(path):
+            pairs = zip(steps, path, strict=True)
+            if all(step == given or step.startswith("{") for step, given in pairs):
+                return frozenset(name for name, *_ in named)
+    return None
 
 
 def paths() -> list[str]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import anyio.to_thread
 import msgspec
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from app.analysis.minimise import predicates
 from app.analysis.sweep import plans
@@ -20,7 +20,7 @@ from app.api.kubernetes import status
 from app.api.redra import experiment_models as models
 from app.api.redra.beside import Beside
 from app.api.redra.gallery import GalleryApi
-from app.api.redra.models import problem_text
+from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response
 from app.domain.controllers import registry
@@ -349,13 +349,7 @@ class JobsApi:
                 if kind
                 else "the body must be application/json, and has no content-type"
             )
-        text = await request.body(
-            bytes_max=self._limits.body_bytes_max, seconds_max=self._limits.body_seconds_max
-        )
-        try:
-            return model.model_validate_json(text)
-        except ValidationError as problem:
-            raise BadRequest(problem_text(problem)) from problem
+        return await reading.body(request, model, self._limits)
 
 
 def _check_switches(profile: str, gates: dict[str, bool], quirks: dict[str, bool]) -> None:

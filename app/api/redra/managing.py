@@ -3,10 +3,11 @@
 from typing import TypeVar
 
 import anyio
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from app.analysis import edits
 from app.api.redra import models
+from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, Conflict, Forbidden, NotFound, RevisionTooLarge
@@ -115,14 +116,7 @@ class ManagingApi:
         return models.DeletedHistoryList(items=[_shown(each) for each in tombstones])
 
     async def _body(self, request: HttpRequest, model: type[_Body]) -> _Body:
-        limits = self._limits
-        text = await request.body(
-            bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
-        )
-        try:
-            return model.model_validate_json(text)
-        except ValidationError as problem:
-            raise BadRequest(models.problem_text(problem)) from problem
+        return await reading.body(request, model, self._limits)
 
 
 def _check_is_not_default(name: str) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.domain.objects.write.intake import SEED_MAX
 
@@ -304,14 +304,6 @@ class WorkerList(Model):
     """The histories that run in this process."""
 
     items: list[RuntimeHealth]
-
-
-def problem_text(problem: ValidationError) -> str:
-    """The first thing that is wrong with a body, and where."""
-    first = problem.errors()[0]
-    place = ".".join(str(step) for step in first["loc"])
-    text = first["msg"].removeprefix("Value error, ")
-    return f"{place}: {text}" if place else text
 
 
 class SightingList(Model):

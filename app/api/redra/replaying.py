@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 
-from pydantic import ValidationError
-
 from app.analysis import edits
 from app.api.access.readers import HistoryReader
-from app.api.redra import models, replay_models
+from app.api.redra import replay_models
 from app.api.redra.replay_models import Replay, ReplayConflict, ReplayEvent, ReplayOrder
+from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
@@ -63,14 +62,7 @@ class ReplayApi:
                 resource="histories",
                 name=runtime.info.name,
             )
-        limits = self._limits
-        text = await request.body(
-            bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
-        )
-        try:
-            wanted = ReplayOrder.model_validate_json(text)
-        except ValidationError as problem:
-            raise BadRequest(models.problem_text(problem)) from problem
+        wanted = await reading.body(request, ReplayOrder, self._limits)
         try:
             speed = pace.parse_speed(wanted.speed) if wanted.speed else None
             step = None if wanted.step is None else _step(wanted.step, runtime)

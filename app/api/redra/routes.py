@@ -27,6 +27,7 @@ from app.api.redra.linting import LintApi
 from app.api.redra.managing import ManagingApi
 from app.api.redra.rehearsals import RehearsalApi
 from app.api.redra.replaying import ReplayApi
+from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response, Stream
 from app.domain.controllers import switching
@@ -83,6 +84,7 @@ class RedraApi:
         parts = paths.parts_of_redra(request.path)
         if parts[:1] != ["v1"]:
             return status.page_not_found()
+        reading.check_parameters(request, document.parameters(request.method, tuple(parts[1:])))
         match request.method, parts[1:]:
             case "GET", []:
                 return _answer(models.Index(paths=document.paths()))
