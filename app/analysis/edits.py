@@ -111,14 +111,18 @@ def _command(edit: Edit, reader: ObjectsReader, profile: Profile, options: Write
 def _applied(
     tree: JsonObject, place: str, reader: ObjectsReader, profile: Profile, options: WriteOptions
 ) -> Command:
-    api_version, kind_name = str(tree.get("apiVersion", "")), str(tree.get("kind", ""))
+    api_version, kind_name = tree.get("apiVersion"), tree.get("kind")
+    if not isinstance(kind_name, str) or not kind_name:
+        raise InputError("it has no kind", place=place)
+    if not isinstance(api_version, str) or not api_version:
+        raise InputError("it has no apiVersion", place=place)
     group, version = registry.split_api_version(api_version)
     kind = history_kinds.find_kind(reader, group, version, kind_name)
     if kind is None or not registry.is_served(kind, group, version, profile):
         raise InputError(
-            f"there is no {kind_name or 'object without kind'} in {api_version or 'no version'}",
+            f"there is no {kind_name} in {api_version}",
             place=place,
-            cure=f"`kubectl explain {kind_name.lower()}` lists the versions" if kind_name else "",
+            cure=f"`kubectl explain {kind_name.lower()}` lists the versions",
         )
     if not meta.name(tree):
         raise InputError("it has no metadata.name", place=place)

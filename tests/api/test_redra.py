@@ -213,6 +213,9 @@ async def test_parameter_that_would_be_passed_over_is_refused(method, part, said
         (b'{"name": "made", "name": "other"}', "the field 'name' occurs 2 times in one object"),
         (b'{"name": "made", "patch": {"a": {"b": 1, "b": 2}}}', "the field 'b' occurs 2 times"),
         (b'{"name": "made", "at": 3}', "at: Input should be a valid string"),
+        (b'{"name": "made", "apply": [{"apiVersion": "v1"}]}', "apply[0]: it has no kind"),
+        (b'{"name": "made", "apply": [{"kind": 5}]}', "apply[0]: it has no kind"),
+        (b'{"name": "made", "apply": [{"kind": "Pod"}]}', "apply[0]: it has no apiVersion"),
     ],
 )
 async def test_fork_with_a_value_of_another_type_or_a_field_twice_is_refused(body, said):

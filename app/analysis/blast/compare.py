@@ -229,11 +229,13 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
     kind_name, text = json_tree.text(tree, "kind"), json_tree.text(tree, "apiVersion")
     if kind_name not in KINDS:
         raise _no_blast(kind_name or "an object without kind", change.place, KINDS)
+    if not text:
+        raise InputError("it has no apiVersion", place=change.place)
     group, version = registry.split_api_version(text)
     kind = registry.find_kind(group, version, kind_name)
     if kind is None:
         raise InputError(
-            f"there is no {kind_name} in {text or 'no version'}",
+            f"there is no {kind_name} in {text}",
             place=change.place,
             cure=f"kubectl explain {kind_name.lower()} lists the versions",
         )

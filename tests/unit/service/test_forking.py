@@ -208,7 +208,7 @@ async def test_edits_are_made_in_the_fork_alone() -> None:
         (DeleteEdit(name="configmap"), "write it as configmap/NAMESPACE/NAME"),
         (DeleteEdit(name="node/a/b"), "write it as node/NAME"),
         (DeleteEdit(name="nothing/a"), "there is no kind 'nothing'"),
-        (Apply(tree={"kind": "ConfigMap"}, place="f.yaml:1"), "no version"),
+        (Apply(tree={"kind": "ConfigMap"}, place="f.yaml:1"), "it has no apiVersion"),
         (Apply(tree={"apiVersion": "v1", "kind": "ConfigMap"}, place="f.yaml:1"), "metadata.name"),
         (Apply(tree=manifest("c") | {"extra": 1}), "extra"),
         (PatchEdit(name="cm/b", body={"data": {"a": 2}}), "data"),
