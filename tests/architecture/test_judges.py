@@ -50,6 +50,29 @@ JUDGES = {
         "app.domain.log.ObjectKey",
         "tests.simulation.plain_state",
     ),
+    # Whether a piece can be left out of a minimised history. They use the engine, not the search.
+    "tests/simulation/own_runs.py": (
+        "app.adapters.history.formats.bundle",
+        "app.analysis.replay",
+        "app.analysis.verify.invariants",
+        "app.analysis.views",
+        "app.bootstrap.engines",
+        "app.bootstrap.replays",
+        "app.bootstrap.stores",
+        "app.domain",
+        "app.service.exporting",
+        "app.service.replays.deciding",
+        "app.service.replays.replaying",
+        "app.service.replays.verifying",
+        "app.settings",
+        "projections.objects",
+    ),
+    "tests/simulation/one_minimal.py": (
+        "app.analysis.replay.variants",
+        "app.analysis.verify.invariants",
+        "app.domain",
+        "tests.simulation.own_runs",
+    ),
     # Whether `why` names what a generator planted.
     "tests/worlds/planted": (
         "tests.worlds.planted",

@@ -18,7 +18,8 @@ from tempfile import TemporaryDirectory
 from tests.cluster import Cluster
 from tests.command_line import redra
 from tests.simulation import one_minimal, planted_soak
-from tests.simulation.one_minimal import Deciding, Fact
+from tests.simulation.one_minimal import Fact
+from tests.simulation.own_runs import OwnRuns
 
 KINDS = ("unschedulable", "evicted", "violation", "differs", "command")
 WORDS = ("counters", "allocated", "taint", "selector", "node")
@@ -113,8 +114,10 @@ def check(case: Case, bundle: Path, small: Path) -> str:
         "minimise", bundle, "--keep", case.predicate, "-o", small, "--output", "json"
     )
     whole = fact_of(case, "")
-    deciding = Deciding(bundle)
-    shown = whole(deciding.run(range(deciding.count)))
+    sides = [OwnRuns(bundle, is_recorded=True).whole]
+    if case.fact != "difference":
+        sides.append(OwnRuns(bundle).whole)
+    shown = any(map(whole, sides))
     if code == 2:
         assert "does not show it" in error, error
         assert not small.exists(), "a refusal leaves no file"

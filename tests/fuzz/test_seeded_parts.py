@@ -7,7 +7,7 @@ and some are refused, for several reasons.
 import pytest
 
 from tests import draws
-from tests.fuzz import api, bodies, live, minimals, recordings, requests
+from tests.fuzz import api, bodies, live, minimal_recordings, minimals, recordings, requests
 
 WORTHWHILE = {200, 201, 400, 404, 409, 422}
 
@@ -42,4 +42,10 @@ def test_damaged_bodies_leave_a_real_server_and_its_log_whole():
 @draws.ONLY
 def test_drawn_predicates_are_shown_by_the_smallest_histories():
     outcomes = minimals.run(cases=12, seed=3)
+    assert len({outcome == "not shown" for outcome in outcomes}) == 2
+
+
+@draws.ONLY
+def test_drawn_predicates_of_recordings_are_shown_by_the_smallest_histories():
+    outcomes = minimal_recordings.run(cases=12, seed=1)
     assert len({outcome == "not shown" for outcome in outcomes}) == 2

@@ -1,11 +1,12 @@
 """An own check that nothing can be left out of a minimised history.
 
-It shares no code with the search: it reads the bundle's lines, leaves out each object and each
-write in turn, has redra's engine decide what is left, and looks at the raw objects whether the fact
-still shows. As a program: `python -m tests.simulation.one_minimal BUNDLE FACT [ARGUMENT]`, with the
-facts `evicted POD`, `unschedulable POD`, `violation RULE`, `differs PROFILE,PROFILE`,
-`differs quirk=Q` or `differs gate=G` (and `evicted` behind it),
-`difference CLASS` (of a decide replay) and `command WORD…` (with {} for the bundle).
+It shares no code with the search: it reads the bundle's lines, leaves out each object, write,
+controller, field and item in turn, has redra's engine decide what is left, and looks at the raw
+objects whether the fact still shows. As a program:
+`python -m tests.simulation.one_minimal BUNDLE FACT [ARGUMENT]`, with the facts `evicted POD`,
+`unschedulable POD [because TEXT]`, `violation RULE`, `differs PROFILE,PROFILE`, `differs quirk=Q`
+or `differs gate=G` (and `evicted` behind it), `difference CLASS` (of a decide replay) and
+`command WORD…` (with {} for the bundle).
 
 A bundle that is kept as recorded (`difference` always is) is looked at object by object: one goes
 with all that names it, because a recording in which a claim has devices of no pool is none.
@@ -18,30 +19,19 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import anyio
-import msgspec
-
-from app.adapters.history.formats.bundle import BundleWriter
-from app.analysis.minimise.material import Candidate
-from app.analysis.replay.report import DecideReport
 from app.analysis.replay.variants import Switches
 from app.analysis.verify.invariants.watch import InvariantWatch
-from app.bootstrap import replays
-from app.bootstrap.engines import Engines
-from app.bootstrap.minimising import ran_histories, sources
 from app.domain.controllers import registry
 from app.domain.log import Event
-from app.service import exporting
-from app.service.replays.trials import Ran, Runner
-from app.settings import Settings
+from tests.simulation import own_runs
+from tests.simulation.own_runs import OwnRun, OwnRuns
 
 Tree = Mapping[str, Any]
-Fact = Callable[[Ran], frozenset[str]]
+Fact = Callable[[OwnRun], frozenset[str]]
 """The ways in which a run shows a fact; the fact stays if one of the first ways stays."""
 
 Place = tuple[str, str, str, str]
@@ -127,58 +117,64 @@ def names_in(line: Tree, there: Sequence[Tree]) -> Iterator[Place]:
     yield from (place_of(other) for other in there if about and other["payload"]["uid"] == about)
 
 
-class Deciding:
-    """Decides subsets of a bundle's inputs as its settings say, or takes its lines as they are."""
+class Deciding(OwnRuns):
+    """Runs of a bundle whose inputs are those lines that no controller makes that runs."""
 
     def __init__(self, path: Path, *, is_recorded: bool = False) -> None:
-        self.source = anyio.run(sources.read_files, Settings(), (path,), None)
-        material, info = self.source.decided, self.source.info
-        if is_recorded:
-            material = self.source.recorded
-            settings = {**info.settings, "recorded": True}
-            info = msgspec.structs.replace(info, settings=settings)
-        self.count = len(material.steps)
-        self.runner = Runner(material, info, Engines())
-        running = () if is_recorded else self.source.running
-        users = {registry.actor_of(name).user for name in running}
+        super().__init__(path, is_recorded=is_recorded)
+        users = {registry.actor_of(name).user for name in self.controllers}
         self.lines = [
             line
             for line in lines(path)
             if line["type"].startswith("Object") and line["stamp"]["actor"]["user"] not in users
         ]
-        """The lines that no controller makes that runs."""
-
-    def run(self, kept: Sequence[int]) -> Ran:
-        """What the controllers make of these inputs."""
-        return self.runner.run(Candidate(kept=frozenset(kept), until=self.source.last))
+        self.count = len(self.whole.inputs)
 
 
 def evicted(pod: str) -> Fact:
     """That a pod is evicted, with the reason of its condition."""
 
-    def ways(ran: Ran) -> frozenset[str]:
+    def ways(ran: OwnRun) -> frozenset[str]:
         told = conditions(ran.events, pod, "DisruptionTarget", "True")
         return frozenset(condition["reason"] for condition in told)
 
     return ways
 
 
-def unschedulable(pod: str) -> Fact:
+def unschedulable(words: str) -> Fact:
     """That a pod cannot be scheduled, with its message without numbers and names, and why.
 
-    Of the causes that the attempt counts, the one that excludes most devices is meant.
+    Of the causes that the attempt counts, the one that excludes most devices is meant; with the
+    words `POD because TEXT`, that the message or one of the causes has the text. What is taken as
+    recorded has messages alone.
     """
+    pod, _, text = words.partition("because ")
+    pod = pod.strip()
 
-    def ways(ran: Ran) -> frozenset[str]:
-        told = conditions(ran.events, pod, "PodScheduled", "False")
+    def ways(ran: OwnRun) -> frozenset[str]:
+        told = [*conditions(ran.events, pod, "PodScheduled", "False")]
+        is_counted = text and any(text in each for each in counted(ran, pod))
+        if text and not is_counted:
+            told = [each for each in told if text in each["message"]]
         messages = (condition["message"].split("preemption:")[0] for condition in told)
         plain = {re.sub(r"\d+|\"[^\"]*\"", "#", message) for message in messages}
+        if text or ran.is_recorded:
+            return frozenset(plain)
         return frozenset(f"{message}, {cause}" for message in plain for cause in causes(ran, pod))
 
     return ways
 
 
-def causes(ran: Ran, pod: str) -> frozenset[str]:
+def counted(ran: OwnRun, pod: str) -> Iterator[str]:
+    """Each cause that a failed attempt for a pod counts, with what it is about."""
+    for event in ran.events:
+        about = event.object
+        if about.get("controller") == "scheduling" and pod in ("", about.get("name")):
+            for cause in about.get("summary", {}).get("causes", ()):
+                yield f"{cause['cause']}: {cause.get('about', '')}"
+
+
+def causes(ran: OwnRun, pod: str) -> frozenset[str]:
     """The main cause of each failed attempt for a pod (empty: for all)."""
     found = set()
     for event in ran.events:
@@ -204,7 +200,7 @@ def conditions(events: Sequence[Event], pod: str, sort: str, status: str) -> Ite
 def violation(rule: str) -> Fact:
     """That an invariant does not hold, as a failure or (by name) as something known."""
 
-    def ways(ran: Ran) -> frozenset[str]:
+    def ways(ran: OwnRun) -> frozenset[str]:
         watch = InvariantWatch(ran.switches)
         watch.follow(ran.events)
         shown = [each for each in watch.violations() if each.rule == rule or each.kind.is_failure]
@@ -224,7 +220,7 @@ def differs(words: str) -> Fact:
     sides = switched(switch)
     seen = evictions_of if kind == "evicted" else end_of
 
-    def ways(ran: Ran) -> frozenset[str]:
+    def ways(ran: OwnRun) -> frozenset[str]:
         ends = [seen(ran.under(switches).events) for switches in sides]
         return frozenset(
             name
@@ -270,23 +266,15 @@ def end_of(events: Sequence[Event]) -> dict[str, str]:
 def command(words: str) -> Fact:
     """That a command ends with 0 for a bundle of the history."""
 
-    def ways(ran: Ran) -> frozenset[str]:
+    def ways(ran: OwnRun) -> frozenset[str]:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "candidate.zip"
-            anyio.run(_export, ran, path)
+            own_runs.export(ran, path)
             given = [word.replace("{}", str(path)) for word in shlex.split(words)]
             done = subprocess.run(given, capture_output=True, check=False)
         return frozenset(("0",) if done.returncode == 0 else ())
 
     return ways
-
-
-async def _export(ran: Ran, path: Path) -> None:
-    store = await ran_histories.stored(ran, "candidate")
-    info = await store.log.find_history("candidate")
-    assert info is not None
-    writer = BundleWriter(path)
-    await exporting.export_history(store.log, info, writer, program="tests", file=path.name)
 
 
 def difference(wanted: str) -> Fact:
@@ -295,8 +283,8 @@ def difference(wanted: str) -> Fact:
     One beside which the same pod or claim has an unexplained difference does not count.
     """
 
-    def ways(ran: Ran) -> frozenset[str]:
-        report = anyio.run(partial(_decided, ran))
+    def ways(ran: OwnRun) -> frozenset[str]:
+        report = own_runs.decide(ran)
         open_ = {each.owner for each in report.differences if each.reason == "unexplained"}
         return frozenset(
             f"{each.aspect.value} {each.subject}: {each.detail}"
@@ -305,11 +293,6 @@ def difference(wanted: str) -> Fact:
         )
 
     return ways
-
-
-async def _decided(ran: Ran) -> DecideReport:
-    store = await ran_histories.stored(ran, "candidate")
-    return await replays.decide(store, Settings(), "candidate", "", lambda *_: None)
 
 
 FACTS: Mapping[str, Callable[[str], Fact]] = {
@@ -323,14 +306,32 @@ FACTS: Mapping[str, Callable[[str], Fact]] = {
 
 
 def superfluous(path: Path, fact: Fact, *, is_recorded: bool = False) -> Iterator[str]:
-    """The objects and writes without which the fact still shows, in words."""
+    """The pieces without which the fact still shows, in words."""
     deciding = Deciding(path, is_recorded=is_recorded)
     assert deciding.count == len(deciding.lines), "the engine takes the same lines for inputs"
-    wanted = fact(deciding.run(range(deciding.count)))
+    wanted = fact(deciding.whole)
     assert wanted, "the whole bundle shows it"
-    for words, kept in (without_one_object if is_recorded else smaller)(deciding.lines):
-        if kept and wanted & fact(deciding.run(kept)):
+    for words, smaller_one in pieces(deciding, is_recorded=is_recorded):
+        if wanted & fact(smaller_one):
             yield words
+
+
+def pieces(deciding: Deciding, *, is_recorded: bool) -> Iterator[tuple[str, OwnRun]]:
+    """Each piece by its words, and the run without it; objects first, parts of objects last."""
+    for words, kept in (without_one_object if is_recorded else smaller)(deciding.lines):
+        if kept:
+            yield words, deciding.run(kept)
+    for name in deciding.controllers:
+        yield f"controller {name}", deciding.whole.without_controller(name)
+    parts = {
+        (step.event.key, part): None
+        for step in deciding.whole.inputs
+        for part in own_runs.parts_of(step.event.object)
+    }
+    for key, part in parts:
+        cut = deciding.whole.cut(key, part)
+        if cut is not None:
+            yield f"{'.'.join(part)} of {key}", cut
 
 
 def main() -> int:

@@ -20,6 +20,8 @@ NAMES_A_CLASS = (
 )
 """A command that exits with 0 for a bundle in which something names a DeviceClass."""
 
+TOLERATION = 'spec.tolerations.="node.kubernetes.io/not-ready" of {}'
+
 QUICK = (
     ("j-api-versions", "unschedulable p-e2", "unschedulable", "p-e2"),
     ("j-api-versions", f"command {NAMES_A_CLASS}", "command", NAMES_A_CLASS),
@@ -85,3 +87,23 @@ def test_check_finds_what_can_be_left_out(tmp_path: Path) -> None:
         assert list(islice(more, 3))
         more = one_minimal.superfluous(bundle, one_minimal.violation(rule), is_recorded=True)
         assert list(islice(more, 3))
+
+
+def test_check_finds_controllers_fields_and_items_that_can_be_left_out(tmp_path: Path) -> None:
+    bundle = tmp_path / "soak.zip"
+    cluster = planted_soak.soak(1, 2)
+    cluster.pod("stray", template="one", nodeSelector={"no": "where"})
+    cluster.settle()
+    planted_soak.write(cluster, bundle)
+    fact = one_minimal.unschedulable("stray")
+    pieces = dict(one_minimal.pieces(one_minimal.Deciding(bundle), is_recorded=False))
+    shows = {
+        words: bool(fact(pieces[words.format("pods/default/stray")]))
+        for words in (
+            "controller eviction",
+            "controller scheduling",
+            TOLERATION,
+            "spec.nodeSelector of {}",
+        )
+    }
+    assert [*shows.values()] == [True, False, True, False], shows
