@@ -1,5 +1,7 @@
 """The landing page names the device causes of waiting pods: request, cause, number of devices."""
 
+import re
+
 import msgspec
 import pytest
 
@@ -8,7 +10,20 @@ from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import playing
 from app.domain.log import Draft, Head, Revision, chain
 from tests.api.serving import serving
-from tests.web.invented import Invented, ask, cel, claim, class_of, node, pod, rule, slice_of, space
+from tests.web import deeper_incidents
+from tests.web.invented import (
+    Invented,
+    Names,
+    ask,
+    cel,
+    claim,
+    class_of,
+    node,
+    pod,
+    rule,
+    slice_of,
+    space,
+)
 from tests.web.reading import read
 from tests.web.test_incident_stories import HOME, stored
 
@@ -217,3 +232,15 @@ async def test_no_cause_is_told_of_a_pod_that_got_its_devices():
     async with serving(store=await stored(made)) as server:
         answer = await server.get("/redra/v1/histories/default/findings")
     assert [item["causes"] for item in answer["items"] if item["causes"]] == []
+
+
+async def test_finalizer_that_keeps_a_claim_is_named_on_the_landing_page():
+    made = deeper_incidents.claim_has_a_foreign_finalizer(Names(1))
+    async with serving(store=await stored(made.incident())) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+        page = read((await server.raw("GET", "/ui/h/default/")).text).one("main").text
+    (text,) = [item["text"] for item in items if item["kind"] == "StuckClaims"]
+    assert re.fullmatch(
+        r"1 claim: deletion waits for a finalizer, .*: \S+\.example\.com/hold", text
+    )
+    assert text in page

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from app.analysis.explain import sources
 from app.analysis.explain import stuck as stuck_claims
 from app.analysis.explain.claims import users_are_shown
+from app.analysis.explain.reasons import listed
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
@@ -37,10 +38,12 @@ def stuck(views: LiveViews, namespace: str = "", *, has_pods: bool = True) -> It
         if cause:
             groups.setdefault(cause, []).append((key, event.revision))
     for cause, claims in groups.items():
-        noun = counts.of(len(claims), "claim")
-        yield _finding(
-            views, FindingKind.STUCK_CLAIMS, _SEVERITY[cause], f"{noun}: {cause}", claims
-        )
+        text = f"{counts.of(len(claims), 'claim')}: {cause}"
+        if cause == stuck_claims.UNPROTECTED:
+            trees = [views.objects.get(key) or {} for key, _ in claims]
+            names = [*dict.fromkeys(name for tree in trees for name in meta.finalizers(tree))]
+            text += f": {listed(names, len(names))}"
+        yield _finding(views, FindingKind.STUCK_CLAIMS, _SEVERITY[cause], text, claims)
 
 
 def unused(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
