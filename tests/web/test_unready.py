@@ -105,6 +105,7 @@ async def test_page_that_was_begun_for_one_user_is_not_given_to_another():
         await anyio.wait_all_tasks_blocked()
         second = await server.raw("GET", path, **headers("dan"))
         whole = await server.raw("GET", path, **headers("root"))
+        # In the source of a page, names have places for line breaks.
         assert (whole.status_code, "other/p-other" in read(whole.text).text) == (200, True)
         for answer in (first, second):
             assert "other/p-other" not in read(answer.text).text
