@@ -41,7 +41,7 @@ from app.api.server.messages import (
 from app.api.server.metrics import RequestMeter
 from app.api.ui import routes as ui
 from app.api.ui.routes import Pages
-from app.domain.errors import RedraError
+from app.domain.errors import HistoryOpening, RedraError
 from app.domain.objects import rejections
 from app.domain.objects.custom import definitions
 from app.domain.objects.profile import Profile
@@ -146,7 +146,13 @@ class Application:
         place = paths.split_history(path, self._default)
         if place is None:
             return status.page_not_found()
-        identity = await self._gate.admit(request, place)
+        try:
+            identity = await self._gate.admit(request, place)
+        except HistoryOpening as opening:
+            is_own = opening.name == place.history and request.method in ("GET", "HEAD")
+            if not is_own or not paths.is_page(path):
+                raise
+            return await self._pages.opening(request, place)
         if path == "/metrics":
             return self._meter.page()
         if path.startswith("/redra/"):

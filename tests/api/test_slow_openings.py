@@ -201,8 +201,8 @@ async def test_only_who_may_ask_is_told_that_a_history_is_being_opened(reader, p
             answer = await server.raw("GET", path, **headers(reader))
             await anyio.wait_all_tasks_blocked()
         if may:
-            assert "being opened" in answer.text
-            assert answer.status_code in (202, 503) or "opening" in answer.json()
+            assert "being opened" in answer.text or "is opening this history" in answer.text
+            assert answer.status_code in (202, 503) or answer.json()["opening"]
         else:
             assert (answer.status_code, answer.text) == (403, refusal)
         log.may_go_on.set()
@@ -220,3 +220,25 @@ async def test_list_of_histories_shows_the_same_ones_while_one_is_being_opened(r
         if answer.status_code == 200:
             names = [[one["name"] for one in each.json()["items"]] for each in (answer, opened)]
             assert names[0] == names[1]
+
+
+async def test_page_of_a_history_with_rules_waits_for_its_opening_as_others_do():
+    async with guarded_and_opening() as (server, log):
+        await server.raw("GET", "/ui/h/one/timeline", **headers("gus"))
+        await anyio.wait_all_tasks_blocked()
+        answer = await server.raw("GET", "/ui/h/one/timeline", **headers("gus"))
+        assert (answer.status_code, "data-again" in answer.text) == (202, True)
+        assert (await server.raw("GET", "/ui/h/one/nothing", **headers("gus"))).status_code == 404
+        log.may_go_on.set()
+
+
+async def test_history_that_is_not_there_is_refused_while_the_judging_one_is_being_opened():
+    log = SlowLog()
+    async with filled(around_log=log.around) as server:
+        refused = (await server.raw("GET", f"/h/none{CONFIG_MAPS}", **headers("bob"))).text
+        await server.histories.close("default")
+        log.history = (await server.histories.info("default")).id
+        server.histories.patience_seconds = 0
+        answer = await server.raw("GET", f"/h/none{CONFIG_MAPS}", **headers("bob"))
+        assert (answer.status_code, answer.text) == (403, refused)
+        log.may_go_on.set()

@@ -216,8 +216,8 @@ class Gate:
             return identity
         try:
             runtime = await self._judging(place)
-        except HistoryOpening:
-            await self._check_unopened(request, place, identity.actor)
+        except HistoryOpening as opening:
+            await self._check_unopened(request, place, identity.actor, opening.name)
             raise
         if wants_other:
             for question in impersonation.questions(request):
@@ -238,8 +238,8 @@ class Gate:
         place = RequestedTimeline(history=name, moment="", prefix="", path=path)
         try:
             runtime = await self._judging(place)
-        except HistoryOpening:
-            grants = await self._grants_unopened(name, actor)
+        except HistoryOpening as opening:
+            grants = await self._grants_unopened(opening.name, actor)
             return grants.decide(question).allowed
         return self._authorizer.decide(runtime, actor, question).allowed
 
@@ -251,16 +251,19 @@ class Gate:
             self._authorizer.check(runtime, actor, question)
 
     async def _check_unopened(
-        self, request: HttpRequest, place: RequestedTimeline, actor: Actor
+        self, request: HttpRequest, place: RequestedTimeline, actor: Actor, judging: str
     ) -> None:
-        """Raise Forbidden for a user without the right, before they learn of the opening."""
+        """Raise Forbidden for a user without the right, before they learn of the opening.
+
+        `judging` is the history whose rules apply, as in `_judging`.
+        """
         if self._authorizer.is_unlimited(actor):
             return
         questions = [question_of(request, place.path)]
         if impersonation.is_wanted(request):
             # What the other user may do is seen when the history is open.
             questions = impersonation.questions(request)
-        grants = await self._grants_unopened(place.history, actor)
+        grants = await self._grants_unopened(judging, actor)
         for question in questions:
             decision = grants.decide(question)
             if not decision.allowed:
@@ -269,14 +272,14 @@ class Gate:
     async def _grants_unopened(self, name: str, actor: Actor) -> Grants:
         """The rights of a user in a history that is being opened: its rules are read by themselves.
 
-        Raises NotFound.
+        As in `_judging`, those of the default history count if there is no such history.
         """
-        info = await self._histories.info(name)
+        info = await self._histories.find(name) or await self._histories.info(self._default)
         head = await self._histories.head(info)
         objects = ObjectsProjection(tells_changes=False)
         async for event in self._histories.objects_at(info, head.revision, api_groups.RBAC):
             objects.fold(event)
-        return self._authorizer.book(objects, name).grants(actor.user, actor.groups)
+        return self._authorizer.book(objects, info.name).grants(actor.user, actor.groups)
 
     async def _judging(self, place: RequestedTimeline) -> HistoryRuntime:
         """The history whose rules apply.
@@ -298,8 +301,8 @@ class Gate:
             return self._authenticator.identify(request)
         try:
             runtime = await self._judging(place)
-        except HistoryOpening:
-            info = await self._histories.info(place.history)
+        except HistoryOpening as opening:
+            info = await self._histories.info(opening.name)
             self._tokens.check_meant_for(info, claims)
             raise
         return self._authenticator.shown(self._tokens.identify(runtime, claims), request)

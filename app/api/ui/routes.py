@@ -166,7 +166,7 @@ class Pages:
         seconds = None if is_kept else self._limits.waits.opening_seconds
         runtime = await self._histories.open_within(place.history, seconds)
         if runtime is None:
-            return await self._opening(request, place, part)
+            return await self.opening(request, place)
         inquiry = Inquiry(
             request=request,
             runtime=runtime,
@@ -184,8 +184,11 @@ class Pages:
         before = self._unready.before(inquiry)
         return _not_ready(inquiry, part, read=read, last=last, before=before)
 
-    async def _opening(self, request: HttpRequest, place: RequestedTimeline, part: str) -> Response:
-        """The page that says that the history is being opened."""
+    async def opening(self, request: HttpRequest, place: RequestedTimeline) -> Response:
+        """The page that says that the history is being opened. Raises NotFound."""
+        part = place.path.rpartition("/")[2]
+        if part not in _PARTS:
+            raise NotFound(f'there is no page "{part[:64]}"')
         head = await self._histories.head(await self._histories.info(place.history))
         there = links.Links(history=place.history, moment=place.moment)
         again = there.to(part, **dict(framing.pairs(request)))
