@@ -9,7 +9,7 @@ from app.domain.errors import HistoryOpening, NotFound
 from app.domain.log import HistoryId, HistoryInfo, Revision
 from app.service.answering.openings import RETRY_SECONDS_MAX, OpeningProgress
 from tests.api.serving import CONFIG_MAPS, config_map, serving
-from tests.api.test_readers import READERS, filled, headers
+from tests.api.test_readers import CLUSTER, PATHS, READERS, bind, filled, headers
 
 LONG = "/h/long"
 ANSWERS = [
@@ -241,4 +241,17 @@ async def test_history_that_is_not_there_is_refused_while_the_judging_one_is_bei
         server.histories.patience_seconds = 0
         answer = await server.raw("GET", f"/h/none{CONFIG_MAPS}", **headers("bob"))
         assert (answer.status_code, answer.text) == (403, refused)
+        log.may_go_on.set()
+
+
+@pytest.mark.parametrize("path", ["/redra/v1/histories/default/diff", "/ui/h/default/compare"])
+async def test_comparison_with_a_history_that_may_not_be_read_does_not_tell_of_its_opening(path):
+    path = f"{path}?with=one"
+    async with guarded_and_opening() as (server, log):
+        await bind(server, "", "bob", [PATHS, *CLUSTER])
+        for reader, code in (("bob", 403), ("root", 503)):
+            for _ in range(2):
+                answer = await server.raw("GET", path, **headers(reader))
+                await anyio.wait_all_tasks_blocked()
+            assert (answer.status_code, "opened" in answer.text) == (code, code == 503), reader
         log.may_go_on.set()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from app.api.access import impersonation
-from app.api.access.readers import EVERYTHING, HistoryReader
+from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM, HistoryReader
 from app.api.identity.authentication import Authenticator, Identity
 from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, paths
@@ -268,6 +268,12 @@ class Gate:
             decision = grants.decide(question)
             if not decision.allowed:
                 raise rules.forbidden(question, actor.user, decision.reason)
+
+    async def check_reads_unopened(self, name: str, actor: Actor) -> None:
+        """Raise Forbidden unless a user may read the answers about a history being opened."""
+        if not self._authorizer.is_unlimited(actor):
+            grants = await self._grants_unopened(name, actor)
+            HistoryReader(user=actor.user, grants=grants).check_all(WORKED_OUT_FROM)
 
     async def _grants_unopened(self, name: str, actor: Actor) -> Grants:
         """The rights of a user in a history that is being opened: its rules are read by themselves.

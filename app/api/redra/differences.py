@@ -8,9 +8,11 @@ import anyio
 from app.analysis.diff.forks import ForkReport
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
+from app.api.access.authorization import Gate
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
-from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
+from app.domain.errors import BadRequest, HistoryOpening, NotFound, RevisionTooLarge
+from app.domain.log import Actor
 from app.domain.values.timestamps import SECOND
 from app.service import diffing
 from app.service.diffing import Comparison, ComparisonAspect, Ending
@@ -24,8 +26,9 @@ _WITHIN_MAX = 86_400.0
 class DiffApi:
     """Answers diff questions, a bounded number at a time; the others wait for their turn."""
 
-    def __init__(self, histories: Histories, limits: ApiLimits) -> None:
+    def __init__(self, histories: Histories, limits: ApiLimits, gate: Gate) -> None:
         self._histories = histories
+        self._gate = gate
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
@@ -55,6 +58,7 @@ class DiffApi:
         runtime: HistoryRuntime,
         check: Callable[[HistoryRuntime, str], Awaitable[None]],
         moment: str,
+        actor: Actor,
     ) -> DiffReport | EndReport:
         """The comparison of two histories; `check` raises when the reader may not read one of them.
 
@@ -66,7 +70,11 @@ class DiffApi:
         by = request.parameter("by") or ComparisonAspect.DECISIONS.value
         if by not in list(ComparisonAspect):
             raise BadRequest(f'by must be one of {", ".join(ComparisonAspect)}, not "{by[:64]}"')
-        other = await self._histories.open(other_name)
+        try:
+            other = await self._histories.open(other_name)
+        except HistoryOpening as opening:
+            await self._gate.check_reads_unopened(opening.name, actor)
+            raise
         moment = runtime.absolute(moment)
         other_moment = request.parameter("withAt")
         is_to_end = other_moment == END

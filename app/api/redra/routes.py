@@ -64,7 +64,7 @@ class RedraApi:
         self._authorizer = authorizer
         self._limits = limits
         self.blasts = BlastApi(histories, limits)
-        self.diffs = DiffApi(histories, limits)
+        self.diffs = DiffApi(histories, limits, gate)
         self.rehearsals = RehearsalApi(histories, limits, beside.gallery)
         self._managing = ManagingApi(histories, limits)
         self._replays = ReplayApi(beside.players, limits)
@@ -143,7 +143,7 @@ class RedraApi:
 
     async def _diff(self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor) -> Response:
         check, moment = partial(self.check_compared, actor, runtime), request.parameter("at")
-        compared = await self.diffs.report(request, runtime, check, moment)
+        compared = await self.diffs.report(request, runtime, check, moment, actor)
         body = diff_text.page_json(compared) if request.flag("page") else compared.to_json()
         return relative.named(runtime, moment, _encoded(body))
 

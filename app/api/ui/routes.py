@@ -282,7 +282,9 @@ class Pages:
         report = None
         if parameters["with"]:
             check = partial(self._api.check_compared, inquiry.actor, inquiry.runtime)
-            report = await self._api.diffs.report(request, inquiry.runtime, check, inquiry.moment)
+            report = await self._api.diffs.report(
+                request, inquiry.runtime, check, inquiry.moment, inquiry.actor
+            )
         first: tuple[Tree, ...] = ()
         if isinstance(report, DiffReport):
             first = await self._first(inquiry, report, parameters["with"])
