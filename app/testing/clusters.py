@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from app.api.identity.authentication import ADMIN
-from app.bootstrap import history_settings, kubeconfigs, serving
+from app.bootstrap import history_settings, kubeconfigs, managing, serving
 from app.bootstrap.kubeconfigs import Access
 from app.domain.controllers import switching
 from app.domain.objects.write.commands import PatchObject, PatchType
@@ -38,7 +38,7 @@ class Cluster:
     server: "Server"
 
     def advance(self, seconds: float) -> None:
-        """Advances the time of this cluster; work that becomes due until then is done at once."""
+        """Advances the time of this cluster; its controllers notice within POLL_SECONDS."""
         self.server.advance(self.name, seconds)
 
 
@@ -54,7 +54,11 @@ class Server:
     def cluster(
         self, name: str, folder: Path, settings: Settings, *, without: tuple[str, ...] = ()
     ) -> Iterator[Cluster]:
-        """Makes a cluster that is deleted on exit. Raises InputError for unknown settings."""
+        """Makes a cluster that is deleted on exit.
+
+        Raises InputError for unknown settings and controllers.
+        """
+        managing.check_controllers(dict.fromkeys(without, False))
         self._portal.call(self._make, name, settings, without)
         url = f"{self.url}/h/{name}"
         kubeconfig = kubeconfigs.write(folder / "kubeconfig", Access(url=url))

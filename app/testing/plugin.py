@@ -52,9 +52,10 @@ def redra_cluster(
     from app.settings import read
 
     chosen = _chosen(request)
-    without = tuple(chosen.pop("without", ()))
+    without = chosen.pop("without", ())
+    without = without.split(",") if isinstance(without, str) else without
     with redra_server.cluster(
-        _name_of(request.node.name), tmp_path, read(chosen), without=without
+        _name_of(request.node.name), tmp_path, read(chosen), without=tuple(without)
     ) as cluster:
         yield cluster
 
@@ -93,9 +94,17 @@ def _changes(chosen: Mapping[str, Any]) -> dict[str, Any]:
 def _chosen(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The arguments of a test's marker, with gates and quirks each as one text for the settings.
 
-    They may also be given as `["q9=off"]` or `{"q9": False}`.
+    They may also be given as `["q9=off"]` or `{"q9": False}`. Raises InputError for arguments
+    without a name.
     """
+    from app.domain.errors import InputError
+
     marker = request.node.get_closest_marker("redra")
+    if marker is not None and marker.args:
+        raise InputError(
+            f"the argument {marker.args[0]!r} of the marker redra has no name",
+            cure='name it, as in redra(profile="1.36")',
+        )
     chosen: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
     for name, words in (("gates", ("false", "true")), ("quirks", ("off", "on"))):
         switches = chosen.get(name)

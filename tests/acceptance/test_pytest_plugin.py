@@ -51,7 +51,7 @@ def test_clusters_know_nothing_of_each_other(redra_cluster):
     assert api(redra_cluster).list_node().items == []
 
 
-@pytest.mark.redra(profile="1.35", without=["scheduling"])
+@pytest.mark.redra(profile="1.35", without="scheduling")
 def test_release_and_controllers_are_chosen(redra_cluster):
     with urllib.request.urlopen(redra_cluster.url + "/version") as answer:
         assert json.load(answer)["minor"] == "35"
@@ -65,6 +65,16 @@ def test_release_and_controllers_are_chosen(redra_cluster):
 @pytest.mark.redra(profile="1.2")
 def test_bad_release_is_refused(redra_cluster):
     raise AssertionError("it is not reached")
+
+
+@pytest.mark.redra(without=["scheduler"])
+def test_unknown_controller_is_refused(redra_cluster):
+    raise AssertionError("it is not reached")
+
+
+@pytest.mark.redra("1.35")
+def test_argument_without_a_name_is_refused(redra_cluster):
+    raise AssertionError("it is not reached")
 """
 
 
@@ -73,7 +83,9 @@ def test_fixture_serves_clusters_to_another_project(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\n")
     command = pytest_command("test_project.py")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
-    assert "3 passed, 1 error" in done.stdout, done.stdout + done.stderr
+    assert "3 passed, 3 errors" in done.stdout, done.stdout + done.stderr
+    assert "there is no controller 'scheduler'" in done.stdout
+    assert "the argument '1.35' of the marker redra has no name" in done.stdout
     assert not (tmp_path / ".redra").exists()
 
 
