@@ -130,7 +130,7 @@ def verify(
                 "--live judges one growing history",
                 cure="name one history, and leave out --head, --processes and --scheduler",
             )
-        watching.watch_over(sources[0], until=to, data=data, output=output)
+        watching.judge(sources[0], to, end_option="--to", data=data, output=output)
         return
     replaying.replay(
         sources,

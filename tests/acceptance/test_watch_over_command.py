@@ -105,6 +105,8 @@ def test_verify_live_judges_as_watch_over_does(data):
     assert redra("verify", *words, data=data) == redra(
         "watch-over", "night", "--until", "532", "-o", "json", data=data
     )
+    code, _, error = redra("verify", "night", "--live", "--to", "99999", data=data)
+    assert (code, error.startswith("redra: --to: history 'night' has no revision")) == (2, True)
     code, _, error = redra("verify", "night", "--live", "--processes", "2", data=data)
     assert (code, "--live judges one growing history" in error) == (2, True)
 

@@ -38,13 +38,15 @@ async def watch_over(
     name: str,
     moment: str,
     *,
+    end_option: str,
     since: str = "",
     tell: Callable[[Sequence[Observation]], None],
     ready: Callable[[str], None],
 ) -> Watched:
     """Judge a history up to a moment; without one, as it grows, until SIGTERM or SIGINT.
 
-    Observations up to `since` are neither reported nor counted.
+    Observations up to `since` are neither reported nor counted. `end_option` is the user's name for
+    the moment.
     """
     failures = others = 0
 
@@ -60,11 +62,11 @@ async def watch_over(
         moment, since = pinned.moments
         for meaning in pinned.meanings:
             ready(meaning)
-        until = await find_revision(store, stored, moment, option="--until") if moment else None
+        until = await find_revision(store, stored, moment, option=end_option) if moment else None
         begin = await find_revision(store, stored, since, option="--since") if since else None
         if begin is not None and until is not None and begin > until:
             raise InputError(
-                f"--since is revision {begin}, and --until is revision {until}",
+                f"--since is revision {begin}, and {end_option} is revision {until}",
                 cure="give a --since that is not later",
             )
         info = await replays.as_asked(store, settings, stored, None)

@@ -1,6 +1,7 @@
 """`redra watch-over`: continuous checks of a history as it grows."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -43,6 +44,19 @@ def watch_over(
     history, except that a gap recorded later makes a finding of `redra verify` unsure. The exit
     code is 1 if a rule is broken or a known defect occurs.
     """
+    judge(history, until, end_option="--until", since=since, data=data, output=output)
+
+
+def judge(
+    history: str,
+    until: str,
+    *,
+    end_option: str,
+    since: str = "",
+    data: Path | None = None,
+    output: Output = Output.TEXT,
+) -> None:
+    """Judge a history as `watch_over` does; `end_option` is the user's name for `until`."""
     from app.bootstrap import process_settings
     from app.bootstrap.pacing import overseeing
 
@@ -62,7 +76,13 @@ def watch_over(
 
     async def run() -> overseeing.Watched:
         return await overseeing.watch_over(
-            settings, history, until, since=since, tell=tell, ready=console.note
+            settings,
+            history,
+            until,
+            end_option=end_option,
+            since=since,
+            tell=tell,
+            ready=console.note,
         )
 
     watched = console.run(run)
