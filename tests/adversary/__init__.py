@@ -21,6 +21,7 @@ PARTS = (
     "endings",
     "causes",
     "clocks",
+    "unseen",
 )
 
 

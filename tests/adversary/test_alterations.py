@@ -39,6 +39,8 @@ DECIDED_TOO = (
     "times_to_seconds",
     "generated_name_without_that_of_its_pod",
     "bound_while_its_claim_has_no_device",
+    "_an_allocation_lost",
+    "_a_removal_lost",
 )
 """How the names of the alterations of other families end that are decided again as well."""
 
@@ -117,6 +119,9 @@ FEW: list[Row] = [
     ("e-taints", "eviction_after_its_time_in_whole_seconds", "decide"),
     ("c-multihost-tpu", "claim_made_before_its_pod_in_whole_seconds", "decide"),
     ("b-mig-partitions", "bound_while_its_claim_has_no_device", "decide"),
+    ("a-quickstart", "free_device_skipped_on_another_node_and_an_allocation_lost", "decide"),
+    ("a-quickstart", "spec_changes_before_an_allocation_lost", "decide"),
+    ("a-quickstart", "honest_and_an_allocation_lost", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

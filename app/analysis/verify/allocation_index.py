@@ -13,6 +13,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from projections import outlines
 
+_NEVER = Revision(2**62)
 _LISTED = "baseline"
 """The verb of an object that a recording found there."""
 
@@ -76,14 +77,16 @@ class AllocationIndex:
     writes were not recorded.
 
     `shown` are the last writes of slices and rules, by key and uid; `slices` the first ones of
-    slices. `lacks_rules` tells that there were DeviceTaintRules, and that none was recorded;
-    `lacks_ends` that deletions were left out, `lacks_times` that times contradict the order.
+    slices. Of the objects in `last_lost` only the last write is not recorded. `lacks_rules` tells
+    that there were DeviceTaintRules, and that none was recorded; `lacks_ends` that deletions were
+    left out, `lacks_times` that times contradict the order.
     """
 
     def __init__(self, *, lacks_ends: bool = False, lacks_times: bool = False) -> None:
         self.node_of_pod: dict[str, str] = {}
         self.written: list[Written] = []
         self.unrecorded: list[Unrecorded] = []
+        self.last_lost: set[ObjectKey] = set()
         self.lost = LostLines(lacks_ends=lacks_ends)
         self.shown: dict[tuple[ObjectKey, str], Revision] = {}
         self.lacks_rules, self.lacks_ends, self.lacks_times = False, lacks_ends, lacks_times
@@ -100,7 +103,7 @@ class AllocationIndex:
         index = AllocationIndex(lacks_ends=self.lacks_ends, lacks_times=self.lacks_times)
         index.node_of_pod = self.node_of_pod
         index.written = [later for later in self.written if later.revision > revision]
-        index.unrecorded = self.unrecorded
+        index.unrecorded, index.last_lost = self.unrecorded, self.last_lost
         index.lost, index.shown, index.slices = self.lost, self.shown, self.slices
         index.lacks_rules = self.lacks_rules
         index.ends_at, index._changes = self.ends_at, self._changes
@@ -156,6 +159,11 @@ class AllocationIndex:
             elif place == api_resources.PODS:
                 # Of a recording this may be the only sight of the pod.
                 self._note_node(event.uid, outlines.pod(event.body).spec.node_name)
+
+    def note_last_lost(self, key: ObjectKey, after: Revision) -> None:
+        """Note that an object has one more write after a revision, which no line shows."""
+        self.last_lost.add(key)
+        self.unrecorded.append(Unrecorded(key, after, _NEVER))
 
     def unseen_at(self, revision: Revision) -> set[ObjectKey]:
         """The objects that may have been written unseen before a revision, as later lines show."""

@@ -6,24 +6,30 @@ what may have ended had. The search takes the first devices in its order that fi
 come to the recorded ones even then, no such writes explain them.
 
 Example: a, b and c are free, and a claim has b. A claim that was written unseen may hold a, so that
-is no difference. In a log that lacks nothing but deletions it is one: they keep nobody from a.
+is no difference. In a log that lacks nothing but deletions it is one: they keep nobody from a. If
+all that is not recorded is one write of a claim, it is one, too, where that claim's selectors do
+not match a.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.analysis.verify.allocation_index import NEEDED, RESTED_ON, AllocationIndex
 from app.analysis.views import LiveViews
 from app.domain.allocation import AllocatedState
+from app.domain.allocation.checking.claim_requests import asks_of
+from app.domain.allocation.selections import Selections
+from app.domain.controllers import pods
 from app.domain.devices import nodes
 from app.domain.devices.inventory import Inventory
+from app.domain.devices.model import Slice
 from app.domain.devices.pools import PoolState, Reading
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
-from app.domain.values import api_resources
+from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta
-from app.domain.values.identifiers import DeviceId, PoolId
+from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _CHOICE_ALONE = frozenset(
@@ -94,15 +100,19 @@ class UnseenWrites:
             return True
         freed = self._freed(differing, keys)
         ended = self._ended(differing, keys)
-        kept = None
-        if self._may_keep_devices(differing.event.revision, keys):
+        kept, keepers = None, self._keepers(differing, keys)
+        if keepers is None or keepers or freed:
             kept = self._devices_together(differing)
             if kept is None:
                 return True
         elif not ended:
             return False
-        inputs = self._inputs(differing, kept, freed, ended)
-        return any(devices_given(each) == given for each in decide(inputs))
+        holds = _Holds(self._views, self._index.node_of_pod, keepers, freed)
+        return any(
+            devices_given(each) == given
+            for gone in self._gone(differing, kept, holds)
+            for each in decide(self._inputs(freed, ended, gone))
+        )
 
     def may_have_changed_devices(
         self, event: Event, claim: JsonObject, allocation: JsonObject
@@ -210,20 +220,23 @@ class UnseenWrites:
             for each in (*state.slices, *state.others)
         )
 
-    def _may_keep_devices(self, revision: Revision, keys: set[ObjectKey]) -> bool:
-        """Whether a claim or rule that was written unseen may have kept a device from this one."""
+    def _keepers(
+        self, differing: DifferingAllocation, keys: set[ObjectKey]
+    ) -> Sequence[JsonObject] | None:
+        """The claims that may have kept devices from this one; None if anything may have."""
         index = self._index
-        if index.lost.may_lack_claims or any(
-            key[:2] == api_resources.RESOURCE_CLAIMS for key in keys
-        ):
-            return True
-        if self._views.profile.ignores_rules:
-            return False
-        return (
+        claims = {key for key in keys if key[:2] == api_resources.RESOURCE_CLAIMS}
+        if index.lost.may_lack_claims or not claims <= index.last_lost:
+            return None
+        is_of_rules = not self._views.profile.ignores_rules and (
             index.lacks_rules
             or index.lost.may_lack("devicetaintrules")
             or any(key[:2] == api_resources.DEVICE_TAINT_RULES for key in keys)
         )
+        if is_of_rules:
+            return None
+        known = (self._views.objects.get(key) for key in sorted(claims))
+        return [claim for claim in known if claim is not None and not dra.allocation(claim)]
 
     def _freed(self, differing: DifferingAllocation, keys: set[ObjectKey]) -> list[JsonObject]:
         """The claims with devices that may have given them back."""
@@ -276,24 +289,39 @@ class UnseenWrites:
             kept |= {result.id for result in dra.results_of(later)}
         return kept
 
+    def _gone(
+        self, differing: DifferingAllocation, kept: set[DeviceId] | None, holds: "_Holds"
+    ) -> list[set[DeviceId]]:
+        """The devices that others may have at one time, except `kept` ones (None: nobody has any).
+
+        Where that is one device of several, each alone; else all of them.
+        """
+        if kept is None:
+            return [set()]
+        inventory = self._views.inventory
+        view = inventory.node_view(nodes.node_of(differing.node), Reading(partitionable=True))
+        gone = {
+            id_
+            for each in {each.name: each for each in view.slices}.values()
+            for device in dra.devices(each.tree)
+            if (id_ := (*each.pool, DeviceName(json_tree.text(device, "name")))) not in kept
+            and holds.may_have(each, device)
+        }
+        return [{each} for each in sorted(gone)] if holds.is_of_one(gone) else [gone]
+
     def _inputs(
-        self,
-        differing: DifferingAllocation,
-        kept: set[DeviceId] | None,
-        freed: Sequence[JsonView],
-        ended: Sequence[str],
+        self, freed: Sequence[JsonView], ended: Sequence[str], gone: set[DeviceId]
     ) -> AllocatorInputs:
-        """The inputs of which only the `kept` devices can be had (None: all), and others ended."""
+        """The inputs without some devices, the allocations of some claims, and some rules."""
         inventory, allocated = self._views.inventory.copy(), self._views.allocated.copy()
         for claim in freed:
             allocated.remove_claim(claim)
         for name in ended:
             inventory.remove_rule(name)
-        if kept is not None:
-            view = inventory.node_view(nodes.node_of(differing.node), Reading(partitionable=True))
-            for resource_slice in {each.name: each for each in view.slices}.values():
-                if any(each.id not in kept for each in resource_slice.devices):
-                    inventory.put_slice(_limited(resource_slice.tree, resource_slice.pool, kept))
+        for pool in {each[:2] for each in gone}:
+            for each in inventory.slices_of(pool):
+                if any(device.id in gone for device in each.devices):
+                    inventory.put_slice(_without(each.tree, pool, gone))
         return AllocatorInputs(inventory=inventory, allocated=allocated)
 
 
@@ -302,8 +330,86 @@ def devices_given(allocation: JsonView) -> Counter[tuple[str, DeviceId]]:
     return Counter((result.request, result.id) for result in dra.results_of(allocation))
 
 
-def _limited(tree: JsonObject, pool: PoolId, kept: set[DeviceId]) -> JsonObject:
-    """The slice without the devices that are not kept."""
+@dataclass(frozen=True, slots=True)
+class _Holds:
+    """The devices that other claims may hold: any if `keepers` is None.
+
+    `freed` may have given theirs back. `node_of_pod` has the nodes on which pods end up.
+    """
+
+    views: LiveViews
+    node_of_pod: Mapping[str, str]
+    keepers: Sequence[JsonObject] | None
+    freed: Sequence[JsonView]
+    selects: Selections = field(default_factory=Selections)
+
+    def may_have(self, resource_slice: Slice, device: JsonView) -> bool:
+        """Whether another claim may hold the device, or one that draws from the same counters."""
+        pool = self.views.inventory.pool(resource_slice.pool)
+        patches = self.views.objects.keys(*api_resources.RESOURCE_SLICE_PATCHES)
+        if self.keepers is None or pool is None or pool.counters or patches:
+            return True
+        place = (*resource_slice.pool, json_tree.text(device, "name"))
+        if any(place == result.id for claim in self.freed for result in dra.results(claim)):
+            return True
+        return any(
+            self._fits(claim, resource_slice.pool[0], device)
+            and self._reaches(claim, resource_slice.name)
+            for claim in self.keepers
+        )
+
+    def is_of_one(self, devices: Collection[DeviceId]) -> bool:
+        """Whether others have no more than one of the devices, and nothing else by it."""
+        pools = [self.views.inventory.pool(each[:2]) for each in devices]
+        if self.keepers is None or any(pool is None or pool.counters for pool in pools):
+            return False
+        return len(self.keepers) == 1 and not self.freed and _asks_for_one(self.keepers[0])
+
+    def _fits(self, claim: JsonView, driver: str, device: JsonView) -> bool:
+        """Whether the device matches the selectors of one of the requests of the claim."""
+        kind, objects = api_resources.DEVICE_CLASSES, self.views.objects
+        classes = {key.name: objects.get(key) or {} for key in objects.keys(*kind)}
+        return any(
+            all(
+                self.selects.outcome(expression, driver, device) is not False
+                for expression in ask.expressions
+            )
+            for alternatives in asks_of(claim, classes)
+            for ask in alternatives
+        )
+
+    def _reaches(self, claim: JsonView, slice_name: str) -> bool:
+        """Whether the devices of a slice can be had on the nodes of all pods of the claim."""
+        objects, inventory = self.views.objects, self.views.inventory
+        for key in objects.keys(*api_resources.PODS):
+            pod = objects.get(key)
+            if pod is None or key.namespace != meta.namespace(claim):
+                continue
+            named = {each.name for each in pods.named_claims(pods.facts(pod))}
+            name = self.node_of_pod.get(meta.uid(pod), "")
+            node = objects.get(ObjectKey(*api_resources.NODES, "", name))
+            if meta.name(claim) not in named or node is None:
+                continue
+            view = inventory.node_view(nodes.node_of(node), Reading(partitionable=True))
+            if slice_name not in {each.name for each in view.slices}:
+                return False
+        return True
+
+
+def _asks_for_one(claim: JsonView) -> bool:
+    """Whether the claim gets a single device: of one request, whichever alternative it takes."""
+    asks = [
+        ask
+        for request in dra.requests(claim)
+        for ask in (request.exactly, *request.first_available)
+        if ask is not None
+    ]
+    is_single = all(ask.allocation_mode != "All" and (ask.count or 1) == 1 for ask in asks)
+    return len(dra.requests(claim)) == 1 and is_single
+
+
+def _without(tree: JsonObject, pool: PoolId, gone: Container[DeviceId]) -> JsonObject:
+    """The slice without some devices."""
     spec: Mapping[str, Any] = tree["spec"]
-    devices = [each for each in spec["devices"] if (*pool, each["name"]) in kept]
+    devices = [each for each in spec["devices"] if (*pool, each["name"]) not in gone]
     return {**tree, "spec": {**spec, "devices": devices}}

@@ -11,10 +11,11 @@ from types import MappingProxyType
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonResult
 from app.analysis.verify.invariants import RULES, InvariantWatch, Switches
+from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.analysis.verify.parts import Deciders
 from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.views import LiveViews
-from app.domain.log import Event, ObjectKey, doubts
+from app.domain.log import Event, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.values.timestamps import Instant
 
@@ -54,10 +55,11 @@ class Impossible:
     ) -> None:
         """`lacking` is as in `uncertainty.lacking`; `never_seen` are kinds without objects.
 
-        `changed` are objects that were written unseen, some time since an instant.
+        `changed` are objects that were written once more, unseen, some time since an instant.
         """
         self._changed = changed
-        self._changed_since = min(changed.values(), default=None)
+        self._shown: dict[ObjectKey, Revision] = {}
+        self._before: dict[ObjectKey, Revision] = dict.fromkeys(changed, Revision(0))
         self._watch = InvariantWatch(switches, lacking)
         self._index = AllocationIndex(
             lacks_ends=doubts.ENDS in lacking, lacks_times=doubts.TIMES in lacking
@@ -81,15 +83,22 @@ class Impossible:
         for known, parts in page.splits:
             self._index.add(known, parts)
         self._index.lacks_rules = self._watch.lacks_rules
+        if event.key in self._changed and event.is_about_object:
+            self._shown[event.key] = event.revision
+        for key, since in self._changed.items():
+            # What it was given may have been chosen before, and not be free any more.
+            if event.stamp.time < since - IN_FLIGHT:
+                self._before[key] = event.revision
 
     def take(self, event: Event) -> None:
         """Judges an event, and folds it."""
+        while self._before:
+            self._index.note_last_lost(*self._before.popitem())
         self._checker.before(event, is_ours=False)
         if event.key.resource == "resourceclaims":
             counts = self._checker.result().counts
             different = counts.get(ComparisonResult.DIFFERENT, 0)
-            is_sure = self._changed_since is None or event.stamp.time < self._changed_since
-            if different > self._different and is_sure:
+            if different > self._different:
                 self._found[event.key] = (
                     f"at revision {event.revision} the recorded state gives another allocation"
                 )
@@ -114,7 +123,11 @@ class Impossible:
             key: f"{violation.rule}: {violation.message}"
             for violation in reversed(self._watch.violations())
             if violation.kind.is_failure and violation.rule in rules
-            if self._changed.keys().isdisjoint(violation.objects)
+            if all(
+                violation.begin.revision <= self._shown.get(key, Revision(0))
+                for key in violation.objects
+                if key in self._changed
+            )
             for key in violation.objects
             if key.resource in _DECIDED or violation.rule in _OF_SERVERS
         }

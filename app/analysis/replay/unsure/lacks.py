@@ -75,7 +75,8 @@ class Lacks:
     def __init__(self, recorded: Sequence[Doubt]) -> None:
         self.recorded = recorded
         self.changed_unseen: dict[ObjectKey, Instant] = {}
-        # The objects that were written after their last line, some time since the instant of it.
+        # The objects without a recorded end that were written after their last line, some time
+        # since an instant.
         self._kinds = ", ".join(each.kind for each in recorded if each.code == NEVER_SEEN)
         self._times = any(each.code == Loss.TIMES_CONTRADICT for each in recorded)
         self._written: dict[ObjectKey, Instant] = {}
@@ -126,7 +127,8 @@ class Lacks:
         are_others_lost = self.omissions.lost.has_any
         for line in self.last_lines.found(are_others_lost=are_others_lost):
             self._note_unseen(line.key, line.uid, line.since, _ACTED_UPON, is_line=True)
-            self.changed_unseen.setdefault(line.key, line.since)
+            if not self.last_lines.has_ended(line.uid):
+                self.changed_unseen.setdefault(line.key, line.since)
 
     def last_written(self, key: ObjectKey) -> Instant:
         """The instant of the last recorded write of an object; before all others without one."""

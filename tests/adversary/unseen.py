@@ -1,0 +1,149 @@
+"""BOTH and LOSSY: the line of one last write is lost, with and without a wrong allocation.
+
+No later line is about the object, and what a controller did afterwards shows that it was written:
+the scheduler bound a pod to the devices of its claim, or the collector ended what a pod owned. The
+wrong allocation is of another claim, and no state of that object makes it right.
+"""
+
+from collections.abc import Callable
+
+from tests.adversary.catalogue import FAILS, NOT_BLAMED, QUICKSTART, TAINTS, TPU, alteration
+from tests.adversary.devices import device, end_after, given
+from tests.adversary.evictions import mentions
+from tests.adversary.log import Json, Log, uid_of
+
+_Change = Callable[[Log], None]
+
+_BOUND = "the line in which the claim of pod0 gets a device on worker-1, the last one about it"
+_REMOVED = "the line in which the first pod is removed, whose claims others then release or end"
+
+
+def _lose_allocation(log: Log) -> None:
+    end_after(log, "pod5")
+    log.lines.pop(log.allocation("pod0"))
+
+
+def _lose_removal(log: Log) -> None:
+    log.lines.pop(log.first("delete", "pods", by="system:node:", code=200))
+
+
+def _give(claim: str, change: Callable[[Json], None]) -> _Change:
+    def alter(log: Log) -> None:
+        given(log, claim, change)
+
+    return alter
+
+
+def _register(
+    name: str, recording: str, lose: _Change, text: str, wrong: _Change | None, why: str
+) -> None:
+    def change(log: Log) -> None:
+        if wrong is not None:
+            wrong(log)
+        lose(log)
+
+    change.__name__ = name
+    change.__doc__ = f"{why} Lost is {text}."
+    family, verdict = ("lossy", NOT_BLAMED) if wrong is None else ("both", FAILS)
+    verify = NOT_BLAMED if wrong is None else ""
+    alteration(family, recording, verify=verify, decide=verdict)(change)
+
+
+_WRONG = {
+    "free_device_skipped_on_another_node": (
+        {
+            "and_an_allocation_lost": ("pod2", "gpu-3"),
+            "and_a_removal_lost": ("early-template", "gpu-3"),
+        },
+        "A claim gets a device, and an earlier one of its node is free (section 4).",
+    ),
+    "device_of_another_claim_taken": (
+        {
+            "and_an_allocation_lost": ("pod5", "gpu-1"),
+            "and_a_removal_lost": ("late-claim", "gpu-0"),
+        },
+        "A claim gets an exclusive device that a claim holds whose lines are all recorded (5.2).",
+    ),
+}
+_LOSSES: dict[str, tuple[_Change, str]] = {
+    "and_an_allocation_lost": (_lose_allocation, _BOUND),
+    "and_a_removal_lost": (_lose_removal, _REMOVED),
+}
+
+for _loss, (_lose, _text) in _LOSSES.items():
+    for _name, (_places, _why) in _WRONG.items():
+        _claim, _device = _places[_loss]
+        _alter = _give(_claim, device(0, device=_device))
+        _register(f"{_name}_{_loss}", QUICKSTART, _lose, _text, _alter, _why)
+    _claim = _WRONG["free_device_skipped_on_another_node"][0][_loss][0]
+    for _field, _value, _why in (
+        ("pool", "rack-99", "A claim gets a device of a pool that no slice has."),
+        ("driver", "nic.example.com", "A claim gets a device of a driver that publishes none."),
+    ):
+        _alter = _give(_claim, device(0, **{_field: _value}))
+        _register(f"{_field}_is_none_{_loss}", QUICKSTART, _lose, _text, _alter, _why)
+    _register(
+        f"honest_{_loss}", QUICKSTART, _lose, _text, None, "Nothing is wrong, and one line is lost."
+    )
+
+
+def _lose_selective_allocation(log: Log) -> None:
+    end_after(log, "any-0")
+    log.drop(lambda line: mentions(line, "tolerate-0", "tol12-0"))
+    log.lines.pop(log.allocation("ns-0"))
+
+
+_register(
+    "two_free_devices_skipped_and_an_allocation_lost",
+    QUICKSTART,
+    _lose_allocation,
+    _BOUND,
+    _give("pod5", device(0, device="gpu-3")),
+    "pod5 gets gpu-3 on worker-1, where gpu-0 and gpu-2 are free but for one device (section 4).",
+)
+_register(
+    "device_skipped_that_ns_0_does_not_select_and_an_allocation_lost",
+    TAINTS,
+    _lose_selective_allocation,
+    "the line in which ns-0 gets a device, whose request selects index 0; two pods are left out",
+    _give("plain-1", device(0, device="gpu-2")),
+    "A claim on the node of ns-0 gets a device, and the one with index 1 is free (section 4).",
+)
+_register(
+    "honest_with_selectors_and_an_allocation_lost",
+    TAINTS,
+    _lose_selective_allocation,
+    "the line in which ns-0 gets a device, whose request selects index 0; two pods are left out",
+    None,
+    "Nothing is wrong, and one line is lost.",
+)
+
+
+@alteration("both", QUICKSTART, verify="", decide=FAILS)
+def spec_changes_before_an_allocation_lost(log: Log) -> None:
+    """The spec of a claim is another one with its finalizer (6.2); its allocation is lost."""
+    number = log.first("update", "resourceclaims", where=_is_of_pod0)
+
+    def change(body: Json) -> None:
+        body["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "other"
+
+    log.alter(uid_of(log.lines[number]), change, start=number)
+    _lose_allocation(log)
+
+
+def _is_of_pod0(line: Json) -> bool:
+    return str(line["objectRef"]["name"]).startswith("pod0-")
+
+
+@alteration("both", TPU, verify="", decide=FAILS)
+def pool_is_none_for_the_last_claim_and_a_removal_lost(log: Log) -> None:
+    """The last claim gets a device of a pool that no slice has; the removal of a pod is lost."""
+    name = log.lines[log.allocations()[-1]]["objectRef"]["name"]
+    given(log, name, device(0, pool="rack-99"))
+    log.lines.pop(log.first("delete", "pods", "small-1", by="system:node:", code=200))
+
+
+@alteration("lossy", TPU, verify=NOT_BLAMED, decide=NOT_BLAMED)
+def removal_of_a_pod_lost(log: Log) -> None:
+    """The line is lost in which the first of two small pods is removed; nothing is wrong."""
+    log.lines.pop(log.first("delete", "pods", "small-1", by="system:node:", code=200))

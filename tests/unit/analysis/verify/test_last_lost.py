@@ -1,0 +1,112 @@
+"""What the lost last line of one claim may explain of the allocations of others.
+
+Claim `x` of a pod on `node` is not allocated, as far as lines tell. Claim `y` then gets a device.
+"""
+
+import pytest
+
+from app.analysis.verify.allocation_index import AllocationIndex
+from app.analysis.verify.compare import ComparisonResult
+from app.analysis.verify.reallocate import AllocationChecker
+from app.analysis.views import LiveViews
+from app.bootstrap.deciders import deciders_of
+from app.domain.log import HistoryId, HistoryInfo, Revision
+from app.domain.log.pages import Page
+from tests.unit.analysis.invariants.test_rules import Story
+from tests.unit.analysis.invariants.worlds import key_of, result, user
+from tests.unit.analysis.verify.test_selector_judge import BIG, of_size, put_class, request
+
+
+def of(count: int = 1, *selectors: str) -> dict:
+    """A request for devices."""
+    counted = {"allocationMode": "ExactCount", "count": count}
+    return {"name": "r", "exactly": {**request(*selectors), **counted}}
+
+
+ANY, TWO, LARGE = of(), of(2), of(1, BIG)
+SAME, OPEN, WRONG = (
+    ComparisonResult.SAME,
+    ComparisonResult.NOT_COMPARABLE,
+    ComparisonResult.DIFFERENT,
+)
+
+
+def judged(asked: dict, *given: str, held: str = "", is_lost: bool = True) -> ComparisonResult:
+    """The comparison of the allocation of y, which gets a device that comes later than others.
+
+    `asked` is the request of x, `held` its device before its last line is lost.
+    """
+    story = Story()
+    put_class(story)
+    story.put(key_of("nodes", "node"), {})
+    story.publish("p", of_size("small", "a"), of_size("small", "b"), of_size("big", "c"))
+    story.claim("x", asked)
+    story.pod("of-x", "x", node="node")
+    if held:
+        story.allocate("x", result("p", held))
+    lost_after = story.revision
+    story.claim("y", of(len(given)))
+    story.pod("of-y", "y", node="node")
+    tree, write = story.change(key_of("resourceclaims", "y"))
+    tree["status"] = {
+        "allocation": {"devices": {"results": [result("p", each) for each in given]}},
+        "reservedFor": [user("of-y", story.uid("of-y"))],
+    }
+    write()
+    return result_of(story, lost_after if is_lost else None)
+
+
+def result_of(story: Story, lost_after: Revision | None) -> ComparisonResult:
+    """The comparison of the last event of a story."""
+    deciders = deciders_of(HistoryInfo(id=HistoryId(1), name="h"))
+    index, views = AllocationIndex(), LiveViews(deciders.rules.profile)
+    checker = AllocationChecker(
+        index,
+        views,
+        compiler=deciders.compiler,
+        quirks=deciders.quirks,
+        schemas=deciders.rules.schemas,
+    )
+    before = checker.result().counts
+    for event, parts in Page(story.events).splits:
+        index.add(event, parts)
+    if lost_after is not None:
+        index.note_last_lost(key_of("resourceclaims", "x"), lost_after)
+    for event in story.events:
+        before = checker.result().counts
+        checker.before(event, is_ours=False)
+        views.fold(event)
+    after = checker.result().counts
+    (change,) = (each for each in after if after[each] != before.get(each, 0))
+    return change
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "expected"),
+    [
+        (ANY, ["a"], SAME),
+        (ANY, ["b"], OPEN),  # x has a
+        (ANY, ["c"], WRONG),  # x has one of a and b
+        (TWO, ["c"], OPEN),
+        (LARGE, ["b"], WRONG),  # x has c, or nothing
+        (LARGE, ["c"], WRONG),
+        (ANY, ["a", "c"], OPEN),
+        (ANY, ["a", "z"], WRONG),
+    ],
+)
+def test_claim_may_hold_what_it_asks_for(asked, given, expected) -> None:
+    assert judged(asked, *given) is expected
+    assert judged(asked, *given, is_lost=False) is (SAME if expected is SAME else WRONG)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("a", OPEN),  # x has given it back
+        ("b", SAME),
+        ("c", WRONG),
+    ],
+)
+def test_claim_may_have_given_back_what_it_held(given, expected) -> None:
+    assert judged(ANY, given, held="a") is expected
+    assert judged(ANY, given, held="a", is_lost=False) is (SAME if expected is SAME else WRONG)
