@@ -299,3 +299,30 @@ def _lose_the_next_report(wrong: str) -> None:
 
 for _wrong in ("claim_without_owner", "claim_without_its_annotation"):
     _lose_the_next_report(_wrong)
+
+
+def _lose_both_next_reports(wrong: str) -> None:
+    change_wrong = ALTERATIONS[wrong].change
+
+    def change(log: Log) -> None:
+        change_wrong(log)
+        first_reports_lost(log)
+
+    change.__name__ = f"{wrong}_and_both_next_reports_lost"
+    change.__doc__ = (
+        f"{' '.join((change_wrong.__doc__ or '').split())} Besides, the first reports about pod0"
+        " and pod1 by their kubelet are lost, which came after both were bound."
+    )
+    alteration("both", QUICKSTART, verify=NOT_BLAMED, decide=FAILS)(change)
+
+
+def first_reports_lost(log: Log) -> None:
+    """The first reports about pod0 and pod1 by their kubelet are lost; nothing is wrong."""
+    for pod in ("pod0", "pod1"):
+        log.lines.pop(log.first("patch", "pods/status", pod, by="system:node:"))
+
+
+alteration("lossy", QUICKSTART, verify=NOT_BLAMED, decide=NOT_BLAMED)(first_reports_lost)
+
+for _wrong in ("bound_beyond_the_cpu_of_the_node", "claim_without_owner"):
+    _lose_both_next_reports(_wrong)

@@ -28,6 +28,7 @@ DECIDED_TOO = (
     "_a_third_lost",
     "_lost_elsewhere",
     "_next_report_lost",
+    "_next_reports_lost",
     "made_before_its_pod",
     "made_before_its_template",
     "collected_before_its_owner_ended",
@@ -122,6 +123,7 @@ FEW: list[Row] = [
     ("a-quickstart", "free_device_skipped_on_another_node_and_an_allocation_lost", "decide"),
     ("a-quickstart", "spec_changes_before_an_allocation_lost", "decide"),
     ("a-quickstart", "honest_and_an_allocation_lost", "decide"),
+    ("a-quickstart", "bound_beyond_the_cpu_of_the_node_and_both_next_reports_lost", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

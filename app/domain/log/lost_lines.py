@@ -80,6 +80,10 @@ class LostLines:
         """Whether a line about an object is lost."""
         return key in self._since.get(key.resource, {})
 
+    def has_lost_of(self, resource: str) -> bool:
+        """Whether a line about an object of a kind is lost."""
+        return bool(self._since.get(resource))
+
     @property
     def follows_any(self) -> bool:
         """Whether any event was imported, so that lines may be missing at all."""

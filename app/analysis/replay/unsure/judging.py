@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from app.analysis.replay.authors import NAMESPACES
+from app.analysis.replay.authors import NAMESPACES, SCHEDULER
 from app.analysis.replay.differences import Aspect, Sides
+from app.analysis.replay.facts import Created, is_failed_attempt, is_placement
 from app.analysis.replay.races import Races
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.unsure import dependence
@@ -18,7 +19,7 @@ from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 
-_NAMESPACES = short_name(NAMESPACES)
+_NAMESPACES, _SCHEDULER = short_name(NAMESPACES), short_name(SCHEDULER)
 LOST_LAST = "the line of the last write about an object may be lost: a version has no line"
 _PLACED = frozenset(("pods", "resourceclaims"))
 _FOREVER = Instant(2**62)
@@ -71,33 +72,67 @@ class Doubting:
             first = Instant(0)
         read = dependence.of_difference(sides, self.recorded, again, related)
         done = min(last, self._decided_by(sides, again))
+        begun = min(first, done)
         return (
-            self.lacks.about(related, keys, first, done, read, self.aftermath.of(again))
+            self.lacks.about(related, keys, begun, done, read, self.aftermath.of(again))
             or self._lack_at_end(sides, related, keys, first)
             or self._lack_within(sides, again)
             or self._lack_after(sides, again, first)
             or self.lacks.in_ending(self._namespace(sides, again), first)
             or self._lack_of_writer(sides, again)
             or self._lack_of_owner(sides, related)
-            or self._omission(sides, again, last)
+            or self._omission(sides, again, done)
         )
 
     def _decided_by(self, sides: Sides, again: Trace) -> Instant:
-        """The instant by which everything was recorded that a recorded placement depends on.
+        """The instant by which everything was recorded that a recorded act depends on.
 
-        That is its own, if the run does not do the same. What a run does later instead depends on
-        more, but it has to do the recorded thing first.
+        That is the placement, if the run does not do the same, or the creation of an object that
+        the run never makes. What a run does later instead depends on more, but it has to do the
+        recorded thing first.
         """
+        there, here = self.recorded, again
         if sides.aspect is Aspect.DEVICES:
-            there, here = (
-                [(step.allocation, step.time) for step in trace.allocations.get(sides.uid, ())]
-                for trace in (self.recorded, again)
-            )
-            for number, (allocation, time) in enumerate(there):
-                if number >= len(here) or here[number][0] != allocation:
-                    return time
-        node = self.recorded.node_of.get(sides.uid)
-        return node.time if sides.aspect is Aspect.NODES and node is not None else _FOREVER
+            made = here.allocations.get(sides.uid, ())
+            for number, step in enumerate(there.allocations.get(sides.uid, ())):
+                if number >= len(made) or made[number].allocation != step.allocation:
+                    return self._begun(step.pod, step.time)
+        if sides.aspect is Aspect.NODES and sides.uid in there.node_of:
+            return self._begun(sides.uid, there.node_of[sides.uid].time)
+        if sides.aspect is Aspect.WRITES and sides.uid not in here.keys and sides.only_recorded:
+            first = sides.only_recorded[0]
+            if any(isinstance(fact, Created) for fact in first.facts):
+                return first.time
+        return _FOREVER
+
+    def _begun(self, pod: str, done: Instant) -> Instant:
+        """When the scheduler sent the first write of a placement: it was decided before.
+
+        Where the write of another placement may be lost, that one may have been decided even
+        earlier, and only what is written by then counts.
+        """
+        begun = done
+        if self._may_lack_placements():
+            return done
+        for step in reversed(self.recorded.of_pod.get(pod, ())):
+            if step.writer != _SCHEDULER or step.time > done:
+                continue
+            is_of_it = any(is_placement(fact) for fact in step.facts)
+            if not is_of_it or any(is_failed_attempt(fact) for fact in step.facts):
+                break
+            begun = min(begun, step.time)
+        return begun
+
+    def _may_lack_placements(self) -> bool:
+        """Whether a lost line may be of a placement: about a claim, or a pod without a node."""
+        if self.lacks.omissions.lost.has_lost_of("resourceclaims"):
+            return True
+        bound = {self.recorded.keys[uid]: step.time for uid, step in self.recorded.node_of.items()}
+        return any(
+            key.resource == "resourceclaims"
+            or (key.resource == "pods" and not bound.get(key, _FOREVER) <= since)
+            for key, since, _ in self.lacks.lines()
+        )
 
     def _lack_of_writer(self, sides: Sides, again: Trace) -> str:
         """The controllers that made the additional steps here, if no recorded line is by them."""
@@ -241,7 +276,7 @@ class Doubting:
         read = dependence.of_difference(sides, self.recorded, again, related)
         is_of_fixed = read is not None and not read.has_states
         keys, last = self._keys(related, again), min(last, self._decided_by(sides, again))
-        return self.lacks.of(related, keys, first, last, is_of_fixed=is_of_fixed)
+        return self.lacks.of(related, keys, min(first, last), last, is_of_fixed=is_of_fixed)
 
     def times(self, sides: Sides, again: Trace) -> str:
         """The wrong times that may have caused the difference; proofs by runs still hold."""
