@@ -45,8 +45,7 @@ def _register(
     change.__name__ = name
     change.__doc__ = f"{why} Lost is {text}."
     family, verdict = ("lossy", NOT_BLAMED) if wrong is None else ("both", FAILS)
-    verify = NOT_BLAMED if wrong is None else ""
-    alteration(family, recording, verify=verify, decide=verdict)(change)
+    alteration(family, recording, verify=verdict, decide=verdict)(change)
 
 
 _WRONG = {
@@ -119,7 +118,7 @@ _register(
 )
 
 
-@alteration("both", QUICKSTART, verify="", decide=FAILS)
+@alteration("both", QUICKSTART, verify=FAILS, decide=FAILS)
 def spec_changes_before_an_allocation_lost(log: Log) -> None:
     """The spec of a claim is another one with its finalizer (6.2); its allocation is lost."""
     number = log.first("update", "resourceclaims", where=_is_of_pod0)
@@ -135,7 +134,7 @@ def _is_of_pod0(line: Json) -> bool:
     return str(line["objectRef"]["name"]).startswith("pod0-")
 
 
-@alteration("both", TPU, verify="", decide=FAILS)
+@alteration("both", TPU, verify=FAILS, decide=FAILS)
 def pool_is_none_for_the_last_claim_and_a_removal_lost(log: Log) -> None:
     """The last claim gets a device of a pool that no slice has; the removal of a pod is lost."""
     name = log.lines[log.allocations()[-1]]["objectRef"]["name"]
