@@ -158,6 +158,16 @@ class Known:
         return next((each for each in self.refused.values() if each.owner in owners), None)
 
 
+def may_follow(difference: PodDifference, change: InputDifference) -> bool:
+    """Whether the change of a pod itself may follow from the difference.
+
+    Nobody deletes a pod that was evicted: a deletion that only the other side has is the cause only
+    if nothing else is.
+    """
+    is_eviction = difference.parted.aspect is PodAspect.EVICTION
+    return is_eviction and _deleted_on(change) not in ("", difference.parted.side)
+
+
 def own_change(known: Known, pair: Pair, time: int | None = None) -> InputDifference | None:
     """The change of the pod itself, if it came before its course diverged."""
     for course in (pair.a, pair.b):
@@ -262,7 +272,7 @@ class Linking:
             yield from self._of_refusal(difference, refusal)
             return
         change = own_change(self._known, difference.pair, time)
-        if change is not None:
+        if change is not None and not may_follow(difference, change):
             yield self._known.root(change)
             return
         if difference.parted.aspect is PodAspect.END:
@@ -272,6 +282,8 @@ class Linking:
             yield from self._of_existence(difference)
         parting = difference.parting
         yield from self._resolved(difference, () if parting is None else parting.causes)
+        if change is not None:
+            yield self._known.root(change)
 
     def _of_refusal(
         self, difference: PodDifference, refusal: RefusedCreation

@@ -66,7 +66,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         if difference.parted.aspect is not PodAspect.END
         and difference.pair.a is not None
         and difference.pair.b is not None
-        and causes.own_change(known, difference.pair, difference.parted.time) is None
+        and _is_open(difference, known)
     ][: bounds.explained_max]
     testimonies: dict[str, Mapping[int, Testimony]] = {}
     for name, side in sides.items():
@@ -121,6 +121,12 @@ def switched(a: Side, b: Side) -> tuple[str, ...]:
         for name in {**left, **right}
         if left.get(name) != right.get(name)
     )
+
+
+def _is_open(difference: PodDifference, known: Known) -> bool:
+    """Whether a change of the pod itself leaves open why its course diverged."""
+    change = causes.own_change(known, difference.pair, difference.parted.time)
+    return change is None or causes.may_follow(difference, change)
 
 
 def _differences(pairs: Sequence[Pair], bounds: DiffBounds) -> list[PodDifference]:
