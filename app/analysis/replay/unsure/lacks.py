@@ -15,11 +15,11 @@ from types import MappingProxyType
 from app.analysis.replay.unsure.dependence import Read
 from app.analysis.replay.unsure.last_lines import LastLines
 from app.analysis.replay.unsure.omissions import Omissions
-from app.analysis.replay.unsure.versions import Versions
 from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
 from app.domain.log.records import BASELINE_VERB, Loss
+from app.domain.log.store_versions import Versions
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 

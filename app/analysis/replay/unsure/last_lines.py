@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from app.analysis.replay.authors import COLLECTOR
 from app.analysis.replay.facts import consumers
-from app.analysis.replay.unsure.versions import Versions
 from app.analysis.replay.writers import MANAGED
 from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER
 from app.domain.controllers import pods
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.store_versions import Versions
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.timestamps import Instant

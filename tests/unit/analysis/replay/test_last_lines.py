@@ -4,9 +4,9 @@ import pytest
 
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, SCHEDULER
 from app.analysis.replay.unsure.last_lines import LastLines
-from app.analysis.replay.unsure.versions import Versions
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
+from app.domain.log.store_versions import Versions
 from tests.unit.analysis.replay.test_lacks import at
 
 POD = ObjectKey("", "pods", "default", "p")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.analysis.replay.unsure.versions import Versions
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.event import Origin
 from app.domain.log.records import Loss
+from app.domain.log.store_versions import Versions
 from app.domain.values.timestamps import SECOND, Instant
 
 POD = ObjectKey("", "pods", "default", "p")
