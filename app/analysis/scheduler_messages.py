@@ -4,9 +4,11 @@ Example: `Unschedulable: 0/3 nodes are available: 1 Insufficient cpu, 2 cannot a
 preemption: …`. Parity: controllers.md 4.
 """
 
+import json
 import re
 from collections.abc import Iterator
 
+_DECODER = json.JSONDecoder()
 _AVAILABLE = re.compile(r"^\d+/\d+ nodes are available: ")
 _AFTERWARDS = re.compile(
     r"[.,]?(?: no new claims to deallocate[.,]?| still not schedulable[.,]?)*(?: preemption: .*)?$",
@@ -17,6 +19,7 @@ _COUNTS = re.compile(r"(?:(?<=^)|(?<=, ))\d+ ")
 _REASON = re.compile(r"(\d+) (.+)$", re.DOTALL)
 _TAINTS = re.compile(r"\{[^}]*\}")
 _VOLUMES_OF_NODES = re.compile(r"node.*(?:volume|pvc|free storage|available disk)", re.IGNORECASE)
+_VALUE = re.compile(r"Invalid value: (?=[{\[])")
 _TOO_LITTLE = "Insufficient "
 _VOLUMES_OF_POD = re.compile(r"persistentvolumeclaim", re.IGNORECASE)
 
@@ -25,12 +28,27 @@ def first_cause(message: str) -> str:
     """The cause that keeps a pod from being scheduled, without the numbers of nodes.
 
     Example: `Unschedulable: 0/3 nodes are available: 3 cannot allocate all claims. preemption: …`
-    gives `cannot allocate all claims`.
+    gives `cannot allocate all claims`. Objects and lists that the API refused are left out.
     """
-    text, is_counted = _stripped(message)
+    text, is_counted = _stripped(_without_values(message))
     if is_counted:
         text = _COUNTS.sub("", text)
     return text.rstrip(". ") or message
+
+
+def _without_values(message: str) -> str:
+    """The message with `…` for each object and list that follows `Invalid value: `."""
+    parts, end = [], 0
+    for match in _VALUE.finditer(message):
+        if match.end() < end:
+            continue
+        try:
+            _, length = _DECODER.raw_decode(message[match.end() :])
+        except ValueError:
+            continue
+        parts += [message[end : match.end()], "…"]
+        end = match.end() + length
+    return "".join((*parts, message[end:]))
 
 
 def lacks(refusal: str, resource: str) -> bool:

@@ -154,7 +154,7 @@ async def test_evicted_pods_of_the_recording_name_who_tainted_their_devices() ->
     late = ", which counts from when the taint was set and was over when the claim got the device"
     assert any(text.endswith(f", tolerated until 2026-11-21T08:05:25Z{late}") for text in patient)
     without_effect = texts((await found.why("pod", gone["any-0"])).reason)
-    assert any(text.endswith("(upstream's c2)") for text in without_effect)
+    assert any(text.endswith("(known issue C2)") for text in without_effect)
 
 
 def refusal(event: Event) -> str:

@@ -365,7 +365,7 @@ def toleration_has_another_value(new):
 
 def driver_has_published_nothing(new):
     return Invented(
-        told=("no driver has published a ResourceSlice",),
+        told=("no ResourceSlice is published",),
         steps=(
             {"apply": [space("lab"), class_of("c", f"{new('d')}.test"), node("n"),
                        claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},

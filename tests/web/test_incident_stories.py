@@ -222,3 +222,21 @@ async def test_nothing_is_wrong_in_a_healthy_cluster(seed):
         assert (await server.get(f"{history}/scan"))["items"] == []
         pods = (await server.get("/api/v1/pods"))["items"]
     assert [bool(pod["spec"].get("nodeName")) for pod in pods] == [True] * 6
+
+
+@pytest.mark.parametrize(
+    ("name", "pod", "issue"),
+    [
+        ("allocation-without-a-time", "web", "C13"),
+        ("too-many-consumers", "last", "C14"),
+        ("one-error-ends-all", "web", "C16"),
+        ("claim-named-twice", "web", "C18"),
+        ("scoring-fails-for-shared-claims", "second", "R2"),
+    ],
+)
+async def test_page_of_a_waiting_pod_names_the_known_issue(name, pod, issue):
+    incident = incident_files.read(name).incident
+    async with serving(store=await stored(incident)) as server:
+        answer = await server.raw("GET", f"/ui/h/default/why?kind=pod&namespace=default&name={pod}")
+    assert answer.status_code == 200
+    assert re.search(rf"known issues? .*\b{issue}\b", read(answer.text).one("main").text)

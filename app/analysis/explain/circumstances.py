@@ -52,10 +52,13 @@ _HELD = frozenset((CauseKind.ALLOCATED, CauseKind.COUNTERS, CauseKind.CAPACITY))
 
 def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[Reason, ...]:
     """The reasons that other objects add to the refusals."""
+    older = tuple(_of_older_generations(views, nodes))
+    named = {reason.about for reason in older}
+    renewed = nearby_nodes.renewed(views, without_devices(nodes))
     return (
         *_passed_over(views, nodes),
         *_useless_holders(views, nodes),
-        *_of_older_generations(views, nodes),
+        *older,
         *_failing_selectors(views, pod, nodes),
         *drivers_nearby.unpublished(views, pod),
         *_declared_counters(views, nodes),
@@ -67,7 +70,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *holders_nearby.users(views, pod, _holders(views, nodes)),
         *_for_no_node(views, nodes),
         *nearby_nodes.for_others(views, _seeing_nothing(nodes)),
-        *nearby_nodes.renewed(views, without_devices(nodes)),
+        *(reason for reason in renewed if reason.about not in named),
         *nearby_nodes.without_driver(views, without_devices(nodes)),
         *nearby_nodes.full(views, _full(nodes)),
         *labels_nearby.unmatched(views, pod, _unmatched(nodes)),
@@ -218,6 +221,8 @@ def _of_older_generations(views: LiveViews, nodes: Sequence[NodeReason]) -> Iter
         if pool_now is None:
             continue
         state = f"pool {text} of generation {pool_now.generation} is {pool_now.state.value}"
+        if pool_now.problem:
+            state += f": {pool_now.problem}"
         older = [one for one in everywhere if one not in current]
         for one in older[:NAMES_MAX]:
             key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)
@@ -225,7 +230,7 @@ def _of_older_generations(views: LiveViews, nodes: Sequence[NodeReason]) -> Iter
             names = [other.name for other in current]
             yield Reason(
                 text=f"slice {one.name} of generation {one.generation} is passed over, because it "
-                f"is older: {state}: {pool_now.problem} (slice {listed(names, len(names))})",
+                f"is older: {state} (slice {listed(names, len(names))})",
                 revision=0 if event is None else event.revision,
                 about=key,
                 is_kept=True,
@@ -461,7 +466,7 @@ def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
         yield from nearby_nodes.out_of_reach(for_no_node(views, nodes))
         return
     if not views.inventory.pool_ids():
-        yield Reason(text="no driver has published a ResourceSlice", is_kept=True)
+        yield Reason(text="no ResourceSlice is published", is_kept=True)
         return
     groups: dict[str, list[str]] = {}
     choices: dict[str, JsonView] = {}

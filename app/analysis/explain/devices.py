@@ -177,7 +177,7 @@ def _patience(
         until = timestamps.seconds_text(due)
         return f", tolerated until {until}{tainted.was_over(allocation, due)}"
     if due != eviction_time(read, tolerations, empty_effect_counts=True):
-        return "; a toleration without an effect does not keep from eviction (upstream's c2)"
+        return "; a toleration without an effect does not keep from eviction (known issue C2)"
     return ""
 
 

@@ -42,7 +42,7 @@ NO_NODES = "there are no nodes"
 
 ENDS_ATTEMPT = (
     "an error on any node that is asked ends the scheduler's attempt, even if other nodes would "
-    "take the pod (upstream's c16)"
+    "take the pod"
 )
 
 Steps: TypeAlias = Generator[None, None, ResultT]
@@ -141,7 +141,8 @@ def waiting(
             refused.setdefault(said, []).append(answer)
     if node and not fitting:
         raise _unknown(views, node)
-    vain = (*waits.repeated(tree), *outcomes.full_claims(views, tree))
+    fits = sum(not reason.text for reason in fitting)
+    vain, failure = _in_vain(rules, views, tree, fits)
     follow, evicting = outcomes.evictions(views, tree, fitting, rules.quirks, now)
     children = (*_beside(rules, views, tree, fitting, now), *vain, *follow, *merge_nodes(fitting))
     helps: list[JsonObject] = []
@@ -149,11 +150,9 @@ def waiting(
         helpful, helps = yield from _help(list(refused.values()), fitting, bounds)
         unseen = tainted.unseen_rules(views, tree) if helps else ()
         children = (replace(helpful, children=(*helpful.children, *unseen)), *children)
-    fits = sum(not reason.text for reason in fitting)
     return PodFindings(
         text=_fit_text(fits, [reason.node for reason in fitting])
-        + (", but binding fails each time" if fits and vain else "")
-        + ("" if vain else _eviction_text(fits, evicting)),
+        + (failure or _eviction_text(fits, evicting)),
         children=children,
         nodes=tuple(fitting),
         helps=tuple(helps) if help else None,
@@ -167,6 +166,21 @@ def _unknown(views: LiveViews, node: str) -> NotFound:
     return NotFound(f"{text}; {near}" if near else text, resource="nodes")
 
 
+def _in_vain(
+    rules: SchedulerRules, views: LiveViews, tree: JsonObject, fits: int
+) -> tuple[tuple[Reason, ...], str]:
+    """Why attempts end without a node although `fits` nodes take the pod, and words for that."""
+    binding = (
+        *waits.repeated(tree),
+        *outcomes.full_claims(views, tree),
+        *outcomes.untimed_claims(views, tree, rules),
+    )
+    if binding:
+        return binding, ", but binding fails each time" if fits else ""
+    scoring = tuple(outcomes.unscored(views, tree, rules, fits))
+    return scoring, ", but scoring fails" if scoring else ""
+
+
 def _beside(
     rules: SchedulerRules,
     views: LiveViews,
@@ -177,7 +191,7 @@ def _beside(
     """What other objects and earlier attempts add to the answers of the nodes."""
     yield from circumstances.of(views, tree, nodes)
     if rules.quirks.c16 and any(reason.is_error for reason in nodes):
-        yield Reason(text=ENDS_ATTEMPT)
+        yield Reason(text=ENDS_ATTEMPT, issues=("C16",))
     if any(reason.text in attempt.NOT_AVAILABLE.reasons for reason in nodes):
         yield from waits.places(views, tree)
     yield from waits.failures(views, tree, now, rules.binding_timeout)

@@ -14,6 +14,7 @@ from app.domain.controllers.scheduling.scheduling_cycle import attempt
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
+from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -80,10 +81,8 @@ def _compared(names: Sequence[str], totals: Sequence[int], chosen: str) -> Itera
         text = f"{chosen} was taken with a score of {own}, though {nodes_text(better)} had more"
         issues: tuple[str, ...] = ()
     elif equal:
-        text = (
-            f"{chosen} has the highest score of {fitted} that fitted, as {nodes_text(equal)} more"
-        )
-        text += "; the order of upstream's heap decides between them"
+        text = f"{chosen} and {counts.of(equal, 'other node')} have the highest score of {fitted} "
+        text += "that fitted; the order of upstream's heap decides between them"
         issues = ("C17",)
     else:
         text = f"{chosen} has the highest score of {fitted} that fitted"

@@ -369,7 +369,7 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
     assert explained is not None
     if explained.outcome == "refused" and reason.is_combination:
         where = f" on {reason.node}" if nodes > 1 else ""
-        text = "each request could be satisfied alone, but not all together"
+        text = _alone([one for _, one in reason.requests()])
         names = [device.device for _, one in reason.requests() for device in one.devices]
         prefix = common_prefix(names)
         lines = [
@@ -381,14 +381,24 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
             lines.append(Reason(text=f"… given up {explained.given_up} times in all"))
         deepest = explained.deepest
         if deepest is not None:
+            picks = f" with {_taken(explained.picks, prefix)}" if explained.picks else ""
             lines.append(
                 Reason(
-                    text=f"deepest{where} after {_taken(explained.picks, prefix)}: {deepest.text}",
+                    text=f"the search got furthest{where}{picks}: {deepest.text}",
                     children=_request([(reason.node, deepest)]).children,
                 )
             )
         return [Reason(text=text, children=tuple(lines))]
     return []
+
+
+def _alone(requests: Sequence[RequestReason]) -> str:
+    """That no request lacks suitable devices, for the requests of a node that refuses the pod."""
+    if len(requests) > 1:
+        return "each request could be satisfied alone, but not all together"
+    if requests[0].needs > 1:
+        return "each device could be taken alone, but not as many together"
+    return "a device could be taken alone, but the search chose none"
 
 
 def _taken(devices: Sequence[str], prefix: str) -> str:

@@ -100,7 +100,8 @@ def repeated(tree: JsonObject) -> Iterator[Reason]:
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield Reason(
             text=f"two entries of the pod name claim {name}: it is allocated for the first and "
-            "refused for the second, so the pod is never bound (upstream's c18)"
+            "refused for the second, so the pod is never bound",
+            issues=("C18",),
         )
 
 

@@ -164,7 +164,7 @@ def invariants(
         yield Finding(
             kind=kind,
             severity=severity,
-            text=f"violated{_QUALIFIED.get(gravity, '')}: {sentence}: {newest.message}{times}",
+            text=f"{newest.message}{times}; violated{_QUALIFIED.get(gravity, '')}: {sentence}",
             count=count,
             present=len(lasting),
             first=violations[0].begin.revision,

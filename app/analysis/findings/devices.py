@@ -76,7 +76,10 @@ def lines(
         count = nodes_text(summary.together)
         said = "each request could be satisfied alone, but not all together"
         if len(requests) == 1:
+            ((claim, name),) = requests
             said = "each device could be taken alone, but not as many together"
+            if _wants(views, claim, name).startswith(" wants 1 "):
+                said = "a device could be taken alone, but the search chose none"
         sentences.append(f"on {count} {said}")
         sentences += _constraints(views, {claim for claim, _ in requests})
     sentences += [

@@ -9,6 +9,8 @@ from app.domain.controllers.scheduling.scheduling_cycle import default_preemptio
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import condition_types
 from app.domain.values.fields import meta
+from app.domain.values.fields.meta import Condition
+from app.domain.values.json_tree import JsonView
 from app.service.explaining import templates
 from app.service.explaining.evidence import ExplainedMoment, drive
 
@@ -16,6 +18,12 @@ BY_PREEMPTION = default_preemption.CONDITION_REASON
 
 BY_TAINT = "DeletionByDeviceTaintManager"
 """The reason of the condition on pods that were evicted for a taint of their device."""
+
+
+def marked(pod: JsonView) -> Condition | None:
+    """The condition DisruptionTarget of a pod, where it holds."""
+    condition = meta.condition(pod, condition_types.DISRUPTION_TARGET)
+    return condition if condition is not None and condition.status == "True" else None
 
 
 async def of(evidence: ExplainedMoment, key: ObjectKey) -> list[Reason]:

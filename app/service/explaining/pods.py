@@ -336,6 +336,8 @@ async def _place_text(evidence: ExplainedMoment, events: Sequence[Event], pod: J
         return f"ends on node {node}{unknown}; its devices are free when it has"
     if core.is_finished(pod):
         return f"has ended on node {node}{unknown}"
+    if condition := disruption.marked(pod):
+        return f"is on node {node}{unknown} and is marked for disruption: {condition.reason}"
     if [*lives.unready(evidence.views, events, pod)]:
         return f"is bound to node {node}{unknown} and cannot start there"
     if lives.is_starting(pod):

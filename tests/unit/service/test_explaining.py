@@ -254,6 +254,21 @@ async def test_evicted_pod_tells_its_device_and_who_tainted_it() -> None:
     ) in said
 
 
+async def test_pod_that_is_marked_for_disruption_is_not_said_to_run_on() -> None:
+    cluster = cluster_of(nodes=1, devices=1)
+    cluster.pod("p", template="gpu")
+    cluster.settle()
+    async with asking(cluster) as ask:
+        before = (await ask("pod", "p")).text
+    mark = {"type": "DisruptionTarget", "status": "True", "reason": "Drained", "message": "m"}
+    cluster.patch("pods", "p", {"status": {"conditions": [mark]}}, subresource="status")
+    async with asking(cluster) as ask:
+        after = (await ask("pod", "p")).text
+    assert "n0" in before
+    assert "disruption" not in before
+    assert after == "is on node n0 and is marked for disruption: Drained"
+
+
 async def test_pod_whose_claim_cannot_be_made_tells_why() -> None:
     cluster = cluster_of(nodes=1)
     cluster.pod("p", template="missing")
@@ -634,7 +649,7 @@ async def test_pool_that_disappears_for_a_newer_generation_elsewhere_is_named() 
         said = texts((await ask("pod", "p", node="n0")).reason)
     assert (
         f"pool {DRIVER}/one cannot be used: generation 2 is already there for other nodes, so it "
-        "disappears from here (q13)"
+        "disappears from here (known issue Q13)"
     ) in said
 
 

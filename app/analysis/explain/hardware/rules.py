@@ -117,7 +117,7 @@ def _taint_text(
         return (f"{text}{several}: {devices_text(matched)}" if matched else text), ()
     text += "; a rule without deviceSelector evicts nobody"
     if taint.effect in ("NoSchedule", "NoExecute"):
-        text += ", but new pods keep away from every device (upstream's c1 and q14)"
+        text += ", but new pods keep away from every device"
     return text, ("C1", "Q14") if quirks.c1 else ()
 
 

@@ -12,10 +12,12 @@ from app.domain.controllers.eviction.taints import NO_EXECUTE
 from app.domain.controllers.plan import Views
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import claim_key
-from app.domain.values import identifiers
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
+from app.domain.controllers.scheduling.scheduling_cycle.cycle import fails_to_score
+from app.domain.values import counts, identifiers
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 
@@ -40,6 +42,43 @@ def full_claims(views: Views, pod: JsonObject) -> Iterator[Reason]:
                 issues=("C14",),
                 is_kept=True,
             )
+
+
+def untimed_claims(views: Views, pod: JsonObject, rules: SchedulerRules) -> Iterator[Reason]:
+    """The claims whose allocation has no time, where a reservation for the pod would add one.
+
+    The API refuses that, as an allocation may not change. Parity: controllers.md C13.
+    """
+    if not rules.features.binding_conditions:
+        return
+    facts = pods.facts(pod)
+    for named in pods.named_claims(facts):
+        key = claim_key(facts.namespace, named.name or "")
+        claim = views.objects.get(key)
+        if claim is None or not _is_untimed(claim) or pods.is_reserved_for(claim, meta.uid(pod)):
+            continue
+        text = f"claim {key.name} was allocated without an allocationTimestamp: a reservation for "
+        text += "another pod adds one, which the API refuses, until the claim is deallocated"
+        yield Reason(text=text, about=key, holds=_is_untimed, issues=("C13",), is_kept=True)
+
+
+def _is_untimed(claim: JsonView) -> bool:
+    allocation = dra.allocation(claim)
+    return allocation is not None and not dra.allocation_time(allocation)
+
+
+def unscored(
+    views: Views, pod: JsonObject, rules: SchedulerRules, fitting: int
+) -> Iterator[Reason]:
+    """That scoring fails for a pod with allocated and other claims. Parity: controllers.md 10."""
+    facts = pods.facts(pod)
+    named = pods.named_claims(facts)
+    claims = [views.objects.get(claim_key(facts.namespace, one.name or "")) for one in named]
+    fresh = sum(claim is None or dra.allocation(claim) is None for claim in claims)
+    if fitting > 1 and fails_to_score(rules, fresh, len(claims)):
+        text = f"{fresh} of {counts.of(len(claims), 'claim')} of the pod is not allocated yet: "
+        text += "scoring fails for such a pod while more than one node fits"
+        yield Reason(text=text, issues=("R2",), is_kept=True)
 
 
 def evictions(

@@ -39,3 +39,17 @@ def text(amount: int) -> str:
     whole, part = divmod(abs(amount), BILLION)
     sign = "-" if amount < 0 else ""
     return f"{sign}{whole}.{part:09d}".rstrip("0") if part else f"{sign}{whole}"
+
+
+def compared(*amounts: int) -> tuple[str, ...]:
+    """Amounts that a sentence compares: by suffix if each is whole mebibytes, else in decimals."""
+    if not all(amount % (BILLION << _BINARY["Mi"]) == 0 for amount in amounts):
+        return tuple(text(amount) for amount in amounts)
+    return tuple(_by_suffix(amount) for amount in amounts)
+
+
+def _by_suffix(amount: int) -> str:
+    for suffix, bits in reversed(_BINARY.items()):
+        if amount and amount % (BILLION << bits) == 0:
+            return f"{text(amount >> bits)}{suffix}"
+    return text(amount)

@@ -74,9 +74,9 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
         holders = [each for each in held if capacity in each[1].consumed_capacity]
         if not holders:
             continue
+        consumed, owned = amounts.compared(amount, limit)
         message = (
-            f"{amounts.text(amount)} of {capacity} of device {path} is consumed, and the device "
-            f"has {amounts.text(limit)}"
+            f"{consumed} of {capacity} of device {path} is consumed, and the device has {owned}"
         )
         place = ("consumed-within-capacity", device, capacity)
         if is_certain:
@@ -103,9 +103,10 @@ def _pool(pool: Pool) -> Broken:
         ]
         if not holders:
             continue
+        drawn, held = amounts.compared(amount, limit)
         message = (
-            f"{amounts.text(amount)} of counter {counter[1]} of set {counter[0]} in pool "
-            f"{'/'.join(pool.id)} is drawn, and the set has {amounts.text(limit)}"
+            f"{drawn} of counter {counter[1]} of set {counter[0]} in pool "
+            f"{'/'.join(pool.id)} is drawn, and the set has {held}"
         )
         finding = _blamed(holders, message, (pool.id,))
         yield ("counters-not-overdrawn", pool.id, *counter), finding

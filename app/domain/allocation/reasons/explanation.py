@@ -212,7 +212,7 @@ def disappeared(allocator: Allocator, answer: Answer) -> tuple[tuple[str, str], 
     seen = {pool.id for pool in answer.case.view.pools}
     reading = replace(allocator.reading, obsolete_disappear=False)
     return tuple(
-        (pool.text, f"{pool.problem}, so it disappears from here (q13)")
+        (pool.text, f"{pool.problem}, so it disappears from here (known issue Q13)")
         for pool in allocator.inventory.node_view(answer.node, reading).pools
         if pool.id not in seen
     )

@@ -6,7 +6,9 @@ from app.domain.controllers.registry import ControllerOptions
 from tests.cluster import DRIVER, Cluster
 from tests.unit.service.test_explaining import asking
 
-BAD = {"key": "example.com/bad", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
+TIME = "2026-01-01T00:00:00Z"
+
+BAD = {"key": "example.com/bad", "effect": "NoExecute", "timeAdded": TIME}
 
 
 def lines(reason):
@@ -19,17 +21,17 @@ async def why(cluster):
     return answer.text, lines(answer.reason)
 
 
-def idle_cluster():
+def idle_cluster(**options):
     """A cluster with a ready node, without controllers, so that the pod keeps waiting."""
     off = frozenset({"scheduling", "claims", "eviction"})
-    cluster = Cluster(options=ControllerOptions(off=off))
+    cluster = Cluster(options=ControllerOptions(off=off), **options)
     cluster.device_class()
     cluster.node()
     cluster.patch("nodes", "n1", {"spec": {"taints": None}}, namespace="")
     return cluster
 
 
-def shared_claim(consumers):
+def shared_claim(consumers, *, is_timed=True):
     cluster = idle_cluster()
     cluster.slice()
     cluster.claim()
@@ -39,7 +41,10 @@ def shared_claim(consumers):
         {"resource": "pods", "name": f"other-{number}", "uid": f"uid-{number}"}
         for number in range(consumers)
     ]
-    status = {"allocation": {"devices": {"results": [device]}}, "reservedFor": reserved}
+    allocation = {"devices": {"results": [device]}}
+    if is_timed:
+        allocation["allocationTimestamp"] = TIME
+    status = {"allocation": allocation, "reservedFor": reserved}
     cluster.patch("resourceclaims", "claim", {"status": status}, subresource="status")
     return cluster
 
@@ -124,3 +129,12 @@ async def test_finalizer_that_keeps_a_deleted_claim_is_named(finalizer):
     line = next(line for line in said if line.startswith("claim claim was deleted"))
     assert ("finalizer example.com/hold keeps it until its owner removes it" in line) is bool(holds)
     assert protection not in line
+
+
+@pytest.mark.parametrize("timed", [False, True])
+async def test_claim_that_was_allocated_without_a_time_keeps_a_further_pod_from_being_bound(timed):
+    text, said = await why(shared_claim(1, is_timed=timed))
+    assert ("binding fails each time" in text) is not timed
+    about = [line for line in said if "without an allocationTimestamp" in line]
+    assert len(about) == (not timed)
+    assert all("known issue C13" in line for line in about)

@@ -417,12 +417,17 @@ def begin(
         allocator=allocator,
         fresh=fresh,
         scores_devices=_scores_devices(rules) and pod_claims.has_alternatives(claims),
-        fails_to_score=rules.quirks.r2 and _scores_devices(rules) and 0 < len(fresh) < len(claims),
+        fails_to_score=fails_to_score(rules, len(fresh), len(claims)),
         is_cached=not waits,
         tree=tree,
         wanted=wanted,
         nominated=nodes.nominations.rivals(pod.facts.uid, pod.priority, nodes.holds),
     )
+
+
+def fails_to_score(rules: SchedulerRules, fresh: int, claims: int) -> bool:
+    """Whether scoring fails for a pod with `claims` of which `fresh` are not allocated (R2)."""
+    return rules.quirks.r2 and _scores_devices(rules) and 0 < fresh < claims
 
 
 def _scores_devices(rules: SchedulerRules) -> bool:
