@@ -112,9 +112,7 @@ class ForkPlanes:
     def __init__(self, settings: Settings) -> None:
         # Switches in the settings apply to the fork, not to the recording.
         self._settings = replace(settings, gates="", quirks="")
-        self.bounds = ReplayBounds(
-            page_max=settings.projector_batch_max, events_max=settings.decide_events_max
-        )
+        self.bounds = replay_bounds(settings)
 
     def recorded(self, info: HistoryInfo) -> tuple[ControlPlane, Proofs]:
         """The control plane of the recording, and the hypotheses that may make it agree."""
@@ -124,6 +122,15 @@ class ForkPlanes:
         """The recorded controllers, plus others that a recording lacks."""
         names = (*DECIDED, *BESIDE, *IN_PLACE)
         return ControlPlanes(info, names=names, seed=seed, keeps_causes=True)
+
+
+def replay_bounds(settings: Settings) -> ReplayBounds:
+    """The bounds of replays."""
+    return ReplayBounds(
+        page_max=settings.projector_batch_max,
+        events_max=settings.decide_events_max,
+        shared_events_max=settings.decide_shared_events_max,
+    )
 
 
 def proofs_of(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Proofs:

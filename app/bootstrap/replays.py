@@ -9,7 +9,7 @@ from app.analysis.recordings import recorded_gates
 from app.analysis.replay.classes import Sought
 from app.analysis.replay.report import DecideReport
 from app.bootstrap import garbage_collection, history_settings
-from app.bootstrap.control_planes import ControlPlanes, proofs_of
+from app.bootstrap.control_planes import ControlPlanes, proofs_of, replay_bounds
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.histories import views_of
 from app.bootstrap.recordings import RecordingFiles, import_history
@@ -29,7 +29,7 @@ from app.service.replays import replaying, verifying
 from app.service.replays.deciding import replay as deciding
 from app.service.replays.deciding.replay import Pacing
 from app.service.replays.integrity import Attestation
-from app.service.replays.replaying import FoldReport, ReplayBounds
+from app.service.replays.replaying import FoldReport
 from app.service.replays.second_opinion import OpinionBounds, SecondReader
 from app.service.replays.verifying import Sharing, VerifyReport
 from app.settings import Settings
@@ -58,7 +58,7 @@ async def fold(
         info,
         until=await _until(store, info, moment),
         views=views_of(profiles.from_settings(info.settings))(),
-        bounds=_bounds(settings),
+        bounds=replay_bounds(settings),
         progress=progress,
     )
 
@@ -96,7 +96,11 @@ async def verify(
         if isinstance(cause, InputError) and not problem:
             raise
         report = await verifying.verify_stored(
-            store.log, stored, bounds=_bounds(settings), attestation=attestation, problem=problem
+            store.log,
+            stored,
+            bounds=replay_bounds(settings),
+            attestation=attestation,
+            problem=problem,
         )
         if report.agrees:
             raise
@@ -139,7 +143,7 @@ async def _verify(
             info,
             until=until,
             deciders=deciders_of(info),
-            bounds=_bounds(settings),
+            bounds=replay_bounds(settings),
             sharing=Sharing(workers=workers, division=workers.division),
             attestation=attestation,
             second=None if second is None else SecondReader(opinion=second, bounds=opinion_bounds),
@@ -171,7 +175,7 @@ async def decide(
         info,
         until=until,
         plane=ControlPlanes(info),
-        bounds=_bounds(settings),
+        bounds=replay_bounds(settings),
         proofs=proofs_of(settings, info, stored),
         pace=Pacing(pace),
         progress=progress,
@@ -228,9 +232,3 @@ async def _has_rules(store: Store, settings: Settings, info: HistoryInfo) -> boo
             return True
         after = page[-1].revision
     return False
-
-
-def _bounds(settings: Settings) -> ReplayBounds:
-    return ReplayBounds(
-        page_max=settings.projector_batch_max, events_max=settings.decide_events_max
-    )

@@ -4,6 +4,8 @@ from dataclasses import fields
 
 from app.api.server.limits import ApiLimits
 from app.bootstrap.answers import limits
+from app.bootstrap.control_planes import replay_bounds
+from app.service.replays.replaying import ReplayBounds
 from app.settings import Settings
 
 CHANGED = {
@@ -67,15 +69,24 @@ CHANGED = {
 }
 
 
+CHANGED_OF_REPLAYS = {
+    "projector_batch_max": 7,
+    "decide_events_max": 8,
+    "decide_shared_events_max": 9,
+}
+
+
+def unchanged(made: object, usual: object) -> list[str]:
+    names = [field.name for field in fields(usual)]
+    return [name for name in names if getattr(made, name) == getattr(usual, name)]
+
+
 def test_every_bound_of_the_api_can_be_set():
-    made = limits.api_limits(Settings(**CHANGED))
-    usual = ApiLimits()
-    same = [
-        field.name
-        for field in fields(ApiLimits)
-        if getattr(made, field.name) == getattr(usual, field.name)
-    ]
-    assert same == []
+    assert unchanged(limits.api_limits(Settings(**CHANGED)), ApiLimits()) == []
+
+
+def test_every_bound_of_replays_can_be_set():
+    assert unchanged(replay_bounds(Settings(**CHANGED_OF_REPLAYS)), ReplayBounds()) == []
 
 
 def test_nothing_is_compacted_unless_asked_for():

@@ -8,7 +8,7 @@ from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds
 from app.bootstrap import replays
-from app.bootstrap.control_planes import ControlPlanes, proofs_of
+from app.bootstrap.control_planes import ControlPlanes, proofs_of, replay_bounds
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.log import HistoryInfo
@@ -19,7 +19,7 @@ from app.service.diffing import Comparison, ComparisonAspect, Ending
 from app.service.forking import MadeFork
 from app.service.replays.deciding import replay as deciding
 from app.service.replays.deciding.replay import Pacing, Proofs
-from app.service.replays.replaying import Progress, ReplayBounds, silent
+from app.service.replays.replaying import Progress, silent
 from app.settings import Settings
 
 
@@ -72,9 +72,7 @@ async def diff_again(
         decided_as,
         until=until,
         plane=ControlPlanes(decided_as),
-        bounds=ReplayBounds(
-            page_max=settings.projector_batch_max, events_max=settings.decide_events_max
-        ),
+        bounds=replay_bounds(settings),
         pace=Pacing(pace),
         proofs=proofs_of(settings, decided_as, history)
         if by is ComparisonAspect.DECISIONS

@@ -10,6 +10,7 @@ from app.analysis.minimise.material import Candidate, Material
 from app.analysis.replay.inputs import Input
 from app.analysis.replay.variants import Switches
 from app.bootstrap import replays
+from app.bootstrap.control_planes import replay_bounds
 from app.bootstrap.engines import Engines
 from app.bootstrap.minimising import ran_histories
 from app.bootstrap.stores import Store, find_history, find_inside, memory_store
@@ -20,7 +21,6 @@ from app.domain.objects import profile as profiles
 from app.domain.values.timestamps import Instant
 from app.service import moments
 from app.service.replays.deciding import replay as deciding
-from app.service.replays.replaying import ReplayBounds
 from app.service.replays.trials import Ran
 from app.settings import Settings
 
@@ -70,9 +70,7 @@ async def read(
     info = engines.settings_under(chosen, Switches(), frozenset())
     off = frozenset(info.settings["controllers"]["off"])
     running = [each for each in registry.NAMES if each not in off]
-    bounds = ReplayBounds(
-        page_max=settings.projector_batch_max, events_max=settings.decide_events_max
-    )
+    bounds = replay_bounds(settings)
     recording = await deciding.recording_of(
         store.log, info, until=until, rules=engines.rules(info), running=running, bounds=bounds
     )

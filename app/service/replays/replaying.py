@@ -29,10 +29,13 @@ class ReplayBounds:
     """Bounds of one replay.
 
     `page_max` events are read at once. A replay that keeps its events makes at most `events_max`.
+    Runs of one recording share at most `shared_events_max` events, some 10 KB each with their
+    trees.
     """
 
     page_max: int = 5_000
     events_max: int = 2_000_000
+    shared_events_max: int = 40_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,12 @@ from app.analysis.replay.facts import Created, facts_of
 from app.domain.errors import Rejected
 from app.domain.log import Event
 from app.domain.values.timestamps import Instant
-from app.service.replays.deciding import shared_steps
 from app.service.replays.deciding.shared_steps import RunCourse, SharedSteps
 from app.service.replays.reconciling import ReplayTimeline
 from tests.unit.service.builders import ALICE, namespace, rules
 
 RULES = rules()
+KEPT_MAX = 100
 
 
 class Line:
@@ -49,7 +49,7 @@ def alone(*names: str, seed: int = 1) -> Sequence[Event]:
 
 
 def test_a_run_decides_what_is_new_in_it() -> None:
-    shared = SharedSteps()
+    shared = SharedSteps(KEPT_MAX)
     first = Line(shared.course(RULES)).make("a", "b", "c")
     second = Line(shared.course(RULES)).make("a", "b", "d", "c")
     third = Line(shared.course(RULES)).make("a", "b", "d", "e")
@@ -61,7 +61,7 @@ def test_a_run_decides_what_is_new_in_it() -> None:
 
 
 def test_steps_of_other_rules_instants_and_uids_are_decided_again() -> None:
-    shared = SharedSteps()
+    shared = SharedSteps(KEPT_MAX)
     Line(shared.course(RULES)).make("a")
     other = Line(shared.course(rules())).make("a")
     later = Line(shared.course(RULES))
@@ -73,7 +73,7 @@ def test_steps_of_other_rules_instants_and_uids_are_decided_again() -> None:
 
 
 def test_a_refused_step_is_none() -> None:
-    shared = SharedSteps()
+    shared = SharedSteps(KEPT_MAX)
     first, second = (Line(shared.course(RULES)) for _ in range(2))
     for each in (first, second):
         each.make("a")
@@ -84,9 +84,8 @@ def test_a_refused_step_is_none() -> None:
     assert second.events == first.events
 
 
-def test_steps_beyond_the_bound_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_steps, "SHARED_EVENTS_MAX", 1)
-    shared = SharedSteps()
+def test_steps_beyond_the_bound_are_not_kept() -> None:
+    shared = SharedSteps(1)
     Line(shared.course(RULES)).make("a", "b", "c")
     second = Line(shared.course(RULES)).make("a", "b", "c")
     assert second.decided == ["b", "c"]
@@ -94,7 +93,7 @@ def test_steps_beyond_the_bound_are_not_kept(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_facts_of_a_step_are_read_once() -> None:
-    shared = SharedSteps()
+    shared = SharedSteps(KEPT_MAX)
     for _ in range(2):
         course = shared.course(RULES)
         event = Line(course).make("a").events[0]

@@ -128,7 +128,10 @@ class Runs:
     ties: set[str] = field(default_factory=set)
     step: str = "deciding again"
     made: list[tuple[Variant, PacedRun, Sequence[Early]]] = field(default_factory=list)
-    shared: SharedSteps = field(default_factory=SharedSteps, init=False)
+
+    @cached_property
+    def _shared(self) -> SharedSteps:
+        return SharedSteps(self.bounds.shared_events_max)
 
     @cached_property
     def _paces(self) -> Paces:
@@ -184,7 +187,7 @@ class Runs:
             alteration=alteration,
         )
         if is_of_recording:
-            run.share(self.shared.course(rules))
+            run.share(self._shared.course(rules))
         looks = {len(recording.inputs) >> step for step in range(_LOOKS)}
         for number, given_input in enumerate(run.inputs()):
             if is_over is not None and number in looks and is_over(run.trace, run.timeline.now):
@@ -374,7 +377,7 @@ async def runs_of(
     rules = plane.rules(Switches())
     made = plane.controllers(Switches(), RecordedTies({}), None, None)
     running = [controller.name for controller in made]
-    recorded_lacks = await recorded_doubts.doubts_of(log, history)
+    lacks = await recorded_doubts.doubts_of(log, history)
     recording = await recording_of(
         log,
         history,
@@ -389,16 +392,9 @@ async def runs_of(
     # inside the recording, the later events are known and left out.
     rest = tolerances.TABLE.sure_after if recording.is_over else tolerances.TABLE.afterwards
     last = Instant(recording.last + rest)
+
     return Runs(
-        recording,
-        plane,
-        writers,
-        until,
-        last,
-        progress,
-        bounds,
-        doubts=recorded_lacks,
-        beginning=beginning,
+        recording, plane, writers, until, last, progress, bounds, doubts=lacks, beginning=beginning
     )
 
 
@@ -416,7 +412,7 @@ async def recording_of(
 
     With a `beginning`, it is read from there on.
     """
-    recorded_lacks = await recorded_doubts.doubts_of(log, history)
+    lacks = await recorded_doubts.doubts_of(log, history)
     after = Revision(0) if beginning is None else beginning.after
     events = [event async for page in _pages(log, history, bounds, after) for event in page]
     lacks = Lacks(recorded_lacks)

@@ -25,9 +25,6 @@ from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.service.replays.reconciling import Decide, Decisions
 
-SHARED_EVENTS_MAX = 40_000
-"""The events that are kept for later runs, some 10 KB each with their trees."""
-
 _Content: TypeAlias = bytes
 """The digest of the commands and the stamp of a step."""
 
@@ -43,9 +40,10 @@ class _Step:
 
 
 class SharedSteps:
-    """The steps of all runs that begin at the same place."""
+    """The steps of all runs that begin at the same place; at most `events_max` events are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, events_max: int) -> None:
+        self._events_max = events_max
         self._roots: list[tuple[Rules, _Step]] = []
         self._kept = 0
 
@@ -60,7 +58,7 @@ class SharedSteps:
 
     def keep(self, events: int) -> bool:
         """Whether a step with this number of events may be kept; then it counts as kept."""
-        if self._kept + events > SHARED_EVENTS_MAX:
+        if self._kept + events > self._events_max:
             return False
         self._kept += events
         return True
