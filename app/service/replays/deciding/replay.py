@@ -392,7 +392,6 @@ async def runs_of(
     # inside the recording, the later events are known and left out.
     rest = tolerances.TABLE.sure_after if recording.is_over else tolerances.TABLE.afterwards
     last = Instant(recording.last + rest)
-
     return Runs(
         recording, plane, writers, until, last, progress, bounds, doubts=lacks, beginning=beginning
     )
@@ -412,7 +411,7 @@ async def recording_of(
 
     With a `beginning`, it is read from there on.
     """
-    lacks = await recorded_doubts.doubts_of(log, history)
+    recorded_lacks = await recorded_doubts.doubts_of(log, history)
     after = Revision(0) if beginning is None else beginning.after
     events = [event async for page in _pages(log, history, bounds, after) for event in page]
     lacks = Lacks(recorded_lacks)
