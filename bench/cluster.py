@@ -179,6 +179,7 @@ async def history() -> AsyncIterator[Cluster]:
 async def history_in_memory() -> AsyncIterator[Cluster]:
     """An empty history with all controllers, without database and projector."""
     garbage_collection.expect_large_heap()
+    garbage_collection.look_once()
     with temporary_data() as folder:
         chosen, store = settings(data=folder), memory_store()
         async with open_histories(store, chosen) as histories:

@@ -82,7 +82,7 @@ class Circle:
         self.itself = self
 
 garbage_collection.expect_large_heap()
-garbage_collection.look_once(whole_every=3)
+garbage_collection.look_once(whole_every=3, left_out=0)
 gc.collect()
 gc.freeze()
 
@@ -106,3 +106,48 @@ asyncio.run(main())
 def test_a_server_looks_at_new_objects_once_and_at_everything_in_the_end() -> None:
     done = subprocess.run([sys.executable, "-c", ONCE], capture_output=True, text=True, check=True)
     assert done.stdout == "[False, True] [True, True]\n"
+
+
+RARELY = """
+import gc, weakref
+from app.bootstrap import garbage_collection
+
+class Circle:
+    def __init__(self):
+        self.itself = self
+
+garbage_collection.look_once(left_out=2)
+gc.collect()
+gc.freeze()
+CIRCLES
+
+def finds():
+    one = weakref.ref(Circle())
+    for _ in range(LITTER):
+        Circle()
+    gc.collect(0)
+    return one() is None
+
+print(*[finds() for _ in range(7)])
+gc.unfreeze()
+gc.collect()
+print(not any(isinstance(each, Circle) for each in gc.get_objects()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("litter", "missed", "looks"),
+    [
+        pytest.param(0, 0, [1, 0, 0, 1, 0, 0, 1], id="little is there: two of three are left out"),
+        pytest.param(garbage_collection.FEW, 0, [1] * 7, id="much is there: none is left out"),
+        pytest.param(0, garbage_collection.MISSED_MAX, [1] * 7, id="much may have been missed"),
+    ],
+)
+def test_a_server_leaves_looks_out_while_they_find_next_to_nothing(
+    litter: int, missed: int, looks: list[int]
+) -> None:
+    missing = f"garbage_collection._Looks.missed = {missed}"
+    code = RARELY.replace("LITTER", str(litter)).replace("CIRCLES", missing)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    shown = " ".join(str(bool(each)) for each in looks)
+    assert done.stdout == f"{shown}\nTrue\n"
