@@ -1,5 +1,6 @@
-# Two commands do all the set-up: `make demo` and `make test`. They need Python 3.11 or newer.
-PYTHON ?= python3
+# Two commands do all the set-up: `make demo` and `make test`. They need Python 3.11 or newer: `make PYTHON=…`
+# names one; otherwise it is `python3`, or another one of this machine that is clearly faster.
+PYTHON ?=
 VENV ?= .venv
 FUZZ_SEED ?= 0
 BIN := $(VENV)/bin
@@ -15,7 +16,7 @@ help: ## List the targets
 install: $(VENV)/.installed ## Make the virtual environment with all dependencies
 
 $(VENV)/.installed: pyproject.toml uv.lock
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || $(or $(PYTHON),"$$(python3 bench/interpreter.py)") -m venv $(VENV)
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet "uv>=0.8,<1"
 	@VIRTUAL_ENV=$(abspath $(VENV)) UV_PROJECT_ENVIRONMENT=$(abspath $(VENV)) \

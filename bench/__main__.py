@@ -27,7 +27,7 @@ MEASUREMENTS = (
 )
 
 
-ALONE = ("growth", "why", "calls", "pacing", "minimising", "recording")
+ALONE = ("growth", "why", "calls", "pacing", "minimising", "recording", "interpreter")
 """Measurements with options of their own and without targets; each is run by itself."""
 
 
