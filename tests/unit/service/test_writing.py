@@ -43,7 +43,14 @@ async def test_a_write_is_in_the_views_when_its_caller_hears_of_it() -> None:
         assert outcome.tree["metadata"]["resourceVersion"] == str(outcome.event.revision)
 
 
-async def test_write_wakes_clients_that_watch_then_the_loops_then_its_caller() -> None:
+@pytest.mark.parametrize(
+    ("writes", "order"),
+    [(("a",), ["client", "caller", "loop"]), (("a", "b"), ["client", "loop", "caller", "caller"])],
+    ids=["alone", "several"],
+)
+async def test_write_wakes_clients_that_watch_then_a_lone_caller_or_the_loops(
+    writes: tuple[str, ...], order: list[str]
+) -> None:
     async with running_history() as history:
         await history.submit(namespace("default"), actor=ALICE)
         woken: list[str] = []
@@ -56,18 +63,19 @@ async def test_write_wakes_clients_that_watch_then_the_loops_then_its_caller() -
             async def follow(subscription: Subscription, name: str) -> None:
                 events = await subscription.wait_batch()
                 woken.append(name)
-                assert [event.key.name for event in events] == ["a"]
+                assert [event.key.name for event in events] == [*writes]
 
-            async def write() -> None:
-                await history.submit(config_map("a"), actor=ALICE)
+            async def write(name: str) -> None:
+                await history.submit(config_map(name), actor=ALICE)
                 woken.append("caller")
 
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(follow, loop, "loop")
                 tasks.start_soon(follow, client, "client")
                 await anyio.lowlevel.checkpoint()
-                tasks.start_soon(write)
-        assert woken == ["client", "loop", "caller"]
+                for name in writes:
+                    tasks.start_soon(write, name)
+        assert woken == order
 
 
 async def test_a_rejected_command_costs_its_neighbours_nothing() -> None:
