@@ -96,7 +96,7 @@ class ReplayTimeline:
         self._uids = uids
         self._bounds = bounds
         self._keep_events = keep_events
-        self._adapt = adapt
+        self.adapt = adapt
         self.decider: Decider | None = None
         self._idle: set[Reconciler] = set()
         self._rest: tuple[Instant, Revision] | None = None
@@ -144,8 +144,8 @@ class ReplayTimeline:
     ) -> list[Event]:
         """Append all commands of a plan. Raises Rejected; then none is appended."""
         commands: Sequence[Command] = commands_of(plan)
-        if self._adapt is not None:
-            commands = self._adapt(commands)
+        if self.adapt is not None:
+            commands = self.adapt(commands)
         events, _ = self._append(commands, actor, verb="", cause=plan.cause, observed=plan.observed)
         return list(events)
 

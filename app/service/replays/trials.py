@@ -7,12 +7,13 @@ runs. The steps of a recording that is taken as recorded are sealed again, witho
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from app.analysis.diff.sides import Side
 from app.analysis.minimise.material import Candidate, Material
+from app.analysis.replay.facts import Fact
 from app.analysis.replay.inputs import Input
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.unsure.lacks import Lacks
@@ -28,6 +29,7 @@ from app.domain.log.records import BASELINE_VERB
 from app.domain.objects import profile as profiles
 from app.domain.objects import registry as kinds
 from app.domain.objects.rules import Rules
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
 from app.service.replays.deciding.run import Run
@@ -57,6 +59,17 @@ class Engine(Protocol):
         ...
 
 
+class Made(NamedTuple):
+    """What a run came to: its events, the inputs that could not be applied, its views at the end.
+
+    A run that was not decided has no views.
+    """
+
+    events: Sequence[Event]
+    not_done: Mapping[str, int]
+    views: LiveViews | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ran:
     """A history that is run when its events are first read; a `Trial`.
@@ -74,15 +87,20 @@ class Ran:
     @property
     def events(self) -> Sequence[Event]:
         """The events of the run."""
-        return self._made[0]
+        return self._made.events
 
     @property
     def not_done(self) -> Mapping[str, int]:
         """The number of inputs that could not be applied, by reason."""
-        return self._made[1]
+        return self._made.not_done
+
+    @property
+    def views(self) -> LiveViews | None:
+        """The views at the end of the run, which nothing may change; None if none were folded."""
+        return self._made.views
 
     @cached_property
-    def _made(self) -> tuple[Sequence[Event], Mapping[str, int]]:
+    def _made(self) -> Made:
         return self.runner.made(self)
 
     @property
@@ -131,10 +149,10 @@ class Runner:
         info = msgspec.structs.replace(info, created=inputs[0].time if inputs else Instant(0))
         return Ran(info=info, inputs=inputs, runner=self, candidate=candidate)
 
-    def made(self, ran: Ran) -> tuple[Sequence[Event], Mapping[str, int]]:
-        """The events of a run, and the number of inputs that could not be applied, by reason."""
+    def made(self, ran: Ran) -> Made:
+        """Run the history of a candidate."""
         if self.material.is_recorded:
-            return _sealed(ran.info, ran.inputs), {}
+            return Made(_sealed(ran.info, ran.inputs), {})
         return self._decided(ran.info, ran.inputs, self.material.end(ran.candidate))
 
     def settings(self, candidate: Candidate, switches: Switches) -> Mapping[str, object]:
@@ -156,9 +174,7 @@ class Runner:
                     return False
         return True
 
-    def _decided(
-        self, info: HistoryInfo, inputs: Sequence[Input], end: Instant
-    ) -> tuple[Sequence[Event], Mapping[str, int]]:
+    def _decided(self, info: HistoryInfo, inputs: Sequence[Input], end: Instant) -> Made:
         rules = self._engine.rules(info)
         recording = Recording(Writers(()), LiveViews(rules.profile), {}, Lacks(()), rules.schemas)
         recording.inputs = list(inputs)
@@ -176,11 +192,18 @@ class Runner:
             pace=None,
             keep_events=True,
         )
+        # Nothing is compared with this trace, and reading facts takes a tenth of a run.
+        run.trace.read = _no_facts
         run.timeline.head = Head(hash=chain.genesis_of(info))
         for given_input in run.inputs():
             run.take(given_input)
         run.finish(end)
-        return run.timeline.events, run.not_done
+        run.leave()
+        return Made(run.timeline.events, run.not_done, run.timeline.views)
+
+
+def _no_facts(_event: Event, _before: JsonObject | None) -> tuple[Fact, ...]:
+    return ()
 
 
 def _errors(rules: Rules, step: Input) -> frozenset[str]:

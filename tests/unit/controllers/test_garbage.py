@@ -75,7 +75,7 @@ def test_dependent_that_cannot_go_keeps_nobody_else():
                 raise Rejected("not now")
         return commands
 
-    cluster.line._adapt = adapt
+    cluster.line.adapt = adapt
     cluster.delete(TEMPLATES, "owner")
     cluster.settle()
     assert cluster.names(TEMPLATES) == ["part-003"]

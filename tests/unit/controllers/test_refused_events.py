@@ -119,7 +119,7 @@ def test_placement_is_no_error_though_its_event_is_refused_when_it_is_stored():
             cluster.delete("namespaces", PLACE)
         return commands
 
-    cluster.line._adapt = end_before
+    cluster.line.adapt = end_before
     cluster.patch("pods", "first", FAILED, subresource="status", namespace=PLACE)
     cluster.wait(2)
     assert closed

@@ -1,5 +1,11 @@
-"""Candidates of a minimisation: a cut is one only when the API takes every write after it."""
+"""Candidates of a minimisation: a cut is one only when the API takes every write after it.
 
+Runs of candidates: they are freed at once, and have the views of their events.
+"""
+
+import gc
+import weakref
+from collections.abc import Iterator
 from dataclasses import replace
 
 import anyio
@@ -10,7 +16,7 @@ from app.bootstrap.minimising import sources
 from app.bootstrap.minimising.sources import Source
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
-from app.service.replays.trials import Runner
+from app.service.replays.trials import Ran, Runner
 from app.settings import Settings
 from tests.cluster import Cluster
 from tests.simulation import planted_soak
@@ -54,3 +60,37 @@ def test_write_that_the_api_would_refuse_is_no_candidate(
     runner = Runner(material, source.info, Engines())
     candidate = replace(source.whole(material), cuts=frozenset({(SLICE, cut)}))
     assert runner.is_valid(candidate) is is_valid
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """The collector is off."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture(scope="module")
+def soak(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    """A small soak, in which pods wait for claims."""
+    path = tmp_path_factory.mktemp("trials") / "soak.zip"
+    planted_soak.write(planted_soak.soak(1, 6), path)
+    return anyio.run(sources.read_files, Settings(), (path,), None)
+
+
+def ran(source: Source) -> Ran:
+    runner = Runner(source.decided, source.info, Engines())
+    return runner.run(source.whole(source.decided))
+
+
+def test_run_is_freed_with_its_last_use(uncollected: None, soak: Source) -> None:
+    """A worker runs hundreds, each as large as its history, and hardly ever collects."""
+    views = weakref.ref(ran(soak).views)
+    scheduling = [each for each in Engines().controllers(soak.info) if each.name == "scheduling"]
+    scheduler = weakref.ref(scheduling.pop())
+    assert (views(), scheduler()) == (None, None)
+
+
+def test_history_that_is_not_decided_has_no_views(soak: Source) -> None:
+    runner = Runner(soak.recorded, soak.info, Engines())
+    assert runner.run(soak.whole(soak.recorded)).views is None

@@ -236,6 +236,11 @@ class Run:
         if refusals := len(self.timeline.refusals):
             self.not_done[REFUSED_PLAN] += refusals
 
+    def leave(self) -> None:
+        """Detaches the ended run from its timeline; else both stay until the collector runs."""
+        self.timeline.adapt = None
+        self.timeline.followers.clear()
+
     def _set_alarms(self) -> None:
         """Sets an alarm for each instant at which the variant has a pod tried."""
         if self._pace is None:

@@ -10,6 +10,7 @@ attempt are applied to the pod after it has failed.
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator
+from weakref import WeakMethod
 
 import msgspec
 
@@ -122,8 +123,10 @@ class Waker:
     def __init__(
         self, queue: SchedulingQueue, admit: Callable[[QueuedPod, ObjectsReader, Instant], None]
     ) -> None:
+        """`admit` is a method of the owner, which must outlive the waker."""
         self._queue = queue
-        self._admit = admit
+        # The owner holds this waker: a reference back would leave both to the collector.
+        self._admit = WeakMethod(admit)
         self._users: dict[NamespacedName, dict[NamespacedName, None]] = {}
         self._claims: dict[NamespacedName, tuple[NamespacedName, ...]] = {}
         self._recent: deque[tuple[Revision, Hint]] = deque(maxlen=RECENT_MAX)
@@ -198,7 +201,9 @@ class Waker:
             for place in tuple(self._users.get(hint.claim, ())):
                 pod = self._queue.get(place)
                 if pod is not None and pod.where is QueuePart.GATED:
-                    self._admit(pod, objects, now)
+                    admit = self._admit()
+                    assert admit is not None, "the owner is in use"
+                    admit(pod, objects, now)
                 elif pod is not None:
                     self.wake_one(pod, hint, objects, now, cause)
             return
