@@ -15,14 +15,18 @@ from app.domain.values.timestamps import SECOND
 NANO = 1_000_000_000
 
 
-def measured(side: Side) -> JsonObject:
-    """The row of a run, without the comparison with its base; `fates` are the pods by name."""
+def measured(side: Side, views: LiveViews | None = None) -> JsonObject:
+    """The row of a run, without the comparison with its base; `fates` are the pods by name.
+
+    `views` are those at its end, if the run has them; otherwise its events are folded.
+    """
     courses = Courses(side).all()
     placed = [each for each in courses if each.placed is not None]
     waits = sorted(_seconds_to_bound(each) for each in placed)
-    views = LiveViews(side.profile)
-    for event in side.events:
-        views.fold(event)
+    if views is None:
+        views = LiveViews(side.profile)
+        for event in side.events:
+            views.fold(event)
     devices = largest.devices_of(views)
     return {
         "pods": len(courses),
@@ -80,4 +84,4 @@ def _stranded(
 
 def _largest(side: Side, devices: Devices) -> Mapping[str, Largest]:
     quirks = registry.allocator_quirks_of(side.profile, side.options)
-    return largest.by_class(devices, side.rules.compiler, quirks)
+    return largest.by_class(largest.emptiest_first(devices), side.rules.compiler, quirks)

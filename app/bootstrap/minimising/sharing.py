@@ -77,7 +77,8 @@ class SharedJudges:
 def judge_candidate(content: bytes, data: _Data) -> Judged:
     """Judge a candidate of the material in `content`."""
     digest, candidate = data
-    return _judge_of(_Content(content, digest)).judge(candidate)
+    with garbage_collection.one_pass():
+        return _judge_of(_Content(content, digest)).judge(candidate)
 
 
 class _Content:
@@ -96,7 +97,6 @@ class _Content:
 
 @lru_cache(maxsize=_MATERIALS_MAX)
 def _judge_of(packed: _Content) -> Judge:
-    garbage_collection.expect_large_heap()
     # The bytes come from this program, and a client of a scheduler may run any code anyway.
     material, info, settings, predicate = pickle.loads(packed.content)  # noqa: S301
     return Judge(material, info, settings, predicate)

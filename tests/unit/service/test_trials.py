@@ -11,6 +11,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
+from app.analysis.sweep import measures
 from app.bootstrap.engines import Engines
 from app.bootstrap.minimising import sources
 from app.bootstrap.minimising.sources import Source
@@ -89,6 +90,12 @@ def test_run_is_freed_with_its_last_use(uncollected: None, soak: Source) -> None
     scheduling = [each for each in Engines().controllers(soak.info) if each.name == "scheduling"]
     scheduler = weakref.ref(scheduling.pop())
     assert (views(), scheduler()) == (None, None)
+
+
+def test_run_has_the_views_of_its_events(soak: Source) -> None:
+    once = ran(soak)
+    assert once.views is not None
+    assert measures.measured(once.side, once.views) == measures.measured(once.side)
 
 
 def test_history_that_is_not_decided_has_no_views(soak: Source) -> None:

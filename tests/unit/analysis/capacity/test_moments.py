@@ -41,6 +41,15 @@ def test_largest_claim_is_what_the_fullest_node_has_left(seed):
     assert (gpu.devices, gpu.free, gpu.largest) == (sum(counts), sum(left), max(left))
     assert gpu.node == (f"n{left.index(max(left))}" if max(left) else "")
 
+    devices = largest.devices_of(cluster.line.views)
+    first = largest.emptiest_first(devices)
+    assert [each["metadata"]["name"] for each in first.nodes] == [
+        f"n{number}" for number in sorted(range(len(left)), key=lambda number: -left[number])
+    ]
+    compiler = compiler_of(cluster.profile)
+    most = largest.by_class(first, compiler, Quirks())
+    assert {name: one.count for name, one in most.items()} == {"gpu": max(left)}
+
 
 def test_node_that_takes_no_pods_has_no_largest_claim():
     cluster = cluster_of(5, 2)
