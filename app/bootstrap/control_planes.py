@@ -130,6 +130,7 @@ def replay_bounds(settings: Settings) -> ReplayBounds:
         page_max=settings.projector_batch_max,
         events_max=settings.decide_events_max,
         shared_events_max=settings.decide_shared_events_max,
+        kept_bytes_max=settings.verify_kept_bytes_max,
     )
 
 

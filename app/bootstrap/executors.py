@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from app.domain.errors import InputError
 
-Function: TypeAlias = Callable[[bytes, Any], Any]
+Function: TypeAlias = Callable[[Any, Any], Any]
 
 
 CONNECT_SECONDS = 10
@@ -78,7 +78,7 @@ class Executor(Protocol):
         ...
 
 
-def run_here(function: Function, content: bytes, task: Task) -> Done:
+def run_here(function: Function, content: Any, task: Task) -> Done:
     """Run a task in this process; a failed task does not stop the others."""
     try:
         return Done(task=task, result=function(content, task.data))

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,7 @@ async def verify(
     *,
     scheduler: str = "",
     bytes_max: int = BYTES_MAX,
+    kept_bytes_max: int = BYTES_MAX,
     reached: Callable[[int], None] = lambda _: None,
 ) -> VerifyReport:
     """The report of up to so many processes; `reached` hears how many events are done."""
@@ -64,7 +66,7 @@ async def verify(
             info,
             until=events[-1].revision,
             deciders=deciders_of(info),
-            bounds=BOUNDS,
+            bounds=replace(BOUNDS, kept_bytes_max=kept_bytes_max),
             sharing=Sharing(workers=workers, division=ANYWHERE),
             progress=lambda doing, revision, _: reached(revision) if "again" in doing else None,
         )
@@ -379,10 +381,24 @@ async def test_beyond_the_bound_of_kept_events_one_process_does_all(
 ) -> None:
     seen: set[int] = set()
     report = await verify(
-        events, 3, bytes_max=bytes_max, reached=lambda _: seen.update(workers_of_ours())
+        events,
+        3,
+        bytes_max=bytes_max,
+        kept_bytes_max=0,
+        reached=lambda _: seen.update(workers_of_ours()),
     )
     assert report.agrees
     assert not seen
+
+
+@pytest.mark.parametrize("kept_bytes_max", [0, 20_000])
+async def test_events_beyond_those_that_are_kept_are_read_again(
+    events: list[Event], kept_bytes_max: int
+) -> None:
+    assert sum(len(event.body) for event in events) > kept_bytes_max
+    alone = await verify(events)
+    for count in (1, 3):
+        assert await verify(events, count, kept_bytes_max=kept_bytes_max) == alone
 
 
 @pytest.fixture(scope="module")

@@ -73,6 +73,7 @@ CHANGED_OF_REPLAYS = {
     "projector_batch_max": 7,
     "decide_events_max": 8,
     "decide_shared_events_max": 9,
+    "verify_kept_bytes_max": 10,
 }
 
 

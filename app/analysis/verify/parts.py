@@ -42,17 +42,18 @@ class Division:
     """The parameters for dividing a history.
 
     Costs are microseconds of an ordinary machine: until other processes can be started (`load`),
-    until one of them has started, to fold an event, to check it in addition, to make a decision
-    with its effects again, to allocate a claim again. They affect only the balance of the parts,
-    never the findings. One more part must reduce the time to at most `worth_percent` of the time
-    without it. Places to divide at are at least `apart` events apart.
+    until one of them has started, to fold an event, to check it in addition, to make a command of a
+    decision again with its effects (a decision costs about as much as its effects), to allocate a
+    claim again. They affect only the balance of the parts, never the findings. One more part must
+    reduce the time to at most `worth_percent` of the time without it. Places to divide at are at
+    least `apart` events apart.
     """
 
     load: int = 900_000
     start: int = 1_000_000
     fold: int = 30
     check: int = 20
-    decide: int = 600
+    command: int = 250
     allocate: int = 300
     worth_percent: int = 90
     apart: int = 64

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.bootstrap import executors
 from app.bootstrap.executors import LOST_MAX, Done, Function, Heard, Task
@@ -77,12 +77,19 @@ class _Fork:
         return spent > seconds * _TICKS
 
 
+class _Answer(NamedTuple):
+    """The last message of a fork: the result of its task, or its problem as text."""
+
+    result: Any
+    problem: str
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Forks:
     """Forks that run one task each, all at once, over the same content."""
 
     function: Function
-    content: bytes
+    content: Any
     silence_seconds: float = SILENCE_SECONDS
     step_seconds: float = STEP_SECONDS
     _running: list[_Fork] = field(default_factory=list)
@@ -135,8 +142,8 @@ class Forks:
             message = fork.receive.recv()
         except (EOFError, OSError):
             return self._replaced(fork)
-        if isinstance(message, Done):
-            return message
+        if isinstance(message, _Answer):
+            return Done(task=fork.task, result=message.result, problem=message.problem)
         heard(fork.task, message)
         return None
 
@@ -195,7 +202,9 @@ class Forks:
                 os._exit(1)
 
         executors.tell_by(told)
-        told(executors.run_here(self.function, self.content, task))
+        done = executors.run_here(self.function, self.content, task)
+        # The task is known there, and may be large.
+        told(_Answer(done.result, done.problem))
 
 
 def _looping(seconds: float) -> str:

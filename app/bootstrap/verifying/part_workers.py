@@ -22,6 +22,7 @@ from app.bootstrap.verifying import forks
 from app.bootstrap.verifying.forks import Forks
 from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, Revision
+from app.service.replays.kept_events import KeptEvents
 
 OPTION = "--processes"
 
@@ -34,6 +35,9 @@ caches are made again."""
 
 _Data: TypeAlias = tuple[int, HistoryInfo, VerifiedPart]
 """The number of a part, its history, and the part."""
+
+_Content: TypeAlias = bytes | tuple[KeptEvents, bytes]
+"""Packed events; a fork also finds those that come before them and are kept in this process."""
 
 
 def usable() -> int:
@@ -56,19 +60,26 @@ def count_of(wanted: int) -> int:
     return wanted or (min(usable(), WORKERS_MAX) if executors.is_installed() else 1)
 
 
-def verify_part(content: bytes, data: _Data) -> PartFound:
-    """Verify a part of the history whose events are packed in `content`."""
+def verify_part(content: _Content, data: _Data) -> PartFound:
+    """Verify a part of the history whose events are the content."""
     _, history, part = data
     garbage_collection.expect_large_heap()
     verifier = PartVerifier(part, deciders_of(history))
     with garbage_collection.one_pass():
-        for events in packed_events.unpack(content):
+        for events in _pages(content):
             for event in events:
                 if event.revision > part.until:
                     return verifier.found()
                 verifier.take_sound(event)
             executors.tell(events[-1].revision)
         return verifier.found()
+
+
+def _pages(content: _Content) -> Iterator[Sequence[Event]]:
+    kept, packed = (None, content) if isinstance(content, bytes) else content
+    if kept is not None:
+        yield from kept.read()
+    yield from packed_events.unpack(packed)
 
 
 class PartWorkers:
@@ -98,6 +109,7 @@ class PartWorkers:
         self._scheduler = scheduler
         self._silence_seconds, self._step_seconds = silence_seconds, step_seconds
         self._events = PackedEvents()
+        self._kept: KeptEvents | None = None
         self._open = ExitStack()
         self._executor: Executor | None = None
         self._forks: Forks | None = None
@@ -125,9 +137,12 @@ class PartWorkers:
     def _forks_here(self) -> bool:
         return forks.ARE_POSSIBLE and not self._scheduler
 
-    def keep(self, events: Sequence[Event]) -> None:
-        """Keep the events for the workers."""
+    def keep(self, events: Sequence[Event], kept: KeptEvents | None) -> None:
+        """Keep the events for the workers; forks find those that this process keeps anyway."""
         if self._count == 1:
+            return
+        if self._forks_here and kept is not None:
+            self._kept = kept
             return
         self._events.add(events)
         if self._events.size > self._bytes_max:
@@ -143,7 +158,7 @@ class PartWorkers:
             content, tasks = self._tasks(parts)
             self._forks = Forks(
                 function=verify_part,
-                content=content,
+                content=content if self._kept is None else (self._kept, content),
                 silence_seconds=self._silence_seconds,
                 step_seconds=self._step_seconds,
             )

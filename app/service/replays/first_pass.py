@@ -29,9 +29,19 @@ from app.service.replays.snapshot_audit import SnapshotAudit
 
 
 class _Decider(msgspec.Struct):
-    """The part of a decision that names its controller."""
+    """The parts of a decision that name its controller, and say how many commands it has."""
 
     controller: str = ""
+    commands: object = 0
+
+    @property
+    def count(self) -> int:
+        """The number of commands; 0 in a log that was tampered with."""
+        return min(max(self.commands, 0), _COMMANDS_MAX) if isinstance(self.commands, int) else 0
+
+
+_COMMANDS_MAX = 1_000
+"""The greatest number of commands that counts in the cost of a decision."""
 
 
 _decider = msgspec.json.Decoder(_Decider)
@@ -88,11 +98,12 @@ class FirstPass:
             self.paced_until = event.revision if is_end else self.paced_until
         elif event.type is EventType.DECISION_RECORDED:
             self.decision = event
-            self.cost += self.division.decide
             observed = Revision(event.stamp.observed)
             self.observers.setdefault(observed, []).append(event)
             with suppress(msgspec.DecodeError):  # a log that was tampered with
-                self.deciders.add(_decider.decode(event.body).controller)
+                decider = _decider.decode(event.body)
+                self.deciders.add(decider.controller)
+                self.cost += self.division.command * decider.count
         elif event.is_about_object or event.type is EventType.GAP_OBSERVED:
             written = len(self.index.written)
             self.index.add(event, parts)
@@ -177,12 +188,12 @@ async def read_ahead(
     history: HistoryInfo,
     until: Revision,
     bounds: ReplayBounds,
-    keep: Callable[[Sequence[Event]], None] | None,
+    keep: Callable[[Sequence[Event]], None],
     progress: Progress,
 ) -> ConsistencyWatch:
     """Check the stored rows, and read ahead up to the first event that cannot be understood.
 
-    `keep` gets the events that were read, for the other processes. The rest of what is checked is
+    `keep` gets the events that were read, for the second pass. The rest of what is checked is
     noted by `conclude`.
     """
     if audit is not None:
@@ -200,8 +211,7 @@ async def read_ahead(
                     stored.note(problem)
             if audit is not None:
                 await audit.take(events)
-            if keep is not None:
-                keep(events)
+            keep(events)
         progress("checking the chain", stored.revision, until)
         await lowlevel.checkpoint()
     ahead.is_live = consistency.is_live

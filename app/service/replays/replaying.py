@@ -30,12 +30,14 @@ class ReplayBounds:
 
     `page_max` events are read at once. A replay that keeps its events makes at most `events_max`.
     Runs of one recording share at most `shared_events_max` events, some 10 KB each with their
-    trees.
+    trees. A verification keeps events with bodies of at most `kept_bytes_max` from its first pass
+    for the second one.
     """
 
     page_max: int = 5_000
     events_max: int = 2_000_000
     shared_events_max: int = 40_000
+    kept_bytes_max: int = 256 * 1024**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,10 +117,14 @@ async def fold(
 
 
 async def pages(
-    log: EventLog, history: HistoryInfo, until: Revision, bounds: ReplayBounds
+    log: EventLog,
+    history: HistoryInfo,
+    until: Revision,
+    bounds: ReplayBounds,
+    *,
+    after: Revision = Revision(0),
 ) -> AsyncIterator[list[Event]]:
-    """The events of a history up to `until`, a page at a time."""
-    after = Revision(0)
+    """The events of a history above `after` up to `until`, a page at a time."""
     while after < until:
         page = await log.read(history.id, after=after, limit=bounds.page_max, until=until)
         if not page:

@@ -1,7 +1,8 @@
 """Verification: the check of a history's log and decisions.
 
-The log is read twice. The first pass checks the stored log (`integrity`), collects what the second
-pass needs, and follows the invariants from event to event. The second pass folds event by event. It
+There are two passes. The first one checks the stored log (`integrity`), collects what the second
+pass needs, and follows the invariants from event to event. The second pass gets the events that
+were checked; those beyond a bound are read again (`kept_events`). It folds event by event. It
 makes every decision of our controllers again from what it observed, checks it with its effects, and
 checks every allocation that others wrote. Nothing is written. Events after one that cannot be
 understood are checked in the first pass alone.
@@ -38,7 +39,8 @@ from app.service import moments, recorded_doubts
 from app.service.replays import integrity
 from app.service.replays.first_pass import FirstPass, conclude, read_ahead
 from app.service.replays.integrity import Attestation, Integrity, IntegrityCheck, SettingsProof
-from app.service.replays.replaying import Progress, ReplayBounds, pages, silent, stored_pages
+from app.service.replays.kept_events import KeptEvents
+from app.service.replays.replaying import Progress, ReplayBounds, silent, stored_pages
 from app.service.replays.second_opinion import (
     OpinionBounds,
     OpinionReport,
@@ -77,8 +79,11 @@ class Workers(Protocol):
     @property
     def count(self) -> int: ...
 
-    def keep(self, events: Sequence[Event]) -> None:
-        """Take the next events of the history, in order, before any part is verified."""
+    def keep(self, events: Sequence[Event], kept: KeptEvents | None) -> None:
+        """Take the next events of the history, in order, before any part is verified.
+
+        `kept` are the events up to these, when this process keeps all of them.
+        """
         ...
 
     async def start(self, parts: Sequence[VerifiedPart]) -> None:
@@ -240,7 +245,13 @@ async def verify(
     stored = await _stored(log, history, attestation)
     views = attestation.views
     audit = None if views is None else SnapshotAudit(views, history.id)
-    keep = None if workers is None else workers.keep
+    kept = KeptEvents(bounds.kept_bytes_max)
+
+    def keep(events: Sequence[Event]) -> None:
+        is_kept = kept.keep(events)
+        if workers is not None:
+            workers.keep(events, kept if is_kept else None)
+
     consistency = await read_ahead(
         ahead, stored, audit, log, history, until, bounds, keep, progress
     )
@@ -249,7 +260,7 @@ async def verify(
     telling = _Telling(parts, until, progress)
 
     async def verify_here() -> PartFound:
-        async for page in pages(log, history, parts[0].until, bounds):
+        async for page in kept.pages(log, history, parts[0].until, bounds):
             for number, event in enumerate(page, start=1):
                 # The body is judged, not the tree that the log in memory still holds beside it.
                 here.take_sound(event.undecoded())

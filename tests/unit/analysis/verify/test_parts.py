@@ -47,7 +47,7 @@ class InThisProcess:
         self._history = history
         self._events = PackedEvents()
 
-    def keep(self, events: Sequence[Event]) -> None:
+    def keep(self, events: Sequence[Event], kept: object) -> None:
         self._events.add(events)
 
     async def start(self, parts: Sequence[VerifiedPart]) -> None:
