@@ -159,7 +159,8 @@ def test_altered_manifests_are_made_as_they_are_without_forms(version: str) -> N
     assert made > MADE_OF_EACH * len(tried)
 
 
-def test_metadata_of_an_object_with_a_known_form_is_judged_by_itself() -> None:
+@pytest.mark.parametrize("tree", [POD, CLAIM], ids=["pod", "claim"])
+def test_metadata_of_an_object_with_a_known_form_is_judged_by_itself(tree: JsonObject) -> None:
     metadata = {
         "labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["x.example/y"],
         "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}],
@@ -167,8 +168,13 @@ def test_metadata_of_an_object_with_a_known_form_is_judged_by_itself() -> None:
     }  # fmt: skip
     reader, rules = world(), pair("1.37")
     for altered in alterations(metadata):
-        check(reader, {**POD, "metadata": altered}, rules)
+        check(reader, {**tree, "metadata": altered}, rules)
+        if isinstance(altered, dict):
+            kept = altered.keys() - {"ownerReferences", "creationTimestamp"}
+            alone = {key: altered[key] for key in sorted(kept)}
+            check(reader, {**tree, "metadata": alone}, rules)
     assert rules[0].forms.size < 10
+    assert (rules[0].forms.twins > 10) == (tree is CLAIM)
 
 
 def test_forms_are_bounded_and_long_objects_have_none() -> None:

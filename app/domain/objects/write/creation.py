@@ -19,7 +19,7 @@ from app.domain.objects.kinds import (
     volume_protection,
     workloads,
 )
-from app.domain.objects.prepared_creates import FormKey, PreparedObject
+from app.domain.objects.prepared_creates import FormKey, PreparedObject, Twin
 from app.domain.objects.quota import limits
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
@@ -52,18 +52,61 @@ def decide_create(
 ) -> Decided:
     """Returns the new object. Raises Rejected: unknown namespace, invalid object, name in use."""
     kind = admission.find_kind(reader, command.key, command.version, rules)
-    tree, warnings, form = _admitted(kind, command, stamp, rules)
     write = WriteContext(
         reader=reader,
         rules=rules,
         stamp=stamp,
         kind=kind,
-        key=_check_identity(kind, command.key, tree),
+        key=command.key,
         group=command.key.group,
         version=command.version,
         options=command.options,
     )
-    return create(write, tree, warnings=warnings, form=form)
+    twin_key = _twin_key(write, command.tree)
+    twin = None if twin_key is None else rules.forms.find_twin(twin_key)
+    if twin is not None:
+        return _create_twin(_placed(write, command.tree), twin)
+    tree, warnings, form = _admitted(kind, command, stamp, rules)
+    return create(_placed(write, tree), tree, warnings=warnings, form=form, twin_key=twin_key)
+
+
+def _placed(write: WriteContext, tree: JsonObject) -> WriteContext:
+    """The write with the key of the stored object. Raises BadRequest as `_check_identity` does."""
+    key = _check_identity(write.kind, write.key, tree)
+    return write if key == write.key else msgspec.structs.replace(write, key=key)
+
+
+def _twin_key(write: WriteContext, tree: JsonObject) -> FormKey | None:
+    """The key of the object's twin; None for an object that webhooks review or that has none."""
+    options, rules = write.options, write.rules
+    if not rules.tracks_managers or options.review is not None or options.decoding_problems:
+        return None
+    of_rules = (rules.profile, rules.schemas, rules.validate_create)
+    return rules.forms.twin_key_of(
+        write.kind, write.api_version, tree, options.field_validation, of_rules
+    )
+
+
+def _create_twin(write: WriteContext, twin: Twin) -> Decided:
+    """Creates an object that differs from an earlier one in its name alone, as `create` does."""
+    reader, kind, key, stamp, rules = write.reader, write.kind, write.key, write.stamp, write.rules
+    written: JsonObject = {
+        **twin.metadata,
+        "name": key.name,
+        "namespace": key.namespace,
+        "creationTimestamp": timestamps.seconds_text(stamp.time),
+        "uid": stamp.uid,
+    }
+    writer = managed_fields.updater(write.options, stamp, write.api_version, "")
+    managed_fields.put_first(written, writer, twin.owned)
+    check_namespace(reader, kind, key)
+    tree = {**twin.rest, "metadata": written}
+    errors = metadata.check_name(kind, written)
+    if not twin.is_judged_alone:
+        errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
+    if errors:
+        raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
+    return _created(write, tree, twin.warnings)
 
 
 def _admitted(
@@ -75,7 +118,7 @@ def _admitted(
     key = None
     if rules.tracks_managers:
         api_version = registry.api_version(group, version)
-        of_rules = (rules.profile, rules.schemas)
+        of_rules = (rules.profile, rules.schemas, rules.validate_create)
         key = rules.forms.key_of(kind, api_version, tree, options.field_validation, of_rules)
     form = None if key is None else rules.forms.find(key)
     if form is not None:
@@ -97,11 +140,12 @@ def create(
     warnings: tuple[str, ...] = (),
     managers: list[Manager] | None = None,
     form: PreparedObject | FormKey | None = None,
+    twin_key: FormKey | None = None,
 ) -> Decided:
     """Creates an object from an admitted tree, which becomes part of the draft.
 
     An apply passes its own `managers`. A `form` is the one that the tree was made from; with a key
-    of a form, the tree is kept as that form.
+    of a form, the tree is kept as that form. With a `twin_key`, the object is kept as that twin.
     """
     reader, kind, stamp = write.reader, write.kind, write.stamp
     rules, options = write.rules, write.options
@@ -133,8 +177,21 @@ def create(
     if errors:
         raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
     admission.forget_empty(kind, tree)
+    if twin_key is not None:
+        rules.forms.keep_twin(twin_key, tree, _OF_ONE_OBJECT, warnings)
     named = write if key == write.key else msgspec.structs.replace(write, key=key)
-    warnings += review_calls.ask(named, review_calls.CREATE, tree=tree, old=None)
+    return _created(named, tree, warnings)
+
+
+_OF_ONE_OBJECT = ("creationTimestamp", "name", "namespace", "uid")
+"""The metadata by which two objects differ that were sent with different names alone."""
+
+
+def _created(write: WriteContext, tree: JsonObject, warnings: tuple[str, ...]) -> Decided:
+    """The decision to store a valid new object, if nothing else forbids it."""
+    reader, kind, key, stamp = write.reader, write.kind, write.key, write.stamp
+    options, rules = write.options, write.rules
+    warnings += review_calls.ask(write, review_calls.CREATE, tree=tree, old=None)
     if kind.namespaced:
         limit_ranges.check(reader, key, tree)
         limits.check_create(reader, kind, key, tree)

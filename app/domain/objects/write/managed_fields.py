@@ -227,8 +227,13 @@ def begin(metadata: JsonObject, fields: JsonObject, node: SchemaNode, writer: Ma
     if not fields:
         metadata.pop("managedFields", None)
         return
+    put_first(metadata, writer, _kept(_spelt(_headed(writer), fields, _TO_ALIAS)))
+
+
+def put_first(metadata: JsonObject, writer: Manager, written: JsonObject) -> None:
+    """Writes the only entry of a new object in place; `written` is its `fieldsV1`, shared."""
     entry = _headed(writer)
-    entry["fieldsV1"] = _kept(_spelt(entry, fields, _TO_ALIAS))
+    entry["fieldsV1"] = written
     metadata["managedFields"] = [entry]
 
 

@@ -87,7 +87,7 @@ def is_terminating(tree: JsonView) -> bool:
 def check(kind: Kind, tree: JsonView) -> list[FieldError]:
     """Returns the errors of an object's metadata: name, labels, annotations, owners, finalizers."""
     metadata = of(tree)
-    errors = _check_name(kind, metadata)
+    errors = check_name(kind, metadata)
     if not kind.namespaced and metadata.get("namespace"):
         errors.append(field_errors.forbidden("metadata.namespace", "not allowed on this type"))
     for key, value in metadata.get("labels", {}).items():
@@ -101,6 +101,25 @@ def check(kind: Kind, tree: JsonView) -> list[FieldError]:
     for index, finalizer in enumerate(metadata.get("finalizers", ())):
         errors += check_finalizer(f"metadata.finalizers[{index}]", finalizer)
     return errors
+
+
+def check_name(kind: Kind, metadata: JsonView) -> list[FieldError]:
+    """Returns the errors of an object's name and generateName."""
+    check_format = _FORMATS.get(kind.name_format, names.subdomain)
+    base = metadata.get("generateName", "")
+    name = metadata.get("name", "")
+    errors = []
+    if base:
+        # The base may end in a hyphen, because a suffix follows.
+        probe = base[:-1] + "a" if base.endswith("-") else base
+        errors += [_invalid("metadata.generateName", base, text) for text in check_format(probe)]
+    if not name:
+        if not base:
+            errors.append(
+                field_errors.required("metadata.name", "name or generateName is required")
+            )
+        return errors
+    return errors + [_invalid("metadata.name", name, text) for text in check_format(name)]
 
 
 def check_change(metadata: JsonView, old: JsonView) -> list[FieldError]:
@@ -139,24 +158,6 @@ def check_kept(metadata: JsonView, old: JsonView) -> list[FieldError]:
 def annotations_size(annotations: JsonView) -> int:
     """The total size of annotation keys and values in bytes."""
     return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
-
-
-def _check_name(kind: Kind, metadata: JsonView) -> list[FieldError]:
-    check_format = _FORMATS.get(kind.name_format, names.subdomain)
-    base = metadata.get("generateName", "")
-    name = metadata.get("name", "")
-    errors = []
-    if base:
-        # The base may end in a hyphen, because a suffix follows.
-        probe = base[:-1] + "a" if base.endswith("-") else base
-        errors += [_invalid("metadata.generateName", base, text) for text in check_format(probe)]
-    if not name:
-        if not base:
-            errors.append(
-                field_errors.required("metadata.name", "name or generateName is required")
-            )
-        return errors
-    return errors + [_invalid("metadata.name", name, text) for text in check_format(name)]
 
 
 _FORMATS = {"address": names.address, "label": names.label, "path": names.path_segment}
