@@ -254,13 +254,13 @@ class PostgresLog:
             [lease.epoch for lease in leases],
         )
         async with self._database.connection() as connection:
-            if len(events) < COPY_MIN:
-                columns = [list(column) for column in zip(*rows, strict=True)]
-                row = await connection.fetchrow(
-                    statements.APPEND, *advance, *columns, FORMAT_VERSION, channel(history)
-                )
-            else:
+            if len(events) >= COPY_MIN:
                 row = await _copy(connection, history, advance, rows)
+            else:
+                statement, columns = statements.append_of(rows)
+                row = await connection.fetchrow(
+                    statement, *advance, *columns, FORMAT_VERSION, channel(history)
+                )
             if row is None:
                 await _refuse(connection, history, expected, leases)
         return rows_of.head_of(row)

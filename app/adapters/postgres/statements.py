@@ -162,7 +162,21 @@ head AS (
 # a wait for the head row, PostgreSQL checks the condition again against the committed row: then no
 # row is advanced and nothing is inserted.
 
-APPEND = f"""
+_COLUMNS = (
+    ("time", "timestamptz"), ("clock", "timestamptz"), ("type", "text"), ("group", "text"),
+    ("resource", "text"), ("namespace", "text"), ("name", "text"), ("uid", "text"),
+    ("stamp", "json"), ("object", "json"), ("hash", "bytea"),
+)  # fmt: skip
+"""The columns of an event that an append is given, from $9 on, and their types."""
+
+
+def _append(*, one: bool) -> str:
+    """The statement that appends one event, or the events of arrays."""
+    names = ", ".join(f'"{name}"' for name, _ in _COLUMNS)
+    suffix = "" if one else "[]"
+    given = ", ".join(f"${place}::{kind}{suffix}" for place, (_, kind) in enumerate(_COLUMNS, 9))
+    rows = f"(SELECT {given}, 1)" if one else f"unnest({given}) WITH ORDINALITY"
+    return f"""
 WITH {_ADVANCE},
 before AS (SELECT time FROM log_heads WHERE history = $1),
 appended AS (
@@ -170,15 +184,25 @@ appended AS (
                             name, uid, stamp, object, format, hash)
     SELECT $1, $2 + new.place, new.time, greatest(new.clock, before.time), new.type, new.group,
            new.resource, new.namespace, new.name, new.uid, new.stamp, new.object, $20, new.hash
-    FROM head, before,
-         unnest($9::timestamptz[], $10::timestamptz[], $11::text[], $12::text[], $13::text[],
-                $14::text[], $15::text[], $16::text[], $17::json[], $18::json[], $19::bytea[])
-         WITH ORDINALITY AS new (time, clock, type, "group", resource, namespace, name, uid, stamp,
-                                 object, hash, place)
+    FROM head, before, {rows} AS new ({names}, place)
 )
 SELECT revision, epoch, hash, time, pg_notify($21, revision::text) FROM head
 """  # noqa: S608 (constants only)
+
+
+APPEND = _append(one=False)
 """Compare and advance the head, check leases, insert, notify: all or nothing, one round trip."""
+
+APPEND_ONE = _append(one=True)
+"""The same for one event, without arrays, which cost the driver and the database time."""
+
+
+def append_of(rows: Sequence[tuple[object, ...]]) -> tuple[str, Sequence[object]]:
+    """The statement that appends the rows, and its values from $9 on up to the hashes."""
+    if len(rows) == 1:
+        return APPEND_ONE, rows[0]
+    return APPEND, [list(column) for column in zip(*rows, strict=True)]
+
 
 ADVANCE = f"""
 WITH {_ADVANCE}
