@@ -208,16 +208,21 @@ class Spool:
             _head_encoder.encode(without_place), digest_size=_DIGEST_BYTES, key=self._digest_key
         )
         digest.update(body or b"")
+        # One transaction for a batch: alone, each digest would be written and locked for.
+        if not self.database.in_transaction:
+            self.database.execute("BEGIN")
         cursor = self.database.execute(_REMEMBER, (digest.digest(),))
         return cursor.rowcount == 0
 
     def flush(self) -> None:
-        """Write the waiting records."""
+        """Write the waiting records, and end their transaction."""
         if self._waiting:
-            self.database.execute("BEGIN")
+            if not self.database.in_transaction:
+                self.database.execute("BEGIN")
             self.database.executemany(_INSERT, self._waiting)
-            self.database.execute("COMMIT")
             self._waiting.clear()
+        if self.database.in_transaction:
+            self.database.execute("COMMIT")
 
     def shown(self, keys: Collection[ObjectKey]) -> dict[ObjectKey, tuple[int, bool]]:
         """The last row with an object of each given key that has one.
