@@ -108,6 +108,33 @@ def test_long_names_fit_on_paper(visits):
     assert {address: one.unprinted for address, (one, _) in visits.items() if one.unprinted} == {}
 
 
+def test_numbers_and_headings_are_not_broken_on_paper(story):
+    """A column of revisions that gives way to long names would read as two numbers each."""
+    with story.page(viewport={"width": PAPER, "height": 1100}) as page:
+        page.emulate_media(media="print")
+        broken = {}
+        for address in ADDRESSES:
+            page.goto(f"{story.url}{address}")
+            broken[address] = page.evaluate(BROKEN)
+    assert {address: words for address, words in broken.items() if words} == {}
+
+
+PAPER = 794
+"""The width of a page of A4 in pixels of CSS."""
+
+BROKEN = """() => [...document.querySelectorAll("main thead th, main td.number")].flatMap(cell => {
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), broken = [];
+  while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/\\S+/g)) {
+    const range = document.createRange();
+    range.setStart(texts.currentNode, word.index);
+    range.setEnd(texts.currentNode, word.index + word[0].length);
+    if (new Set([...range.getClientRects()].map(one => one.top)).size > 1) broken.push(word[0]);
+  }
+  return broken;
+})"""
+"""The words in headings and cells of numbers that begin on one line and end on another."""
+
+
 def test_paper_is_light_where_the_screen_is_dark(story):
     """Whoever looks at dark pages prints with ink on white: pale letters are not read there."""
     with story.page(color_scheme="light") as page:
