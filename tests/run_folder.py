@@ -8,7 +8,8 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _VARIABLE = "REDRA_TESTS_FOLDER"
@@ -30,11 +31,17 @@ def _remove(folder: str, maker: int) -> None:
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:
     """A file or folder of the run; `make` is called with a path beside it, unless it is there."""
-    made = run_folder() / name
-    with (run_folder() / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(name) as made:
         if not made.exists():
             begun = Path(tempfile.mkdtemp(dir=run_folder())) / name
             make(begun)
             begun.rename(made)
     return made
+
+
+@contextmanager
+def locked(name: str) -> Iterator[Path]:
+    """The path of a file or folder of the run, which no other process makes during the block."""
+    with (run_folder() / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield run_folder() / name

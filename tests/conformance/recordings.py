@@ -1,6 +1,5 @@
 """Recordings of a real control plane, imported and folded for the tests of this folder."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,17 +7,14 @@ import msgspec
 
 from app.adapters.history import documents
 from app.adapters.history.limits import DEFAULT_LIMITS
-from app.adapters.history.opening import open_history
-from app.adapters.history.reading import ReadOptions
 from app.adapters.history.unpacking import file_source
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.recordings.fidelity import FidelityReport
 from app.domain.log import Event, Revision
 from app.domain.objects import registry
 from app.domain.objects.schema import conversion
-from app.service import importing
-from app.service.importing import ImportOptions
 from projections.objects import ObjectsProjection
+from tests.imports import import_once
 
 RECORDINGS = (
     "a-quickstart",
@@ -52,22 +48,14 @@ class Imported:
 
 async def import_paths(
     paths: list[Path],
-    options: ReadOptions | None = None,
-    import_options: ImportOptions | None = None,
-    each: Callable[[ObjectsProjection], None] | None = None,
 ) -> Imported:
     """Imports into a log in memory, reads the events back and folds them."""
     log = MemoryLog(MemoryStore())
-    with open_history(paths, options or ReadOptions()) as recorded:
-        result = await importing.import_records(
-            log, recorded, name="recorded", options=import_options or ImportOptions()
-        )
+    result = await import_once(log, paths, name="recorded")
     events = await log.read(result.history.id, after=Revision(0), limit=1_000_000)
     objects = ObjectsProjection()
     for event in events:
         objects.fold(event)
-        if each is not None:
-            each(objects)
     return Imported(events=events, objects=objects, report=result.report)
 
 

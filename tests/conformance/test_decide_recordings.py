@@ -13,6 +13,7 @@ from app.bootstrap import process_settings, replays, stores
 from app.service.replays.verifying import VerifyOutcome
 from tests import draws
 from tests.conformance.recordings import RECORDINGS
+from tests.imports import load_once
 from tests.kept import Kept
 from tests.shared_data import shared_path
 
@@ -95,9 +96,7 @@ async def loaded(version, name, part):
     if (version, name, part) not in _LOADED:
         store = stores.memory_store()
         path = shared_path("histories", name, part) if part else shared_path("histories", name)
-        settings = process_settings.settings(profile=version)
-        history = await replays.load_files(store, settings, (path,))
-        _LOADED[version, name, part] = store, history
+        _LOADED[version, name, part] = store, await load_once(store, path, version)
     return _LOADED[version, name, part]
 
 
@@ -181,9 +180,7 @@ async def check_part(name, part):
 
 async def test_history_can_be_decided_and_verified_as_another_release():
     """The recorded scheduler was a 1.36.2, which does not see rules (C24)."""
-    store = stores.memory_store()
-    path = shared_path("histories", "e-taints-rules-ignored")
-    history = await replays.load_files(store, process_settings.settings(profile="1.36"), (path,))
+    store, history = await loaded("1.36", "e-taints-rules-ignored", "")
     bugs = {}
     for profile in (None, "1.36.2"):
         report = await replays.decide(

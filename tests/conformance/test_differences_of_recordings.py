@@ -8,8 +8,6 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from app.adapters.history.opening import open_history
-from app.adapters.history.reading import ReadOptions
 from app.analysis.diff import outcomes, text
 from app.analysis.diff.classes import Class, PodAspect
 from app.analysis.diff.compare import compare
@@ -25,15 +23,15 @@ from app.domain.controllers.registry import ControllerOptions
 from app.domain.log import EventType
 from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.timestamps import SECOND, Instant
-from app.service import diffing, importing
+from app.service import diffing
 from app.service.diffing import ComparisonAspect
-from app.service.importing import ImportOptions
 from app.service.replays.reconciling import ReplayTimeline
 from app.settings import Settings
 from tests import draws
 from tests.conformance.recordings import RECORDINGS, WAYS, import_paths
 from tests.conformance.test_decide_recordings import replay
 from tests.conformance.test_forks_of_recordings import recorded
+from tests.imports import import_once
 from tests.shared_data import shared_path
 
 RULE = "evict-worker-2"
@@ -217,10 +215,10 @@ async def test_pod_refused_for_devices_on_their_way_follows_from_their_pods() ->
     They came early there, and within the same second, so that all of it is one instant.
     """
     store, names = memory_store(), ("e-taints", "e-taints-rules-ignored")
-    options = ImportOptions(settings={"profile": "1.36", "recorded": True})
+    settings = {"profile": "1.36", "recorded": True}
     for name in names:
-        with open_history([shared_path("histories", name)], ReadOptions()) as source:
-            await importing.import_records(store.log, source, name=name, options=options)
+        paths = [shared_path("histories", name)]
+        await import_once(store.log, paths, name=name, settings=settings)
     report = await differences.diff(store, Settings(), *names, "", ComparisonAspect.DECISIONS, 1.0)
     assert isinstance(report, DiffReport)
     assert report.unexplained == 0

@@ -38,6 +38,7 @@ from app.service.replays.verifying import VerifyOutcome, VerifyReport
 from projections.claims import ClaimsProjection
 from projections.timeline import TimelineProjection
 from tests import draws
+from tests.imports import import_once
 from tests.shared_data import shared_path
 
 PROFILE = Profile(version="1.36", gates={"DRADeviceTaintRules": True})
@@ -290,10 +291,7 @@ async def test_creation_whose_name_was_not_recorded_is_a_gap(tmp_path):
 async def test_import_that_was_cut_short_is_unsure():
     log = MemoryLog(MemoryStore())
     source = shared_path("histories", "a-quickstart", "audit.jsonl.gz")
-    with open_history([source], ReadOptions(rules=rules_for(PROFILE))) as recorded:
-        result = await importing.import_records(
-            log, recorded, name="whole", options=importing.ImportOptions()
-        )
+    result = await import_once(log, [source], name="whole", profile=PROFILE)
     events = await log.read(result.history.id, after=Revision(0), limit=100_000)
     info = await log.create_history("cut", seed=0, settings={}, created=events[0].stamp.time)
     await log.append(info.id, expected=await log.head(info.id), events=events[:50])

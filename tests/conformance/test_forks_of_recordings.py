@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import pytest
 
 from app.adapters.clock import SystemClock
-from app.adapters.history.opening import open_history
-from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.analysis.edits import DeleteEdit, Edit
@@ -25,12 +23,11 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
-from app.service import importing
 from app.service.forking import Forker, ForkRequest, ForkSwitches
-from app.service.importing import ImportOptions
 from app.service.replays.reconciling import ReplayTimeline
 from app.service.runtime import RuntimeBounds
 from tests import draws
+from tests.imports import import_once
 from tests.shared_data import shared_path
 
 ACTOR = Actor(user="me")
@@ -88,11 +85,8 @@ async def recorded(name: str, **settings: object) -> Recording:
     """A recording as `redra import` makes it."""
     log = MemoryLog(MemoryStore())
     paths = [shared_path("histories", name)]
-    with open_history(paths, ReadOptions()) as source:
-        chosen = {"profile": "1.36", "recorded": True, **settings}
-        result = await importing.import_records(
-            log, source, name=name, options=ImportOptions(settings=chosen)
-        )
+    chosen = {"profile": "1.36", "recorded": True, **settings}
+    result = await import_once(log, paths, name=name, settings=chosen)
     return Recording(log, result.history)
 
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 import pytest
 
 from app.adapters.clock import SystemClock
-from app.adapters.history.opening import open_history
-from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.analysis.diff.forks import ForkReport
@@ -28,14 +26,14 @@ from app.domain.values import timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import SECOND
 from app.ports import EventLog, RuntimePorts
-from app.service import diffing, importing
+from app.service import diffing
 from app.service.diffing import Comparison, ComparisonAspect
 from app.service.forking import Forker, ForkRequest, ForkSwitches
-from app.service.importing import ImportOptions
 from app.service.replays.replaying import silent
 from app.service.runtime import RuntimeBounds
 from app.settings import Settings
 from tests import draws
+from tests.imports import import_once
 from tests.shared_data import shared_path
 
 ME = Actor(user="me")
@@ -98,9 +96,9 @@ class Recording:
 async def recorded(name: str, profile: str = "1.36") -> Recording:
     """A recording as `redra import` makes it."""
     store = stores.memory_store()
-    with open_history([shared_path("histories", name)], ReadOptions()) as source:
-        options = ImportOptions(settings={"profile": profile, "recorded": True})
-        result = await importing.import_records(store.log, source, name=name, options=options)
+    settings = {"profile": profile, "recorded": True}
+    paths = [shared_path("histories", name)]
+    result = await import_once(store.log, paths, name=name, settings=settings)
     return Recording(store, result.history)
 
 

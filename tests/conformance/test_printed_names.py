@@ -6,15 +6,13 @@ from urllib.parse import urlencode
 
 import pytest
 
-from app.adapters.history.opening import open_history
-from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.cli.explaining import page, parts
 from app.domain.log import Revision
-from app.service import importing
 from tests import draws
 from tests.api.serving import serving
 from tests.conformance.recordings import RECORDINGS
+from tests.imports import import_once
 from tests.shared_data import shared_path
 
 HISTORY = "/redra/v1/histories/default"
@@ -28,10 +26,7 @@ async def imported(name):
     """A recording as the history of a server, and the objects in it."""
     store = MemoryStore()
     log = MemoryLog(store, MemoryWakeUp().grown)
-    with open_history([shared_path("histories", name)], ReadOptions()) as recorded:
-        result = await importing.import_records(
-            log, recorded, name="default", options=importing.ImportOptions()
-        )
+    result = await import_once(log, [shared_path("histories", name)], name="default")
     events = await log.read(result.history.id, after=Revision(0), limit=1_000_000)
     return store, sorted({event.key for event in events if event.is_about_object}), len(events)
 

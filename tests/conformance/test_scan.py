@@ -25,6 +25,7 @@ from app.bootstrap.gallery import incident_files, playing, scanning
 from app.service import exporting
 from app.settings import Settings
 from tests import draws
+from tests.imports import load_once
 from tests.shared_data import shared_path
 from tests.unit.history.worlds import NAMESPACES, audit, tree
 
@@ -287,7 +288,7 @@ CALM_AND_LONG = {"i-soak-short"}
 async def test_recording_shows_what_happened_in_it(name: str) -> None:
     store = stores.memory_store()
     settings = process_settings.settings()
-    history = await replays.load_files(store, settings, (shared_path("histories", name),))
+    history = await load_once(store, shared_path("histories", name))
     report = await scanning.scan(store, settings, history, "")
     shows = {each.incident: (each.times, each.certainty) for each in report.sightings}
     assert shows == RECORDED[name]

@@ -8,21 +8,18 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from app.adapters.history.opening import open_history
-from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.explain import pages
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
-from app.bootstrap.rules import rules_for
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event, Revision
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
-from app.service import importing
 from app.service.explaining import Explainer
 from tests import draws
+from tests.imports import import_once
 from tests.shared_data import shared_path
 
 PROFILE = Profile(version="1.36", gates={"DRADeviceTaintRules": True})
@@ -62,11 +59,8 @@ class Recording:
 
 async def recording(name: str) -> Recording:
     log = MemoryLog(MemoryStore())
-    options = ReadOptions(rules=rules_for(PROFILE))
-    with open_history([shared_path("histories", name)], options) as source:
-        result = await importing.import_records(
-            log, source, name=name, options=importing.ImportOptions()
-        )
+    paths = [shared_path("histories", name)]
+    result = await import_once(log, paths, name=name, profile=PROFILE)
     events = await log.read(result.history.id, after=Revision(0), limit=1_000_000)
     return Recording(log, result.history, list(events))
 
