@@ -25,9 +25,13 @@ EXAMPLES = ROOT / "examples" / "cluster"
 
 
 def redra(
-    *arguments: object, data: Path | None = None, stdin: str = "", **environment: str
+    *arguments: object,
+    data: Path | None = None,
+    stdin: str = "",
+    folder: Path = ROOT,
+    **environment: str,
 ) -> tuple[int, str, str]:
-    """Runs a command; returns exit code, standard output and standard error.
+    """Runs a command in a folder; returns exit code, standard output and standard error.
 
     Raises the exceptions that the command does not handle; a process would print a traceback.
     """
@@ -38,7 +42,7 @@ def redra(
     out, error = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     with (
         mock.patch.dict(os.environ, environment),
-        contextlib.chdir(ROOT),
+        contextlib.chdir(folder),
         mock.patch.object(sys, "stdin", given),
         mock.patch.object(sys, "stdout", out),
         mock.patch.object(sys, "stderr", error),

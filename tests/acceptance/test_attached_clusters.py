@@ -27,10 +27,9 @@ POD = {
 }
 
 
-@pytest.fixture
-def cluster(tmp_path):
-    server = ServerProcess(tmp_path / "cluster")
-    server.folder.mkdir()
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    server = ServerProcess(tmp_path_factory.mktemp("cluster"))
     server.start()
     with server.client() as client:
         client.post("/api/v1/namespaces", json={"metadata": {"name": "default"}})

@@ -5,11 +5,13 @@ import gc
 import gzip
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -323,14 +325,16 @@ def test_sources_of_a_replay_are_files_or_one_history() -> None:
 
 
 def test_folder_with_the_name_of_a_history_is_told_apart(tmp_path: Path) -> None:
-    code, _, error = redra("replay", "examples", data=tmp_path)
+    shutil.copytree(EXAMPLES, tmp_path / "examples" / "cluster")
+    here = partial(redra, folder=tmp_path)
+    code, _, error = here("replay", "examples", data=tmp_path)
     assert code == 0
     note = "examples is read as the folder ./examples, because there is no such history\n"
     assert note in error
     data = tmp_path / "data"
     with database_running(data):
-        assert note in redra("replay", "examples", data=data)[2]
-        assert redra("histories", "create", "examples", data=data)[0] == 0
+        assert note in here("replay", "examples", data=data)[2]
+        assert here("histories", "create", "examples", data=data)[0] == 0
         preferred = "examples is read as the history; the folder of that name is ./examples\n"
         out = tmp_path / "out"
         for words in (
@@ -339,12 +343,12 @@ def test_folder_with_the_name_of_a_history_is_told_apart(tmp_path: Path) -> None
             ("minimise", "examples", "--keep", "unschedulable", "-o", out),
             ("export", "examples", "--as", "pytest", "-o", out),
         ):
-            code, said, error = redra(*words, data=data)
+            code, said, error = here(*words, data=data)
             assert error.startswith(preferred), words
             if words[0] in ("replay", "verify"):
                 assert said.startswith("history examples")
         for path in ("./examples", "examples/cluster"):
-            code, said, error = redra("replay", path, data=data)
+            code, said, error = here("replay", path, data=data)
             assert code == 0, error
             assert said.startswith("history replayed ")
             assert preferred not in error
