@@ -59,7 +59,7 @@ class Engine(Protocol):
         ...
 
 
-class Made(NamedTuple):
+class TrialResult(NamedTuple):
     """What a run came to: its events, the inputs that could not be applied, its views at the end.
 
     A run that was not decided has no views.
@@ -100,7 +100,7 @@ class Ran:
         return self._made.views
 
     @cached_property
-    def _made(self) -> Made:
+    def _made(self) -> TrialResult:
         return self.runner.made(self)
 
     @property
@@ -149,10 +149,10 @@ class Runner:
         info = msgspec.structs.replace(info, created=inputs[0].time if inputs else Instant(0))
         return Ran(info=info, inputs=inputs, runner=self, candidate=candidate)
 
-    def made(self, ran: Ran) -> Made:
+    def made(self, ran: Ran) -> TrialResult:
         """Run the history of a candidate."""
         if self.material.is_recorded:
-            return Made(_sealed(ran.info, ran.inputs), {})
+            return TrialResult(_sealed(ran.info, ran.inputs), {})
         return self._decided(ran.info, ran.inputs, self.material.end(ran.candidate))
 
     def settings(self, candidate: Candidate, switches: Switches) -> Mapping[str, object]:
@@ -174,7 +174,7 @@ class Runner:
                     return False
         return True
 
-    def _decided(self, info: HistoryInfo, inputs: Sequence[Input], end: Instant) -> Made:
+    def _decided(self, info: HistoryInfo, inputs: Sequence[Input], end: Instant) -> TrialResult:
         rules = self._engine.rules(info)
         recording = Recording(Writers(()), LiveViews(rules.profile), {}, Lacks(()), rules.schemas)
         recording.inputs = list(inputs)
@@ -199,7 +199,7 @@ class Runner:
             run.take(given_input)
         run.finish(end)
         run.leave()
-        return Made(run.timeline.events, run.not_done, run.timeline.views)
+        return TrialResult(run.timeline.events, run.not_done, run.timeline.views)
 
 
 def _no_facts(_event: Event, _before: JsonObject | None) -> tuple[Fact, ...]:
