@@ -27,7 +27,16 @@ MEASUREMENTS = (
 )
 
 
-ALONE = ("growth", "why", "calls", "pacing", "minimising", "recording", "interpreter")
+ALONE = (
+    "growth",
+    "why",
+    "calls",
+    "pacing",
+    "minimising",
+    "sweeping",
+    "recording",
+    "interpreter",
+)
 """Measurements with options of their own and without targets; each is run by itself."""
 
 

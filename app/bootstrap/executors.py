@@ -5,6 +5,7 @@ task that runs twice gives the same result. When a Dask worker dies, only its ru
 lost, and they are given to other workers.
 """
 
+import multiprocessing
 import signal
 import socket
 import sys
@@ -14,6 +15,7 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from multiprocessing import forkserver
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
@@ -31,9 +33,21 @@ LOST_MAX = 3
 """The most times that bundles are sent again after all workers that held them have died."""
 
 _TOPIC = "redra"
-_WITHOUT_PAGES: dict[str, list[str]] = {
-    f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")
+_LOCAL: dict[str, object] = {
+    # Status pages would be open to every user of the machine.
+    **{f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")},
+    # Nobody sees the profile that each worker takes of itself a hundred times a second.
+    "distributed.worker.profile.enabled": False,
+    # Nor the times for which each loop was late, measured fifty times a second.
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+    # Every worker reads the bundle for every task: a copy that is dropped is fetched again.
+    "distributed.scheduler.active-memory-manager.start": False,
 }
+"""The settings of a cluster of local workers."""
+
+_LOADED = "distributed.nanny"
+"""The module of Dask that a worker process loads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,11 +270,28 @@ def check_workers(workers: int, scheduler: str) -> None:
             _check_listening(scheduler)
 
 
-class OnDemand:
-    """The workers of a command; local ones are started when they are first needed."""
+def load_ahead(modules: Sequence[str]) -> None:
+    """Load modules for the local workers of this process in another process, from now on.
 
-    def __init__(self, workers: int, scheduler: str, stack: ExitStack) -> None:
+    Workers are forks of it: each has the modules at once, and they are loaded while this process
+    does its own work. On other systems than Linux, and after the first call, nothing is done.
+    """
+    if sys.platform == "linux":
+        multiprocessing.get_context("forkserver").set_forkserver_preload([_LOADED, *modules])
+        forkserver.ensure_running()
+
+
+class OnDemand:
+    """The workers of a command; local ones are started when they are first needed.
+
+    `modules` are loaded for them.
+    """
+
+    def __init__(
+        self, workers: int, scheduler: str, stack: ExitStack, modules: Sequence[str] = ()
+    ) -> None:
         self._workers = workers
+        self._modules = modules
         self._scheduler = scheduler
         self._stack = stack
         self._executor: Executor | None = None
@@ -281,18 +312,21 @@ class OnDemand:
     def executor(self) -> Executor:
         """The executor; it is opened on first use. Raises InputError."""
         if self._executor is None:
+            if self._workers:
+                load_ahead(self._modules)
             self._executor = self._stack.enter_context(opened(self._workers, self._scheduler))
         return self._executor
 
 
 @contextmanager
-def on_demand(workers: int, scheduler: str) -> Iterator[OnDemand]:
+def on_demand(workers: int, scheduler: str, modules: Sequence[str] = ()) -> Iterator[OnDemand]:
     """Like `opened`, but local workers start when they are first needed. Raises InputError.
 
-    Settings that cannot make workers are refused at once, as is a scheduler that does not answer.
+    `modules` are loaded for local workers. Settings that cannot make workers are refused at once,
+    as is a scheduler that does not answer.
     """
     with ExitStack() as stack:
-        there = OnDemand(workers, scheduler, stack)
+        there = OnDemand(workers, scheduler, stack, modules)
         check_workers(workers, scheduler)
         if scheduler:
             _ = there.executor
@@ -312,6 +346,8 @@ def opened(workers: int, scheduler: str, *, waits: bool = True) -> Iterator[Exec
         yield InlineExecutor()
         return
     check_workers(workers, scheduler)
+    if workers:
+        load_ahead(())
     import distributed
     from dask import config
 
@@ -324,8 +360,7 @@ def opened(workers: int, scheduler: str, *, waits: bool = True) -> Iterator[Exec
             yield DaskExecutor(client)
         return
     with ExitStack() as stack:
-        # Status pages would be open to every user of the machine.
-        stack.enter_context(configuration.set(_WITHOUT_PAGES))
+        stack.enter_context(configuration.set(_LOCAL | _starts()))
         stack.enter_context(_often_switching())
         with _interrupted_afterwards():
             cluster = stack.enter_context(
@@ -347,6 +382,12 @@ def opened(workers: int, scheduler: str, *, waits: bool = True) -> Iterator[Exec
         if not waits:
             cluster.scale(workers)
         yield DaskExecutor(client)
+
+
+def _starts() -> dict[str, object]:
+    """The setting of Dask that says how worker processes are started."""
+    is_loaded = sys.platform == "linux"
+    return {"distributed.worker.multiprocessing-method": "forkserver" if is_loaded else "spawn"}
 
 
 @contextmanager

@@ -1,12 +1,16 @@
 """Local worker processes serve the process that started them, and nobody else on the machine."""
 
 import io
+import multiprocessing
 import os
 import signal
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import forkserver
+from pathlib import Path
 from typing import Any
 
 import distributed
@@ -16,12 +20,13 @@ from distributed.comm import connect
 
 from app.bootstrap import executors
 from app.domain.errors import InputError
+from tests.redra_process import forked_dask_workers
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """What a command with `--workers 1` starts."""
-    with executors.opened(1, "") as executor:
+    with forked_dask_workers(), executors.opened(1, "") as executor:
         yield executor._client.cluster  # type: ignore[attr-defined]  # the port of Dask's own is no part of the protocol
 
 
@@ -50,6 +55,24 @@ def test_pages_about_the_work_are_not_served(cluster: Any) -> None:
             urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a fork is safe there only")
+def test_worker_is_a_fork_of_the_process_that_has_loaded_its_modules(cluster: Any) -> None:
+    """Loading them in each worker takes longer than many a run."""
+    (worker,) = cluster.workers.values()
+    forkserver.ensure_running()  # it runs, so that this only says where
+    parent = multiprocessing.get_context("forkserver").Process(target=os.getppid)
+    parent.start()
+    try:
+        assert _parent_of(worker.pid) == _parent_of(parent.pid) != os.getpid()
+    finally:
+        parent.join()
+
+
+def _parent_of(pid: int | None) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text()
+    return int(fields.rpartition(")")[2].split()[1])
+
+
 def _itself(content: bytes, data: Any) -> Any:
     return content, data
 
@@ -59,7 +82,7 @@ TASK = executors.Task(digest="one", bundle="digest", data=1)
 
 def test_tasks_wait_for_workers_that_start_slowly() -> None:
     """Longer than a connection may take, after which Dask itself gives up."""
-    with executors.opened(1, "", waits=False) as executor:
+    with forked_dask_workers(), executors.opened(1, "", waits=False) as executor:
         executor._client._timeout = 0.01  # type: ignore[attr-defined]  # Dask's own bound is no part of the protocol
         (done,) = executor.map(_itself, {"digest": b"content"}, [TASK])
     assert done.result == (b"content", 1)
@@ -68,6 +91,7 @@ def test_tasks_wait_for_workers_that_start_slowly() -> None:
 def test_workers_that_do_not_start_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executors, "START_SECONDS", 0.01)
     with (
+        forked_dask_workers(),
         executors.opened(1, "", waits=False) as executor,
         pytest.raises(InputError, match=r"no worker has started within 0\.01 seconds"),
     ):

@@ -8,7 +8,7 @@ from app.adapters.uids import DerivedUids
 from app.analysis import edits
 from app.analysis.fleet import generation
 from app.analysis.sweep.plans import SweepFleet, SweepPlan
-from app.bootstrap import fleets, manifests, replays
+from app.bootstrap import fleets, manifests
 from app.bootstrap.history_settings import history_settings
 from app.bootstrap.recordings import PROGRAM
 from app.bootstrap.rules import rules_for
@@ -39,9 +39,7 @@ async def bundles(plan: SweepPlan, settings: Settings, folder: Path) -> dict[str
     stored = [name for name in plan.histories if not (folder / name).exists()]
     for name in plan.histories:
         if name not in stored:
-            store = memory_store()
-            history = await replays.load_files(store, settings, (folder / name,))
-            made[name] = await _bundle(store, history, "")
+            made[name] = await _file(folder / name, settings)
     if stored:
         async with open_store(settings) as store:
             for name in stored:
@@ -50,6 +48,15 @@ async def bundles(plan: SweepPlan, settings: Settings, folder: Path) -> dict[str
     for fleet in plan.fleets:
         made[fleet.name] = await _fleet(fleet, settings, folder)
     return made
+
+
+async def _file(path: Path, settings: Settings) -> bytes:
+    # Loaded when it is needed: workers wait for the bundles of fleets, which need none of it.
+    from app.bootstrap import replays
+
+    store = memory_store()
+    history = await replays.load_files(store, settings, (path,))
+    return await _bundle(store, history, "")
 
 
 async def _bundle(store: Store, name: str, moment: str) -> bytes:

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,7 +18,6 @@ from app.analysis.sweep import measures, plans
 from app.analysis.sweep.plans import Cell, SweepPlan
 from app.bootstrap.executors import Executor, Task
 from app.bootstrap.recordings import PROGRAM
-from app.bootstrap.sweeping import cells as cell_runs
 from app.bootstrap.sweeping.tables import FILES
 from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
@@ -84,7 +84,7 @@ def sweep(
     tell(len(results), len(every))
     needed = {task.bundle for task in tasks}
     contents = {digest: content for digest, content in contents.items() if digest in needed}
-    for done in executor.map(cell_runs.run, contents, tasks) if tasks else ():
+    for done in executor.map(run_cell, contents, tasks) if tasks else ():
         if done.problem:
             problems[done.task.digest] = done.problem
         else:
@@ -95,6 +95,14 @@ def sweep(
     by_number = results | {number: fresh[name] for number, name in names.items() if name in fresh}
     rows = [_row(cell, by_number, problems.get(names[cell.number], "")) for cell in every]
     return Swept(rows=rows, ran=len(fresh), failed=sum(bool(row["problem"]) for row in rows))
+
+
+def run_cell(bundle: bytes, data: Any) -> JsonObject:
+    """The row of a cell; the task of the workers."""
+    # Loaded where it runs, not in a process that only hands cells to workers.
+    from app.bootstrap.sweeping import cells
+
+    return cells.run(bundle, data)
 
 
 def _digests(bundles: dict[str, bytes]) -> dict[str, str]:

@@ -148,7 +148,7 @@ def _searched(
     from app.bootstrap.minimising.sharing import SharedJudges
 
     try:
-        with executors.on_demand(*workers) as there:
+        with executors.on_demand(*workers, ["app.bootstrap.minimising.sharing"]) as there:
             done = searching.minimise(
                 history,
                 settings,

@@ -53,8 +53,12 @@ def sweep(
     then 1. A server that you name runs plans of its histories and of fleets in one process, and
     keeps no finished runs.
     """
+    from app.bootstrap import executors
+
+    if workers and not scheduler and executors.is_installed():
+        executors.load_ahead(["app.bootstrap.sweeping.running", "app.bootstrap.sweeping.cells"])
     from app.analysis.sweep import plans
-    from app.bootstrap import executors, garbage_collection, process_settings
+    from app.bootstrap import garbage_collection, process_settings
     from app.bootstrap.manifests import read_documents
     from app.bootstrap.sweeping import histories, running, tables
 
