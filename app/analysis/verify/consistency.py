@@ -110,6 +110,29 @@ class _Following(msgspec.Struct, frozen=True, gc=False):
     metadata: _Course
 
 
+class _AllMetadata(_Metadata, frozen=True, gc=False, rename="camel"):
+    """The parts of both, which are read at once where both can be read."""
+
+    creation_timestamp: str | None = None
+    generation: int = 0
+    deletion_timestamp: str | None = None
+    finalizers: tuple[str, ...] | None = None
+
+    @property
+    def course(self) -> _Course:
+        """The parts that no write takes back."""
+        return _Course(
+            self.creation_timestamp, self.generation, self.deletion_timestamp, self.finalizers
+        )
+
+
+class _Whole(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    api_version: str
+    kind: str
+    metadata: _AllMetadata
+
+
+_whole = msgspec.json.Decoder(_Whole).decode
 _named = msgspec.json.Decoder(_Named).decode
 _following = msgspec.json.Decoder(_Following).decode
 _subject = msgspec.json.Decoder(_Subject).decode
@@ -130,28 +153,34 @@ class ConsistencyWatch:
     _section: list[tuple[Revision, str]] = field(default_factory=list)
     _is_forked: bool = False
     _is_imported: bool = False
+    _is_decided_elsewhere: bool = False
     _before: tuple[object, ...] = ()
     _decider: str = ""
 
-    def take(self, event: Event) -> Iterator[str]:
+    def __post_init__(self) -> None:
+        """Note what the settings say of all events."""
+        self._is_decided_elsewhere = self.info.is_decided_elsewhere
+
+    def take(self, event: Event) -> list[str]:
         """Follow one event; returns its problems that hold in every history, as sentences."""
         if event.type is EventType.HISTORY_FORKED and self.info.beginning is not None:
             self._section.clear()
             # A recorded state may lack what a later one has.
             self._courses.clear()
             self._is_forked = True
-        yield from (_at(event, problem) for problem in _problems(event))
-        own = (_at(event, problem) for problem in self._own_problems(event))
-        for problem in own:
+        whole = _read(event)
+        problems = [_at(event, problem) for problem in _problems(event, whole)]
+        for problem in self._own_problems(event, whole):
             if len(self._section) < KEPT_MAX:
-                self._section.append((event.revision, problem))
+                self._section.append((event.revision, _at(event, problem)))
         self._before = _append_of(event)
+        return problems
 
     @property
     def is_live(self) -> bool:
         """Whether redra's own writer wrote the objects of the history's present section."""
         has_own = self._is_forked or not self._is_imported
-        return has_own and not self.info.is_decided_elsewhere
+        return has_own and not self._is_decided_elsewhere
 
     def end(self, malformed: Sequence[tuple[Revision, str]] = ()) -> list[str]:
         """The problems of the history's own events, in order; the first ones of many.
@@ -163,7 +192,7 @@ class ConsistencyWatch:
         problems = sorted([*self._section, *malformed], key=itemgetter(0))
         return [problem for _, problem in problems[:KEPT_MAX]]
 
-    def _own_problems(self, event: Event) -> Iterator[str]:
+    def _own_problems(self, event: Event, whole: _Whole | None) -> Iterator[str]:
         info = self.info
         if event.revision == 1:
             # Programs that came before the setting imported recordings without it.
@@ -181,7 +210,7 @@ class ConsistencyWatch:
         if is_live:
             yield from _course_problems(event, known)
             with suppress(msgspec.DecodeError, RecursionError):  # said of every history
-                course = _following(event.body).metadata
+                course = _following(event.body).metadata if whole is None else whole.metadata.course
                 yield from _back_problems(event, self._courses.get(event.key), course)
                 self._courses[event.key] = course
         if event.type is EventType.OBJECT_DELETED:
@@ -203,14 +232,24 @@ class ConsistencyWatch:
             self._decider = subject.controller
 
 
-def _problems(event: Event) -> Iterator[str]:
+def _read(event: Event) -> _Whole | None:
+    """The parts of an object; None where one of them cannot be read, so that each is tried."""
+    if not event.is_about_object:
+        return None
+    try:
+        return _whole(event.body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _problems(event: Event, whole: _Whole | None) -> Iterator[str]:
     """What is wrong with an event in whatever history it is."""
     stamp = event.stamp
     for name, number in (("cause", stamp.cause), ("observed revision", stamp.observed)):
         if not 0 <= number < event.revision:
             yield f"the {name} in its stamp, {number}, is no earlier revision"
     if event.is_about_object:
-        yield from _object_problems(event)
+        yield from _object_problems(event, whole)
         return
     if not event.body.startswith(b"{"):
         yield "its payload is no JSON object"
@@ -225,11 +264,11 @@ def _problems(event: Event) -> Iterator[str]:
         yield from _decision_problems(event)
 
 
-def _object_problems(event: Event) -> Iterator[str]:
+def _object_problems(event: Event, whole: _Whole | None) -> Iterator[str]:
     """Where an event says something else of its object than the object itself."""
     key = event.key
     try:
-        named = _named(event.body)
+        named = _named(event.body) if whole is None else whole
     except (msgspec.DecodeError, RecursionError):
         yield "its object has no readable metadata"
         return
