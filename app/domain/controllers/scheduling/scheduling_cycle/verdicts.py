@@ -52,6 +52,9 @@ class NodeVerdict:
     preference: int = 0
 
 
+_UNCHECKED = NodeVerdict(version=-1, refusal=None)
+"""Stands for the verdict on a node that was not checked yet."""
+
 UNKNOWN, FITS, REFUSED = 0, 1, 2
 """The states of a node for a kind of pod, as bytes in the order of the nodes."""
 
@@ -60,13 +63,15 @@ UNKNOWN, FITS, REFUSED = 0, 1, 2
 class KindOfPod:
     """The verdicts of one kind, by node name.
 
-    `states` has a byte per node in the order of nodes, so that many nodes are searched at once;
-    `era` and `cursor` identify the last change of nodes that the states include. `hopeless_at` is
+    `states` has a byte per node in the order of nodes, so that many nodes are searched at once, and
+    `in_order` the verdicts of those whose state is known; `era` and `cursor` identify the last
+    change of nodes that the states include. `hopeless_at` is
     the version of all nodes at which the last attempt found no node, `hopeless` its tally.
     """
 
     by_node: dict[str, NodeVerdict] = field(default_factory=dict)
     states: bytearray = field(default_factory=bytearray)
+    in_order: list[NodeVerdict] = field(default_factory=list)
     era: int = -1
     cursor: int = 0
     hopeless_at: int = -1
@@ -76,6 +81,7 @@ class KindOfPod:
         """Updates and returns the states: nodes that have changed become unknown."""
         if self.era != nodes.era:
             self.states = bytearray(len(nodes))
+            self.in_order = [_UNCHECKED] * len(nodes)
             self.era = nodes.era
             self.cursor = nodes.cursor
             return self.states
