@@ -275,12 +275,12 @@ class Allocator:
 
     def _attempt_for(self, claims: Sequence[JsonView]) -> _Attempt:
         known = self._attempt
-        if (
-            known is not None
-            and len(known.claims) == len(claims)
-            and all(a is b for a, b in zip(known.claims, claims, strict=True))
-        ):
-            return known
+        if known is not None and len(known.claims) == len(claims):
+            for earlier, claim in zip(known.claims, claims, strict=True):
+                if earlier is not claim:
+                    break
+            else:
+                return known
         plans = tuple(
             requests.plan_of(claim, self.classes, self.features, self.variant) for claim in claims
         )

@@ -229,7 +229,7 @@ class ProblemBuilder:
 
     def in_use(self, view: NodeView) -> tuple[int, int]:
         """The devices allocated as a whole, and those with aggregated capacity."""
-        stamps = tuple(self._state.stamp_of(pool.id) for pool in view.usable)
+        stamps = tuple([self._state.stamp_of(pool.id) for pool in view.usable])
         devices_of = view.part(_Devices)
         known = devices_of.in_use
         if (

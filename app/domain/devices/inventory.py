@@ -84,8 +84,7 @@ class Inventory:
         self._classes: dict[str, ClassFilter] = {}
         self._node_stamps: dict[str, int] = {}
         self._shared_stamp = 0
-        self._views: dict[tuple[str, Reading], _CachedView] = {}
-        self._readings: set[Reading] = set()
+        self._views: dict[Reading, dict[str, _CachedView]] = {}
         self._counting: dict[str, dict[PoolId, int]] = {}
         self._uniform: dict[PoolId, bool] = {}
         self._questions: Bounded[Hashable, object] = Bounded(QUESTIONS_MAX)
@@ -116,8 +115,7 @@ class Inventory:
         made._classes = dict(self._classes)
         made._node_stamps = dict(self._node_stamps)
         made._shared_stamp = self._shared_stamp
-        made._views = dict(self._views)
-        made._readings = set(self._readings)
+        made._views = {reading: dict(views) for reading, views in self._views.items()}
         made._counting = {name: dict(counts) for name, counts in self._counting.items()}
         made._uniform = dict(self._uniform)
         made._questions = self._questions.copy()
@@ -265,9 +263,11 @@ class Inventory:
 
         Raises NodeSelectionError with the text of the API.
         """
-        key = (node.name, reading)
+        views = self._views.get(reading)
+        if views is None:
+            views = self._views[reading] = {}
         stamps = (self._node_stamps.get(node.name, 0), self._shared_stamp)
-        cached = self._views.get(key)
+        cached = views.get(node.name)
         if (
             cached is not None
             and cached.stamps == stamps
@@ -276,8 +276,7 @@ class Inventory:
             return cached.view
         gathered = pools.gather(node, self._candidates(node, reading), self.slices_of, reading)
         view = view_of(node, gathered)
-        self._readings.add(reading)
-        self._views[key] = _CachedView(labels=node.labels, stamps=stamps, view=view)
+        views[node.name] = _CachedView(labels=node.labels, stamps=stamps, view=view)
         return view
 
     def token_of(self, question: Hashable) -> object:
@@ -289,16 +288,17 @@ class Inventory:
 
     def forget_node(self, name: str) -> None:
         """Drops the cached views of a deleted node, so that the cache does not grow without end."""
-        for reading in self._readings:
-            self._views.pop((name, reading), None)
+        for views in self._views.values():
+            views.pop(name, None)
         self._node_stamps.pop(name, None)
 
     def _candidates(self, node: Node, reading: Reading) -> list[Slice]:
         """The node's own slices, then the shared ones; for the stable variant all, in order."""
         if reading.counter_slices_everywhere:
             return list(self.slices())
-        keys = sorted(self._local.get(node.name, ())) if node.name else []
-        return [self.slice(key) for key in (*keys, *sorted(self._shared))]
+        own = self._local.get(node.name, ()) if node.name else ()
+        keys = [*(sorted(own) if len(own) > 1 else own), *sorted(self._shared)]
+        return [self.slice(key) for key in keys]
 
     def _effective_or_none(self, key: str) -> Slice | None:
         return self.slice(key) if key in self._published else None

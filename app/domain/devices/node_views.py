@@ -43,7 +43,9 @@ class NodeView:
 
 def view_of(node: Node, gathered: tuple[Pool, ...]) -> NodeView:
     """The view of a node with these pools, in this order."""
-    usable = tuple(pool for pool in gathered if pool.usable)
+    if len(gathered) == 1 and len(gathered[0].slices) == 1:
+        return _view_of_slice(node, gathered, gathered[0].slices[0])
+    usable = tuple([pool for pool in gathered if pool.usable])
     devices: list[Device] = []
     slices: list[Slice] = []
     pool_index: list[int] = []
@@ -67,4 +69,19 @@ def view_of(node: Node, gathered: tuple[Pool, ...]) -> NodeView:
         pool_index=tuple(pool_index),
         traits=together,
         is_uniform=together.plain and len(drivers) == 1,
+    )
+
+
+def _view_of_slice(node: Node, gathered: tuple[Pool, ...], only: Slice) -> NodeView:
+    """The view of a node with one pool of one slice, as most nodes have."""
+    size = len(only.devices)
+    return NodeView(
+        node=node,
+        pools=gathered,
+        usable=gathered,
+        devices=only.devices,
+        slices=(only,) * size,
+        pool_index=(0,) * size,
+        traits=only.traits,
+        is_uniform=only.traits.plain,
     )

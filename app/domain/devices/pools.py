@@ -106,8 +106,12 @@ def gather(
             kept.append(resource_slice)
         elif kept[0].generation < resource_slice.generation:
             grouped[resource_slice.pool] = [resource_slice]
-    made = (build(pool, kept, all_of, reading) for pool, kept in grouped.items())
-    return in_search_order((pool for pool in made if pool is not None), reading)
+    made: list[Pool] = []
+    for pool_id, kept in grouped.items():
+        pool = build(pool_id, kept, all_of, reading)
+        if pool is not None:
+            made.append(pool)
+    return in_search_order(made, reading) if len(made) > 1 else tuple(made)
 
 
 def in_search_order(pools: Iterable[Pool], reading: Reading) -> tuple[Pool, ...]:
@@ -175,6 +179,15 @@ def build(
             if not first.slice_count:
                 return _incomplete(first, "how many slices it has was not recorded")
             return _incomplete(first, f"{len(collected)} of {first.slice_count} slices are there")
+    if len(kept) == 1 and not collected and is_valid_alone(first):
+        return Pool(
+            id=pool,
+            generation=first.generation,
+            state=PoolState.USABLE,
+            slices=(first,),
+            counters={},
+            has_binding_conditions=first.traits.binding,
+        )
     ordered = sorted(kept, key=lambda resource_slice: resource_slice.name)
     counter_slices = [s for s in ordered if s.counter_sets] if reading.partitionable else []
     # Up to 1.34 one slice may have both devices and counters (objects.md 7.1).
@@ -207,6 +220,12 @@ def build(
         counters={name: counters for s in counter_slices for name, counters in s.counter_sets},
         has_binding_conditions=any(resource_slice.traits.binding for resource_slice in slices),
     )
+
+
+def is_valid_alone(resource_slice: Slice) -> bool:
+    """Whether a pool of this slice alone is valid: without counters and with unique names."""
+    traits = resource_slice.traits
+    return traits.unique and not traits.consuming and not resource_slice.counter_sets
 
 
 def _incomplete(first: Slice, problem: str) -> Pool:

@@ -47,6 +47,10 @@ VALIDITY = [
         "invalid duplicate counter set name s",
     ),
     (
+        [resource_slice("a", device("d"), sharedCounters=SETS * 2)],
+        "invalid duplicate counter set name s",
+    ),
+    (
         [resource_slice("a", device("d", consumesCounters=uses("s", x=1)))],
         "invalid counter set s not found",
     ),
@@ -79,6 +83,25 @@ VALIDITY = [
 @pytest.mark.parametrize(("slices", "state"), VALIDITY)
 def test_pool_says_why_it_cannot_be_used(slices: list, state: str) -> None:
     assert states(of(*slices)) == {"pool": state}
+
+
+def test_counters_of_a_slice_with_devices_are_those_of_its_pool() -> None:
+    (pool,) = (
+        of(resource_slice("a", device("d"), sharedCounters=SETS)).node_view(here(), READING).pools
+    )
+    assert list(pool.counters) == ["s"]
+    assert [found.id[2] for _, found in pool.devices()] == ["d"]
+
+
+def test_view_of_one_slice_is_like_that_of_a_slice_among_others() -> None:
+    one = resource_slice("a", device("d"), device("e"), pool="own")
+    alone = of(one).node_view(here(), READING)
+    among = of(one, resource_slice("b", device("f"), pool="two")).node_view(here(), READING)
+    assert [found.id for found in alone.devices] == [found.id for found in among.devices[:2]]
+    assert [each.name for each in alone.slices] == [each.name for each in among.slices[:2]]
+    assert alone.pool_index == among.pool_index[:2]
+    assert [pool.id for pool in alone.usable] == [pool.id for pool in among.usable[:1]]
+    assert (alone.is_uniform, alone.traits) == (among.is_uniform, among.traits)
 
 
 def test_highest_relevant_generation_counts() -> None:
