@@ -26,9 +26,11 @@ $(VENV)/.installed: pyproject.toml uv.lock
 demo: install ## Run the main job from nothing to verified replays
 	@$(BIN)/redra demo
 
-# The third and fourth process work while others wait. tests/forks.py says in which order files go.
+# The third and fourth process work while others wait. Files go in the order of their folders: those that
+# start servers and replay recordings first (and those with a browser, by tests/conftest.py), so that no
+# long one is left over for the end.
 test: install ## Run the whole test suite
-	@$(BIN)/python -m pytest -p tests.forks --forks 4
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 test-fast: install ## Run the tests that need no database
 	@$(BIN)/python -m pytest -q -m "not database and not slow"

@@ -7,11 +7,12 @@ be allowed to create databases, and only databases named `redra_test_…` are to
 
 import asyncio
 import gc
+import importlib
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from unittest import mock
 from urllib.parse import urlsplit, urlunsplit
 
@@ -56,18 +57,39 @@ def pytest_report_header() -> str:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Excludes the collected tests and all modules from later garbage collections.
 
     They are a million objects that live to the end; scanning them took a third of the time.
     """
     gc.disable()
     try:
+        import_by_turns(session.config)
         return (yield)
     finally:
         gc.freeze()
         gc.set_threshold(*_COLLECT_EVERY)
         gc.enable()
+
+
+def import_by_turns(config: pytest.Config) -> None:
+    """Imports the test modules of a whole run, in each process beginning with another part.
+
+    Each process of xdist imports all modules. In a new checkout none of them is compiled, nor is
+    what they use. In one order, all processes would compile the same module at the same time; so
+    each compiles a part, and loads what the others have compiled.
+    """
+    worker: dict[str, str] = getattr(config, "workerinput", {})
+    if not worker or config.args != config.getini("testpaths"):
+        return
+    files = sorted((config.rootpath / "tests").rglob("test_*.py"))
+    number, count = int(worker["workerid"].removeprefix("gw")), int(worker["workercount"])
+    begin = len(files) * number // count
+    for file in files[begin:] + files[:begin]:
+        name = ".".join(file.relative_to(config.rootpath).with_suffix("").parts)
+        # The collection imports such a module again and says what is wrong.
+        with suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(name)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -139,7 +161,7 @@ def new_database(server_url: str, name: str = "", template: str = "template1") -
 
     Copying the files takes a third of the work of logging each block, which is the default.
     """
-    name = f"redra_test_{_TOKEN}_{os.getpid()}_{name or secrets.token_hex(4)}"
+    name = f"redra_test_{_TOKEN}_{name or secrets.token_hex(4)}"
     make = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"
     drop = f"DROP DATABASE {name} WITH (FORCE)"
     in_thread(lambda: asyncio.run(say(server_url, make)))

@@ -5,8 +5,8 @@ started: forks, databases, browsers, detached processes and ended ones. Unlike w
 time does not depend on the load of the machine. The tests run one after another in one process, so
 all work belongs to the running test; the work of a database after a test counts with the next test.
 
-`python -m tests.durations -p tests.forks --forks 4` measures what `make test` does. Each process of
-the tests then counts its own descendants, but not detached processes.
+`python -m tests.durations -n 3 --dist loadfile --no-loadscope-reorder` measures what `make test`
+does. Each process of the tests then counts its own descendants, but not detached processes.
 
 The kernel counts other processes in hundredths of a second, so only sums are meaningful.
 """
@@ -61,18 +61,9 @@ class Meter:
 
     def __init__(self, root: int, keep: Path) -> None:
         self._root = root
-        self._own = os.getpid()
-        self._path = keep
         self._keep = keep.open("w", encoding="utf-8", buffering=1)
         self._tests = 0.0
         self._nested = [0.0]
-
-    def _follow_fork(self) -> None:
-        """In a new fork that runs tests, notes what this fork and its descendants take."""
-        if self._own != os.getpid():
-            self._own = self._root = os.getpid()
-            path = self._path.with_name(f"{self._path.name}.fork{self._own}")
-            self._keep = path.open("w", encoding="utf-8", buffering=1)
 
     def _note(self, kind: str, name: str, seconds: float) -> None:
         self._keep.write(f"{kind}\t{seconds:.4f}\t{name}\n")
@@ -80,7 +71,6 @@ class Meter:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Measures a test with all its fixtures."""
-        self._follow_fork()
         before = tree_seconds(self._root)
         try:
             return (yield)
@@ -104,10 +94,9 @@ class Meter:
             self._note("fixture", name, whole - self._nested.pop())
             self._nested[-1] += whole
 
-    def pytest_unconfigure(self, config: pytest.Config) -> None:
+    def pytest_unconfigure(self) -> None:
         """Notes the CPU time that belongs to no test."""
-        forks = config.getoption("forks", 0)
-        rest = time.process_time() if forks else tree_seconds(self._root) - self._tests
+        rest = tree_seconds(self._root) - self._tests
         self._note("rest", "collection, and the end of what all tests share", rest)
         self._keep.close()
 
@@ -117,7 +106,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if _ROOT not in os.environ:
         return
     keep = Path(os.environ[_KEEP])
-    config.pluginmanager.register(Meter(int(os.environ[_ROOT]), keep))
+    worker: dict[str, str] | None = getattr(config, "workerinput", None)
+    if worker is not None:
+        keep = keep.with_name(f"{keep.name}.{worker['workerid']}")
+        config.pluginmanager.register(Meter(os.getpid(), keep))
+    elif not config.getoption("numprocesses", None):
+        config.pluginmanager.register(Meter(int(os.environ[_ROOT]), keep))
 
 
 def measure(arguments: list[str], keep: Path) -> int:
@@ -129,7 +123,7 @@ def measure(arguments: list[str], keep: Path) -> int:
     # Shells begin what runs in the background without it, and tests of Ctrl-C would hang on.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [sys.executable, "-m", "pytest", "-p", "tests.durations", "-q"]
-    for old in keep.parent.glob(f"{keep.name}.fork*"):
+    for old in keep.parent.glob(f"{keep.name}.gw*"):
         old.unlink()
     # As `make test` does: or each process would compile everything that it imports.
     compiled = {"PYTHONDONTWRITEBYTECODE": ""}
@@ -144,7 +138,7 @@ def measure(arguments: list[str], keep: Path) -> int:
 
 def read(keep: Path) -> Iterator[Row]:
     """Reads the figures of a run: of its one process, or of each of several ones."""
-    for file in (keep, *sorted(keep.parent.glob(f"{keep.name}.fork*"))):
+    for file in (keep, *sorted(keep.parent.glob(f"{keep.name}.gw*"))):
         for line in file.read_text().splitlines() if file.exists() else ():
             kind, seconds, name = line.split("\t")
             yield kind, name, float(seconds)

@@ -41,7 +41,7 @@ def test_folders_and_modules_add_up_to_the_whole():
 def test_figures_of_several_processes_are_read_together(tmp_path):
     keep = tmp_path / "durations.tsv"
     for number in range(2):
-        keep.with_name(f"{keep.name}.fork{number}").write_text(
+        keep.with_name(f"{keep.name}.gw{number}").write_text(
             f"test\t1.5\ttests/test_{number}.py::a\n"
         )
     assert sorted(read(keep)) == [
