@@ -1,17 +1,23 @@
 """`redra histories create`, `rename`, `copy`, `delete`: the management of histories."""
 
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.cli import console
 from app.cli.arguments import moments
-from app.cli.connecting import answering
+from app.cli.connecting import answering, reading
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ServedCommand
 from app.cli.console import ProgressBar
 from app.cli.serving import DataOption, GateOption, QuirkOption
-from app.domain.errors import InputError
+from app.domain.errors import Conflict, InputError
 from app.domain.values import counts
+
+if TYPE_CHECKING:  # heavy: not needed for a command without a server
+    from app.bootstrap.asking.servers import AskedServer
 
 NewName = Annotated[str, typer.Argument(help="Name of the new history.")]
 
@@ -21,7 +27,7 @@ def register(group: typer.Typer) -> None:
     group.command("create")(create)
     group.command("rename")(rename)
     group.command("copy")(copy)
-    group.command("delete")(delete)
+    group.command("delete", cls=ServedCommand)(delete)
 
 
 def create(
@@ -36,6 +42,7 @@ def create(
     """Create a history with the objects that every new cluster has."""
     from app.bootstrap import managing, process_settings, stores
 
+    _refuse_server("create")
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
 
     async def run() -> None:
@@ -59,6 +66,7 @@ def rename(
     """
     from app.bootstrap import managing, process_settings, stores
 
+    _refuse_server("rename")
     settings = process_settings.settings(data=data)
 
     async def run() -> None:
@@ -81,6 +89,7 @@ def copy(
     """
     from app.bootstrap import managing, process_settings, stores
 
+    _refuse_server("copy")
     settings = process_settings.settings(data=data)
     name, to = moments.split(name, to)
 
@@ -112,12 +121,23 @@ def delete(
 
     The tombstone has the name, the last revision and hash, the time of the deletion, and the user
     who made it; `redra histories --deleted` lists tombstones. Export a history first if you may
-    need it again. The history `default` cannot be deleted while a server runs.
+    need it again. The history `default` cannot be deleted while a server runs. A server that you
+    name deletes its own histories, and you need the right to do that there.
     """
     from app.bootstrap import managing, process_settings, stores
 
     if not names and not unfinished:
         raise InputError("no history is named", cure="name one, or use --unfinished")
+    server = AnswerSource(data).named_server
+    if server is not None:
+        if unfinished:
+            raise InputError(
+                "a server does not know the remains of killed commands",
+                place="--unfinished",
+                cure="run the command on the machine that has the data",
+            )
+        _delete_there(server, tuple(dict.fromkeys(names or ())), yes=yes)
+        return
     settings = process_settings.settings(data=data)
 
     async def run() -> list[str]:
@@ -125,12 +145,40 @@ def delete(
             infos = await managing.find(store, settings, tuple(names or ()), unfinished=unfinished)
             listed = ", ".join(info.name for info in infos)
             if infos and not yes:
-                confirm(f"delete {listed} for good?", cure="add --yes")
+                confirm(_question(listed), cure="add --yes")
             await managing.delete(store, infos)
             return [info.name for info in infos]
 
     for name in console.run(run):
         console.say(f"history {name} is deleted")
+
+
+def _refuse_server(what: str) -> None:
+    """Raise InputError for a server that was named to `redra histories`."""
+    if reading.chosen():
+        raise InputError(
+            f"`histories {what}` works on the data",
+            place=f"--{next(iter(reading.chosen()))}",
+            cure="leave it out, or use POST /redra/v1/histories there",
+        )
+
+
+def _delete_there(server: "AskedServer", names: Sequence[str], *, yes: bool) -> None:
+    """Delete histories of a server; none if one of them is missing there."""
+    for name in names:
+        server.facts(name)
+    if not yes:
+        confirm(f"{server.connection.url}: {_question(', '.join(names))}", cure="add --yes")
+    for name in names:
+        try:
+            server.delete(name)
+        except Conflict as refusal:
+            raise InputError(refusal.message) from refusal
+        console.say(f"history {name} is deleted")
+
+
+def _question(names: str) -> str:
+    return f"delete {names} for good?"
 
 
 def confirm(question: str, *, cure: str) -> None:

@@ -521,3 +521,48 @@ def test_followed_timeline_ends_where_it_was_to_end(server: ServerProcess) -> No
         rows = [json.loads(line) for line in out.splitlines()]
         assert rows[-1]["revision"] <= 100
         assert all(row["time"].endswith("Z") for row in rows)
+
+
+def names_at(server: ServerProcess) -> set[str]:
+    with server.client() as client:
+        return {each["name"] for each in client.get("/redra/v1/histories").json()["items"]}
+
+
+def test_histories_are_deleted_by_a_named_server(server: ServerProcess) -> None:
+    before = names_at(server)
+    with server.client() as client:
+        for name in ("one", "other"):
+            assert client.post("/redra/v1/histories", json={"name": name}).status_code == 201
+    delete = ("histories", "delete", "--server", server.url)
+    code, out, error = redra(*delete, "one", "nowhere", "--yes")
+    assert (code, out) == (2, "")
+    assert "no history 'nowhere'" in error
+    code, out, error = redra(*delete, "one")
+    assert (code, out) == (2, "")
+    assert f"{server.url}: delete one for good? there is no terminal" in error
+    assert names_at(server) == {*before, "one", "other"}
+    said = "history one is deleted\nhistory other is deleted\n"
+    assert redra(*delete, "one", "other", "one", "--yes") == (0, said, "")
+    assert names_at(server) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("delete", "default", "--yes"), "is served at / and stays while a server runs"),
+        (("delete", "forked", "--unfinished"), "--unfinished: a server does not know the remains"),
+        (("delete", "prod", "--yes"), "forked"),
+        (("create", "new"), "--server: `histories create` works on the data"),
+        (("rename", "prod", "new"), "--server: `histories rename` works on the data"),
+        (("copy", "prod", "new"), "--server: `histories copy` works on the data"),
+    ],
+)
+def test_management_that_a_server_does_not_do_is_refused(
+    server: ServerProcess, words: tuple[str, ...], said: str
+) -> None:
+    """Commands that only the data can do took the option of their group and changed the data."""
+    before = names_at(server)
+    code, out, error = redra("histories", "--server", server.url, *words, data=server.data)
+    assert (code, out, error.count("\n")) == (2, "", 1)
+    assert said in error
+    assert names_at(server) == before

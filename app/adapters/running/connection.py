@@ -14,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 from app.adapters.running.credentials import ServerLogin
 from app.domain.errors import (
+    Conflict,
     Forbidden,
     InputError,
     NotFound,
@@ -28,6 +29,7 @@ _REFUSALS: Mapping[int, type[Rejected]] = {
     401: Unauthorized,
     403: Forbidden,
     404: NotFound,
+    409: Conflict,
     413: TooLarge,
     429: TooManyRequests,
 }

@@ -110,6 +110,13 @@ class AskedServer:
         """Cancel and forget a job. Raises Rejected, InputError, ServerUnreachable."""
         self.connection.delete(path)
 
+    def delete(self, name: str) -> None:
+        """Delete a history. Raises InputError, Rejected, ServerUnreachable."""
+        try:
+            self.remove(f"/redra/v1/histories/{quote(name)}")
+        except Rejected as problem:
+            raise self._meaning(problem, "", (name,)) from problem
+
     def _checked(self, text: bytes) -> bytes:
         """The text if it is a JSON object: a server other than redra's may send pages or lists."""
         try:

@@ -145,6 +145,19 @@ class ReadingCommand(TyperCommand):
             return super().invoke(ctx)
 
 
+class ServedCommand(TyperCommand):
+    """A command that changes histories, which a server does if the user names one."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.params += _options()
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; `chosen` returns the options that select the server."""
+        with _choosing(ctx):
+            return super().invoke(ctx)
+
+
 class ReadingGroup(TyperGroup):
     """A reading command with subcommands."""
 
