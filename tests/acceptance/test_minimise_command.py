@@ -4,8 +4,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -52,23 +51,7 @@ def minimise(source: Path, keep: str, file: Path, *more: object) -> dict[str, ob
     return report
 
 
-@pytest.fixture(scope="module")
-def minimised(
-    recording: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], tuple[dict[str, object], Path]]:
-    """The report and the file of what is left of the recording by a predicate, made once.
-
-    The file is only read.
-    """
-
-    @cache
-    def made(keep: str) -> tuple[dict[str, object], Path]:
-        file = tmp_path_factory.mktemp("minimised") / "small.zip"
-        return minimise(recording, keep, file), file
-
-    return made
-
-
+@draws.BY_DAY
 @pytest.mark.parametrize(
     ("keep", "said"),
     [
@@ -78,9 +61,10 @@ def minimised(
     ],
 )
 def test_recording_comes_down_to_a_screen(
-    minimised: Callable[[str], tuple[dict[str, object], Path]], keep: str, said: str
+    recording: Path, tmp_path: Path, keep: str, said: str
 ) -> None:
-    report, file = minimised(keep)
+    file = tmp_path / "small.zip"
+    report = minimise(recording, keep, file)
     assert report["events"] <= 30 < report["eventsBefore"]
     assert report["minimal"] is True
     assert said in str(report["sighting"])
@@ -170,12 +154,15 @@ def write_eviction(path: Path, devices_of: Mapping[str, str]) -> Path:
     return recorder.write(path)
 
 
+EVICTED_BY_ANOTHER_ORDER = {"older": "gpu-1", "web": "gpu-0"}
+"""The older pod gets the device that a rule taints, if the whole is decided here."""
+
+
 @pytest.mark.parametrize(
     ("devices_of", "needed"),
     [
-        # The older pod gets the device that a rule taints, if the whole is decided here.
         (
-            {"older": "gpu-1", "web": "gpu-0"},
+            EVICTED_BY_ANOTHER_ORDER,
             {"devicetaintrules", "resourceslices", "resourceclaims"},
         ),
         # Alone, too, the pod gets the other device here, unless its placement is taken as it was.
@@ -275,13 +262,13 @@ def test_difference_that_rests_on_all_that_was_placed_begins_with_that(tmp_path:
 
 @pytest.mark.timeout(400)
 def test_result_is_the_same_with_workers_one_of_which_dies(
-    recording: Path,
-    minimised: Callable[[str], tuple[dict[str, object], Path]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    recording = write_eviction(tmp_path / "audit.jsonl", EVICTED_BY_ANOTHER_ORDER)
+    # The name of a file stands in its manifest.
+    file = tmp_path / "alone" / "small.zip"
+    alone = minimise(recording, "evicted web", file)
     monkeypatch.setattr(sharing, "WORTH_SECONDS", 0)
-    keep = "violation placement-respects-taints"
     sent, killed = 0, 0
     run = DaskExecutor.map
 
@@ -293,9 +280,8 @@ def test_result_is_the_same_with_workers_one_of_which_dies(
             os.kill(killed, signal.SIGKILL)
         return run(self, function, bundles, tasks, heard)
 
-    alone, file = minimised(keep)
     with mock.patch.object(DaskExecutor, "map", count), forked_dask_workers():
-        together = minimise(recording, keep, tmp_path / "small.zip", "--workers", 2)
+        together = minimise(recording, "evicted web", tmp_path / "small.zip", "--workers", 2)
     assert killed, f"{sent} candidates were sent"
     assert file.read_bytes() == (tmp_path / "small.zip").read_bytes()
     assert (alone["minimal"], together["minimal"]) == (True, True)

@@ -13,6 +13,7 @@ from app.domain.errors import Forbidden
 from app.domain.log import HistoryInfo
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from tests import draws
 from tests.simulation.test_blast import (
     HORIZON_SECONDS,
     SEEDS,
@@ -23,6 +24,9 @@ from tests.simulation.test_blast import (
     world_of,
 )
 from tests.simulation.world import World
+
+pytestmark = draws.BY_DAY
+"""A world of one seed has every rule of its test; the others come on other days."""
 
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
 

@@ -12,6 +12,9 @@ from app.domain.values import json_tree
 from tests import draws
 from tests.simulation.world import World
 
+pytestmark = draws.BY_DAY
+"""A world of one seed has every rule of its test; the others come on other days."""
+
 SEEDS = draws.seeds(2, first=1)
 TEMPLATES = ("gpu", "patient", "pair")
 INFO = HistoryInfo(id=1, name="default")

@@ -23,6 +23,9 @@ from tests import draws
 from tests.cluster import Cluster, claim_spec
 from tests.simulation.concurrency import ConcurrentTimeline, concurrent
 
+pytestmark = draws.BY_DAY
+"""A world of one seed has every rule of its test; the others come on other days."""
+
 SEEDS = draws.seeds(2)
 ACTS = 25
 SPACES = ("one", "two")

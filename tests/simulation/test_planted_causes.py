@@ -9,7 +9,7 @@ from tests.unit.service.test_explaining import asking
 from tests.worlds.planted import hardware, held, placed, plant, waiting
 from tests.worlds.planted.plant import Sow
 
-SEEDS = draws.seeds(2)
+SEEDS = draws.seeds(1)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -8,6 +8,9 @@ from tests import draws
 from tests.cluster import check_decisions
 from tests.simulation.world import World
 
+pytestmark = draws.BY_DAY
+"""A world of one seed has every rule of its test; the others come on other days."""
+
 SEEDS = draws.seeds(2, first=1)
 STEPS = int(os.environ.get("REDRA_STEPS", "60"))
 
