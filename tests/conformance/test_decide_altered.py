@@ -1,6 +1,7 @@
 """The verdict that decide must give for each recording that was altered by machine.
 
-What decides nothing (clocks, versions) comes by day; what is wrong comes each day.
+What decides nothing (clocks, versions) comes by day, as do kinds that a log lacks; what is wrong
+comes each day.
 """
 
 import json
@@ -193,6 +194,7 @@ LACKING = {
 }
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("what", LACKING)
 async def test_without_a_kind_that_decisions_need_nothing_is_judged(what, tmp_path):
     lines = [line for line in recorded("a-quickstart") if LACKING[what](line)]

@@ -1,6 +1,7 @@
 """Forks of recordings with recorded inputs: alone, beside a change, and upon a change.
 
-Recordings that go on without a change come by day.
+Recordings that go on without a change come by day, as do those of which each is altered, or
+verified, in the same way.
 """
 
 import random
@@ -188,6 +189,7 @@ async def test_pod_that_was_just_marked_for_its_removal_ends_in_a_fork() -> None
     assert report.diff.is_same, report.diff.to_json()["differences"]
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", ["a-quickstart", "c-multihost-tpu", "j-api-versions"])
 async def test_nothing_follows_from_an_edit_that_concerns_nobody(name: str) -> None:
     recording = await recorded(name)
@@ -340,6 +342,7 @@ async def test_fork_with_more_events_of_its_own_than_may_be_is_refused() -> None
     await recording.fork(50, until=60, settings=Settings(decide_events_max=len(own)))
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", NAMES)
 async def test_fork_with_recorded_inputs_is_verified_but_for_what_had_a_pace(name: str) -> None:
     """What controllers without a pace decide can be made again from the log of the fork."""

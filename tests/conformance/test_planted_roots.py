@@ -2,6 +2,8 @@
 
 The inputs of a recording from outside are decided twice by the same control plane: as they are, and
 altered in one place. Nothing else differs, so nothing else can be the cause of a difference.
+
+Alterations come by day: the root of each is found by the same comparison.
 """
 
 import random
@@ -283,6 +285,7 @@ async def planted(name: str, alteration: str, seed: int) -> tuple[DiffReport, st
     return await diffing.drive(compare(_SIDES[name, has_rules], other)), altered.root
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("alteration", ALTERATIONS)
 async def test_the_only_altered_place_is_the_root_of_every_difference(alteration: str) -> None:
     different = Counter[str]()
@@ -300,6 +303,7 @@ async def test_the_only_altered_place_is_the_root_of_every_difference(alteration
     assert different.total() > 2, different
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", NAMES)
 async def test_inputs_that_are_decided_twice_are_the_same(name: str) -> None:
     source = await source_of(name)
