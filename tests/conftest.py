@@ -10,9 +10,12 @@ import gc
 import importlib
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from unittest import mock
 from urllib.parse import urlsplit, urlunsplit
 
@@ -42,8 +45,18 @@ _TOKEN = secrets.token_hex(4)
 _COLLECT_EVERY = (200_000, 20, 10)
 """The thresholds of the garbage collector; with 700 new objects, Python collects all the time."""
 
-_NOTHING_LASTS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+_NOTHING_LASTS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "max_wal_size": "128MB",
+    "min_wal_size": "32MB",
+}
 """Options of the shared server, whose data need not survive a crash of the machine."""
+
+_MEMORY = Path("/dev/shm")
+_MEMORY_BYTES_MIN = 2 << 30
+"""The room in memory with which the shared servers are there: each takes up to 300 MB."""
 
 
 def pytest_configure() -> None:
@@ -141,7 +154,37 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    shared = EmbeddedServer(tmp_path_factory.mktemp("postgres"))
+    with quick_folder(tmp_path_factory) as folder, serving(folder) as url:
+        yield with_database(url, "postgres")
+
+
+@contextmanager
+def quick_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for a server, in memory where there is room.
+
+    Each database is three hundred files, which are soon deleted. For five seconds ext4 gives no
+    deleted inode to a new file, and looks for another one: half a second of CPU time for each
+    database, instead of a twentieth.
+    """
+    try:
+        room = shutil.disk_usage(_MEMORY).free >= _MEMORY_BYTES_MIN
+    except OSError:
+        room = False
+    if not room:
+        yield tmp_path_factory.mktemp("postgres")
+        return
+    # What killed runs left would stay in memory.
+    for left in _MEMORY.glob("redra-tests-*-*"):
+        if not Path("/proc", left.name.split("-")[2]).exists():
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"redra-tests-{os.getpid()}-", dir=_MEMORY) as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The address of a server of PostgreSQL whose data are in this folder."""
+    shared = EmbeddedServer(folder / "server")
     try:
         with mock.patch.dict(server.OPTIONS, _NOTHING_LASTS):
             shared.start()
@@ -150,7 +193,7 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             raise
         pytest.skip(str(problem))
     try:
-        yield with_database(shared.url, "postgres")
+        yield shared.url
     finally:
         shared.stop()
 
