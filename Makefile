@@ -35,12 +35,15 @@ test: install ## Run the whole test suite
 test-fast: install ## Run the tests that need no database
 	@$(BIN)/python -m pytest -q -m "not database and not slow"
 
-check: install ## Format, lint, types, import contracts, tidy tests
+check: static ## Format, lint, types, import contracts, tidy tests
+	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/architecture
+
+static: install ## The part of check that runs no tests
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/lint-imports --no-cache --config pyproject.toml | tail -n 4
+	@output=$$($(BIN)/lint-imports --no-cache --config pyproject.toml) || { echo "$$output"; exit 1; }; \
+		echo "$$output" | tail -n 4
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/architecture
 
 format: install ## Format the code
 	@$(BIN)/ruff format --quiet .
@@ -97,4 +100,4 @@ site: install ## Build the pages of docs as a site, in build/site
 clean: ## Remove the virtual environment and every cache
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache .redra build dist
 
-.PHONY: help install demo test test-fast check format fuzz conformance bench docs site clean crash simulate mutants
+.PHONY: help install demo test test-fast check static format fuzz conformance bench docs site clean crash simulate mutants

@@ -244,3 +244,9 @@ def test_folders_hold_no_families_of_files() -> None:
             if count > PREFIX_FILES_MAX
         ]
     assert not families, f"make packages of these: {families}"
+
+
+def test_no_target_hides_that_a_program_failed():
+    """Of a pipe, make sees the status of the last program alone."""
+    pipes = re.findall(r"^\t@?\$\(BIN\)/[^|\n]*\|(?!\|).*", (ROOT / "Makefile").read_text(), re.M)
+    assert not pipes, pipes
