@@ -73,6 +73,16 @@ class Hypothesis:
     target: object = None
 
     @property
+    def change(self) -> tuple[str, object]:
+        """What is changed; equal for hypotheses about several differences that change the same."""
+        return self.field, self.target
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the change is about one object; a switch changes all that happens."""
+        return self.field not in ("quirks", "is_paced", "is_limited")
+
+    @property
     def _claims(self) -> frozenset[ObjectKey]:
         return self.target if isinstance(self.target, frozenset) else frozenset()
 

@@ -3,7 +3,7 @@
 A variant never determines the outcome of an act, only whether it is made earlier, later or not.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
@@ -13,9 +13,12 @@ from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import BESIDE
 from app.domain.controllers.pacing import AttemptOutcome
+from app.domain.controllers.rule_status import condition
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
-from app.domain.log import ObjectKey
-from app.domain.values import api_groups
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.values import api_groups, api_resources
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 NEVER = Instant(2**62)
@@ -25,11 +28,12 @@ NEVER = Instant(2**62)
 class SteeredPace:
     """The `Pace` and the bind delay of a run.
 
-    `keys` maps uids to the keys of recorded objects. Call `note_finished` for pods that finish
-    here. Waits are noted in `readiness`. `busy_until` has the instants before which pods are not
-    tried, because an attempt for them is under way. `prompt` has the keys of objects without
-    recorded acts, which do not wait. In a changed world, `control` is the readiness of the
-    unchanged one: an act that did not wait there has no recorded instant, and is done at once.
+    `keys` maps uids to the keys of recorded objects. Call `begin` with the objects at the
+    beginning, and `follow` with each event. Waits are noted in `readiness`. `busy_until` has the
+    instants before which pods are not tried, because an attempt for them is under way. `prompt` has
+    the keys of objects without recorded acts, which do not wait. In a changed world, `control` is
+    the readiness of the unchanged one: an act that did not wait there has no recorded instant, and
+    is done at once.
     """
 
     def __init__(
@@ -50,6 +54,8 @@ class SteeredPace:
         self._held = dict(variant.held)
         self._hidden = dict(variant.hidden)
         self._finished: set[tuple[str, ...]] = set()
+        self._looked_at: set[tuple[str, ...]] = set()
+        self._begun = Instant(0)
         self._let_through = ""
         self._looked: dict[tuple[str, tuple[str, ...]], tuple[Instant, Instant]] = {}
         self.prompt: Set[object] = frozenset()
@@ -75,9 +81,26 @@ class SteeredPace:
         """Allows a pod to be tried now, regardless of the recording; with an empty uid, none."""
         self._let_through = pod
 
-    def note_finished(self, place: tuple[str, str], *, is_finished: bool) -> None:
-        """Notes whether the pod of that namespace and name is finished here."""
-        if is_finished:
+    def begin(self, objects: Iterable[Event], now: Instant) -> None:
+        """Notes the objects at the beginning of the run.
+
+        A controller that starts looks at all rules. The recorded one went on, and looked at a rule
+        that has its status only for a new reason.
+        """
+        self._begun = now
+        for event in objects:
+            self.follow(event)
+            if event.key[:2] == api_resources.DEVICE_TAINT_RULES and _has_status(event.object):
+                self._looked_at.add((event.key.name, event.uid))
+
+    def follow(self, event: Event) -> None:
+        """Notes which pods are finished here, and which rules have changed since the beginning."""
+        if event.key[:2] == api_resources.DEVICE_TAINT_RULES:
+            self._looked_at.discard((event.key.name, event.uid))
+        if event.key[:2] != api_resources.PODS:
+            return
+        place = (event.key.namespace, event.key.name)
+        if event.type is not EventType.OBJECT_DELETED and core.is_finished(event.object):
             self._finished.add(place)
         else:
             self._finished.discard(place)
@@ -200,11 +223,13 @@ class SteeredPace:
         if rule in variant.counted_first:
             return now
         is_asked, is_answered = rule in variant.counted, rule in variant.counted_last
-        if not (is_asked or is_answered):
+        is_looked_at = key in self._looked_at and now <= self._begun
+        if not (is_looked_at or is_asked or is_answered):
             return None
-        return self._recorded.next_act(
+        due = self._recorded.next_act(
             "rule-status", key, now, as_asked=is_asked, as_answered=is_answered
         )
+        return NEVER if is_looked_at and due is None else due
 
     def _of_claim(self, claim: ObjectKey, key: tuple[str, ...], now: Instant) -> Instant | None:
         if claim in self._variant.released_last:
@@ -222,3 +247,8 @@ class SteeredPace:
     def _unless_imposed(self, author: str, key: ObjectKey) -> Instant | None:
         """`NEVER` if these writes are taken as recorded; otherwise None."""
         return NEVER if (author, key) in self._imposed else None
+
+
+def _has_status(rule: JsonObject) -> bool:
+    held = condition.stored(rule)
+    return held is not None and held.get("observedGeneration") == meta.generation(rule)

@@ -410,19 +410,23 @@ class Prover:
         failed = {key for key in chosen if key in left}
         spoilers = self._spoilers(chosen, {left[key].uid for key in new}, again)
         if new and not spoilers:
-            return chosen.keys() if len(chosen) == 1 else await self._try_halves(chosen)
+            is_one = len({each.change for each in chosen.values()}) == 1
+            return chosen.keys() if is_one else await self._try_halves(chosen)
         failed |= spoilers
-        holding = {(each.field, each.target) for key, each in chosen.items() if key not in failed}
-        if not new and all((each.field, each.target) in holding for each in chosen.values()):
+        holding = {each.change for key, each in chosen.items() if key not in failed}
+        if not new and all(each.change in holding for each in chosen.values()):
             self._accept(variant, again, left, self._reasons(chosen, again))
         return failed
 
     async def _try_halves(self, chosen: Chosen) -> Collection[DifferenceKey]:
-        """Tries hypotheses in two parts if it is unknown which of them cause new differences."""
-        keys, failed = list(chosen), set[DifferenceKey]()
-        middle = len(keys) // 2
-        for half in (keys[:middle], keys[middle:]):
-            if part := {key: chosen[key] for key in half if key in self._open}:
+        """Tries hypotheses in two parts if it is unknown which of them cause new differences.
+
+        Those that change more than their object are one part: they are the likeliest causes. Equal
+        changes stay together, because one run tries them all.
+        """
+        failed = set[DifferenceKey]()
+        for half in _parts(chosen):
+            if part := {key: each for key, each in half.items() if key in self._open}:
                 failed |= set(await self._try_together(part))
         return failed
 
@@ -486,3 +490,16 @@ class Prover:
 
     def _has_unexplained(self) -> bool:
         return any(each.reason == DifferenceClass.UNEXPLAINED for each in self.judgements.values())
+
+
+def _parts(chosen: Chosen) -> Sequence[Chosen]:
+    """Two parts of hypotheses with different changes."""
+    wide = {each.change for each in chosen.values() if not each.is_local}
+    first = {each.change: None for each in chosen.values() if each.is_local}
+    if not (wide and first):
+        changes = list(wide or first)
+        first = dict.fromkeys(changes[: len(changes) // 2])
+    return (
+        {key: each for key, each in chosen.items() if each.change in first},
+        {key: each for key, each in chosen.items() if each.change not in first},
+    )

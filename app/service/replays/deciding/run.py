@@ -142,6 +142,8 @@ class Run:
             self.trace.begin(event)
             note_reached(self._reached, event, beginning.head.time)
         self._claim_work.begin(beginning.objects, beginning.head.time)
+        if self._pace is not None:
+            self._pace.begin(beginning.objects, beginning.head.time)
 
     def _placed(self, controller: Reconciler, start: Instant | None) -> Reconciler:
         """Wraps a controller for this run: kubelets serve stray pods, others wait for `start`."""
@@ -476,11 +478,8 @@ class Run:
             self._objects[event.key] = event.object
         self._reports.follow(event)
         self._claim_work.follow(event)
-        if self._pace is not None and event.key.resource == "pods":
-            is_gone = event.type is EventType.OBJECT_DELETED
-            is_finished = not is_gone and core.is_finished(event.object)
-            pod = (event.key.namespace, event.key.name)
-            self._pace.note_finished(pod, is_finished=is_finished)
+        if self._pace is not None:
+            self._pace.follow(event)
         is_news = note_reached(self._reached, event, event.stamp.time)
         is_news |= event.key.resource == "resourceclaims"
         if self._spare and event.key.resource == "pods":

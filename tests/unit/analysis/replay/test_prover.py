@@ -6,15 +6,16 @@ from hypothesis import strategies as st
 
 from app.analysis.replay.classes import DifferenceClass, End
 from app.analysis.replay.differences import Aspect, Compared, Sides
+from app.analysis.replay.facts import ClaimsNamed
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving.budget import Budget
 from app.analysis.replay.proving.evidence import Evidence
 from app.analysis.replay.proving.prover import Prover
 from app.analysis.replay.proving.runs import MadeRun
 from app.analysis.replay.races import Races
-from app.analysis.replay.traces import Trace
+from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.variants import Variant
-from app.domain.log import ObjectKey
+from app.domain.log import ObjectKey, Revision
 from app.domain.values.timestamps import Instant
 
 RULES = [f"rule-{number}" for number in range(9)]
@@ -67,7 +68,7 @@ class World:
             variant=Variant(),
             budget=budget,
         )
-        different = {each.key: each for each in map(difference, self._explained)}
+        different = self.compare(self.recorded, Trace()).different
         await prover.judge(Trace(), different)
         return {key[1]: each for key, each in prover.judgements.items()}, budget
 
@@ -93,6 +94,49 @@ async def test_one_wrong_hypothesis_among_many_costs_a_few_runs():
         "rule-3"
     }
     assert budget.runs <= 2 * len(RULES)
+
+
+class FinishedPods(World):
+    """Rules, and pods that the claim controller did not sync after their end.
+
+    Their first hypothesis is one for all pods, and changes something else.
+    """
+
+    def __init__(self, explained, pods):
+        super().__init__(explained)
+        self._pods = pods
+        for name in pods:
+            self.recorded.keys[name] = ObjectKey("", "pods", "ns", name)
+            self.recorded.finished[name] = Instant(8)
+            self.recorded.removed[name] = Instant(9)
+
+    def compare(self, recorded, again):
+        left = dict(super().compare(recorded, again).different)
+        unsynced = {key.name for key in self._made.unsynced}
+        left |= {each.key: each for each in map(named_late, self._pods) if each.uid not in unsynced}
+        if self._made.resyncs:
+            left[difference("other").key] = difference("other")
+        return Compared(different=left)
+
+
+def named_late(pod):
+    key = ObjectKey("", "pods", "ns", pod)
+    facts = (ClaimsNamed(entries=(("gpu", "claim"),)),)
+    step = Step(revision=Revision(1), time=Instant(1), writer="", key=key, uid=pod, facts=facts)
+    return Sides(
+        aspect=Aspect.WRITES, uid=pod, name="", recorded=[], again=["1"], only_again=(step,)
+    )
+
+
+async def test_hypothesis_that_is_one_for_many_objects_is_tried_once():
+    world = FinishedPods(dict.fromkeys(RULES, "postponed"), [f"pod-{n}" for n in range(9)])
+    judged, budget = await world.judged()
+    assert len(judged) == 18
+    assert {each.reason for each in judged.values()} == {
+        DifferenceClass.TIMING,
+        DifferenceClass.RACE,
+    }
+    assert budget.runs == 4  # all together, the local ones, the one for all, and the next ones
 
 
 @pytest.mark.parametrize("bounds", [{"runs_max": 2}, {"events_max": 2}])

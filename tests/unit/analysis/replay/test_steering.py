@@ -12,7 +12,19 @@ from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.steering import NEVER, SteeredPace
 from app.analysis.replay.variants import Variant
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
-from app.domain.log import ObjectKey
+from app.domain.log import (
+    Actor,
+    Draft,
+    Event,
+    EventType,
+    ObjectKey,
+    Revision,
+    Stamp,
+    chain,
+)
+from app.domain.values import api_resources
+from app.domain.values.identifiers import Uid
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 NOW = Instant(1_000)
@@ -31,6 +43,29 @@ TURNS = {
     "rule": ("rule-status", ("r",)),
 }
 """A turn of each controller that variants steer: its queue and key."""
+
+
+def seen(key: ObjectKey, tree: JsonObject) -> Event:
+    """An event of an object."""
+    draft = Draft(
+        type=EventType.OBJECT_UPDATED,
+        key=key,
+        uid=Uid("uid"),
+        tree={**tree, "metadata": {**tree.get("metadata", {}), "name": key.name}},
+        stamp=Stamp(time=NOW, actor=Actor(user="me"), verb="update"),
+    )
+    return chain.seal(draft, Revision(1), b"")
+
+
+def pod(phase: str) -> Event:
+    return seen(POD, {"status": {"phase": phase}})
+
+
+def rule(*, observed: int) -> Event:
+    """A rule of the second generation."""
+    status = {"type": "EvictionInProgress", "observedGeneration": observed}
+    tree = {"metadata": {"generation": 2}, "status": {"conditions": [status]}}
+    return seen(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", "r"), tree)
 
 
 def due(variant: Variant, turn: str) -> Instant:
@@ -93,9 +128,22 @@ def test_finished_pod_is_synced_only_when_the_recording_shows_it() -> None:
     pace = SteeredPace(RecordedPace(), Variant(resyncs=True), KEYS)
     turn = TURNS["claims of a pod"]
     assert NOW < pace.not_before(*turn, NOW) < NEVER
-    pace.note_finished(("ns", "p"), is_finished=True)
+    pace.begin((pod("Succeeded"),), NOW)
     assert pace.not_before(*turn, NOW) == NEVER
-    pace.note_finished(("ns", "p"), is_finished=False)
+    pace.follow(pod("Running"))
+    assert NOW < pace.not_before(*turn, NOW) < NEVER
+    pace.follow(pod("Failed"))
+    assert pace.not_before(*turn, NOW) == NEVER
+
+
+@pytest.mark.parametrize(("observed", "waits"), [(2, True), (1, False)])
+def test_rule_with_a_status_waits_for_a_reason_to_be_looked_at(observed: int, waits: bool) -> None:
+    """The recorded controller had looked at it; a later look or event is a reason."""
+    pace, turn = SteeredPace(RecordedPace(), Variant(), KEYS), ("rule-status", ("r", "uid"))
+    pace.begin((rule(observed=observed),), NOW)
+    assert (pace.not_before(*turn, NOW) == NEVER) is waits
+    assert LATER < pace.not_before(*turn, LATER) < NEVER
+    pace.follow(rule(observed=observed))
     assert NOW < pace.not_before(*turn, NOW) < NEVER
 
 
