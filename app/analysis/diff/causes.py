@@ -238,7 +238,10 @@ class Linking:
             self._follow(difference, self._resolved(difference, causes, precedence))
             if difference.roots or difference.parents:
                 return
-        difference.roots.append(_fallback(self._known))
+        if _is_made_apart(difference.pair, self._known.within):
+            self._follow(difference, self._of_existence(difference))
+        if not difference.roots and not difference.parents:
+            difference.roots.append(_fallback(self._known))
 
     def _follow(self, difference: PodDifference, causes: Iterable[Root | PodDifference]) -> None:
         """Sets the first root among causes, or the differences among them."""
@@ -276,6 +279,10 @@ class Linking:
             yield self._known.root(change)
             return
         if difference.parted.aspect is PodAspect.END:
+            ended = difference.pair.side(difference.parted.side)
+            if ended is not None and ended.is_ended_by_owner:
+                # The state of its other pods says which of them a controller deletes.
+                yield from self._of_existence(difference)
             yield from _of_end(difference, self._known)
             return
         if difference.parted.aspect is PodAspect.EXISTENCE:
@@ -327,7 +334,7 @@ class Linking:
                 yield other
 
     def _of_existence(self, difference: PodDifference) -> Iterator[Root | PodDifference]:
-        """Why a controller created a pod on one side only: its owner, or a pod it replaces."""
+        """Why a controller created a pod on one side only, or then: its owner, or another pod."""
         for cause in _of_existence(difference, self._differences, self._known):
             if isinstance(cause, Root) or cause.parted.time <= difference.parted.time:
                 yield cause
@@ -414,6 +421,13 @@ def _of_existence(
         same = (mine.key.namespace, mine.owner.kind, mine.owner.name)
         if same == (course.key.namespace, course.owner.kind, course.owner.name):
             yield other
+
+
+def _is_made_apart(pair: Pair, within: int) -> bool:
+    """Whether a controller made the pod at another time on the other side."""
+    if pair.a is None or pair.b is None or pair.a.owner is None:
+        return False
+    return abs(pair.a.created.time - pair.b.created.time) > within
 
 
 def _removals(difference: PodDifference, known: Known) -> Iterator[Root]:

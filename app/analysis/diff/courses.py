@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from app.analysis.diff.sides import Side
+from app.analysis.replay.writers import CONTROLLER_PREFIX
 from app.domain.controllers.scheduling.binding_cycle import placements
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.values import api_resources, condition_types, well_known
@@ -69,7 +70,10 @@ class Disruption:
 
 @dataclass(slots=True, kw_only=True)
 class Course:
-    """The course of one pod. `ordinal` counts the earlier pods of the same name."""
+    """The course of one pod. `ordinal` counts the earlier pods of the same name.
+
+    `deleted_by` is the user who asked for its deletion first, or was seen to delete it.
+    """
 
     key: ObjectKey
     uid: str
@@ -81,6 +85,7 @@ class Course:
     placed: Placement | None = None
     evicted: Disruption | None = None
     ended: Moment | None = None
+    deleted_by: str = ""
     phase: str = ""
 
     @property
@@ -88,6 +93,12 @@ class Course:
         """`namespace/name`, with the ordinal where the name was used before."""
         place = f"{self.key.namespace}/{self.key.name}"
         return f"{place} (the {self.ordinal + 1}th of that name)" if self.ordinal else place
+
+    @property
+    def is_ended_by_owner(self) -> bool:
+        """Whether its controller deleted it, such as a ReplicaSet with more pods than it wants."""
+        writer = self.deleted_by.removeprefix(CONTROLLER_PREFIX).replace("-", "")
+        return self.owner is not None and writer == f"{self.owner.kind.lower()}controller"
 
     @property
     def outcome(self) -> str:
@@ -199,6 +210,8 @@ class Courses:
                 at=self._moment(event), reason=disruption.reason, message=disruption.message
             )
         is_gone = event.type is EventType.OBJECT_DELETED
+        if (is_gone or meta.is_deleting(tree)) and not course.deleted_by:
+            course.deleted_by = event.stamp.actor.user
         if (is_gone or core.is_finished(tree)) and course.ended is None:
             course.ended = self._moment(event)
             course.phase = "removed" if not core.is_finished(tree) else meta.phase(tree)

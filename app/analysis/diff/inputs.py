@@ -21,6 +21,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.values import api_groups, api_resources, well_known
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 
 _GROUPS = frozenset(
@@ -59,6 +60,8 @@ DELETED = "deleted"
 
 _ADDED_VOLUME = "kube-api-access-"
 """The prefix of the generated names of volumes that admission adds to pods."""
+
+_OWN_UID = "(its uid)"
 
 _STATUS_OF_INPUTS = frozenset((api_resources.NODES,))
 """The kinds whose status is not a consequence, but an input of the scheduler."""
@@ -268,17 +271,17 @@ def _content(event: Event) -> JsonObject:
 
 def _content_of(key: ObjectKey, tree: JsonObject) -> JsonObject:
     """The parts of an object that an outsider sets: no identity, bookkeeping or consequences."""
-    metadata = meta.metadata(tree)
+    metadata, uid = meta.metadata(tree), meta.uid(tree)
     content: JsonObject = {}
     for part in _METADATA:
         kept = dict(metadata.get(part) or {})
         kept.pop(well_known.LAST_APPLIED, None)
         if kept:
-            content[f"metadata.{part}"] = kept
+            content[f"metadata.{part}"] = _without_drawn(kept, uid)
     for name, value in tree.items():
         if name in ("apiVersion", "kind", "metadata", "status"):
             continue
-        content[name] = _without_drawn(value)
+        content[name] = _without_drawn(value, uid)
     if key.resource == "pods" and isinstance(content.get("spec"), dict):
         content["spec"] = {
             name: each for name, each in content["spec"].items() if name != "nodeName"
@@ -289,15 +292,19 @@ def _content_of(key: ObjectKey, tree: JsonObject) -> JsonObject:
     return content
 
 
-def _without_drawn(value: Any) -> Any:
-    """A value without what the API server added: times, and generated names of volumes."""
+def _without_drawn(value: Any, uid: Uid) -> Any:
+    """A value without what the API server added: times, generated names of volumes, and the uid.
+
+    A Job has its own uid in its selector and in the labels of its pods.
+    """
     if isinstance(value, dict):
-        return {name: _without_drawn(item) for name, item in value.items() if name != "timeAdded"}
+        kept = {name: item for name, item in value.items() if name != "timeAdded"}
+        return {name: _without_drawn(item, uid) for name, item in kept.items()}
     if isinstance(value, list):
-        return [_without_drawn(item) for item in value]
+        return [_without_drawn(item, uid) for item in value]
     if isinstance(value, str) and value.startswith(_ADDED_VOLUME):
         return _ADDED_VOLUME
-    return value
+    return _OWN_UID if uid and value == uid else value
 
 
 def _shown(value: Any) -> str:

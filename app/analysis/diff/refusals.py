@@ -6,6 +6,7 @@ changed, and else from what used the quota up on this side alone.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -75,14 +76,25 @@ def _with_quotas(sides: Iterable[Side]) -> set[str]:
 
 
 def _missing(side: Side, other: Side, namespaces: set[str]) -> Iterator[tuple[Instant, Event]]:
-    """The creations of a side of which the other has no object of that name, or of that owner."""
+    """The creations of a side that the other lacks.
+
+    An object with a controller has a generated name: the first ones of a controller are those that
+    the other side has under names of its own.
+    """
+    here = {event.key for event in (*side.start, *side.events)}
     there = {event.key for event in (*other.start, *other.events)}
-    owners = {_kin(event) for event in other.events if event.type is EventType.OBJECT_CREATED}
+    named_otherwise = Counter(
+        _kin(event)
+        for event in other.events
+        if event.type is EventType.OBJECT_CREATED and event.key not in here
+    )
     for event in side.events:
         is_one = event.type is EventType.OBJECT_CREATED and event.key.namespace in namespaces
         if not is_one or event.key in there:
             continue
-        if meta.controller(event.object) is None or _kin(event) not in owners:
+        if meta.controller(event.object) is not None and named_otherwise[_kin(event)]:
+            named_otherwise[_kin(event)] -= 1
+        else:
             yield side.instant(event.stamp.time), event
 
 
@@ -123,9 +135,34 @@ def _judged(
     for time, event in missing:
         here.advance(time)
         there.advance(time)
-        refusal = _refusal(here.objects, there.objects, event, guards)
+        refusal = None
+        if _is_wanted(here.objects, there.objects, event):
+            refusal = _refusal(here.objects, there.objects, event, guards)
         if refusal is not None:
             yield event, refusal
+
+
+def _is_wanted(objects: ObjectsProjection, elsewhere: ObjectsProjection, event: Event) -> bool:
+    """Whether a side would make an object: its controller has fewer of them there by then.
+
+    A pod that replaces an evicted one is not wanted where none was evicted.
+    """
+    owner = meta.controller(event.object)
+    return owner is None or _owned(objects, event) < _owned(elsewhere, event)
+
+
+def _owned(objects: ObjectsProjection, event: Event) -> int:
+    """The number of objects like that of the event that its controller has, and that stay."""
+    trees = (objects.get(key) for key in objects.keys(*event.key[:2], event.key.namespace))
+    owner = meta.controller(event.object)
+    return sum(
+        not meta.is_deleting(tree)
+        and (theirs := meta.controller(tree)) is not None
+        and owner is not None
+        and (theirs.kind, theirs.name) == (owner.kind, owner.name)
+        for tree in trees
+        if tree is not None
+    )
 
 
 def _refusal(
