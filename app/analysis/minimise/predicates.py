@@ -342,6 +342,9 @@ def parse(text: str, place: str = "--keep") -> Predicate:
         raise InputError(problem.problem, place=place, cure=problem.cure) from problem
 
 
+_EXAMPLES = "profile=1.36,1.37, quirk=q6 or gate=DRAPartitionableDevices"
+
+
 def _parsed(text: str) -> Predicate:
     try:
         words = shlex.split(text)
@@ -363,6 +366,12 @@ def _parsed(text: str) -> Predicate:
         case ["command", program, *arguments]:
             given = (program, *arguments)
             return Command(words=given if any("{}" in word for word in given) else (*given, "{}"))
+        case ["differs"]:
+            raise InputError(
+                "'differs' names no control planes", cure=f"write {_EXAMPLES} after it"
+            )
+        case ["command"]:
+            raise InputError("'command' has no words", cure="write command PROGRAM ARGUMENT…")
     raise InputError(
         f"{text!r} is not a predicate",
         cure="begin with violation, unschedulable, evicted, differs, difference or command",
@@ -413,7 +422,7 @@ def _differing(switch: str, kind: str) -> Differing:
         case _:
             raise InputError(
                 f"{switch!r} does not name two control planes",
-                cure="write profile=1.36,1.37, quirk=q6 or gate=DRAPartitionableDevices",
+                cure=f"write {_EXAMPLES}",
             )
     return Differing(words=switch, a=a, b=b, kind=chosen)
 

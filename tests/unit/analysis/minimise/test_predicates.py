@@ -68,7 +68,8 @@ def test_predicate_is_read_as_it_is_written(text: str) -> None:
         ("differs quirk=c8 somehow", "there is no class 'somehow'"),
         ("difference whatever", "there is no class 'whatever'"),
         ("differs gate=GangScheduling", "cannot be switched: PodGroups are not emulated"),
-        ("command", "'command' is not a predicate"),
+        ("command", "'command' has no words"),
+        ("differs", "'differs' names no control planes"),
         ("violation 'x", "it cannot be read"),
     ],
 )
