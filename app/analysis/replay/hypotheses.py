@@ -354,6 +354,21 @@ class Proposals:
         return sorted({step.key for step in steps if step.key.resource == "resourceclaims"})
 
 
+def parts(
+    chosen: Mapping[DifferenceKey, Hypothesis],
+) -> Sequence[Mapping[DifferenceKey, Hypothesis]]:
+    """Two parts of hypotheses with different changes; equal changes stay together."""
+    wide = {each.change for each in chosen.values() if not each.is_local}
+    first = {each.change: None for each in chosen.values() if each.is_local}
+    if not (wide and first):
+        changes = list(wide or first)
+        first = dict.fromkeys(changes[: len(changes) // 2])
+    return (
+        {key: each for key, each in chosen.items() if each.change in first},
+        {key: each for key, each in chosen.items() if each.change not in first},
+    )
+
+
 class Untried:
     """The hypotheses about single objects that are still to try.
 

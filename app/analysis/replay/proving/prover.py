@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 
-from app.analysis.replay import classes
+from app.analysis.replay import classes, hypotheses
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHEDULER
 from app.analysis.replay.classes import DifferenceClass, End, Judgement, Sought
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Compared, DifferenceKey, Sides
@@ -425,7 +425,7 @@ class Prover:
         changes stay together, because one run tries them all.
         """
         failed = set[DifferenceKey]()
-        for half in _parts(chosen):
+        for half in hypotheses.parts(chosen):
             if part := {key: each for key, each in half.items() if key in self._open}:
                 failed |= set(await self._try_together(part))
         return failed
@@ -490,16 +490,3 @@ class Prover:
 
     def _has_unexplained(self) -> bool:
         return any(each.reason == DifferenceClass.UNEXPLAINED for each in self.judgements.values())
-
-
-def _parts(chosen: Chosen) -> Sequence[Chosen]:
-    """Two parts of hypotheses with different changes."""
-    wide = {each.change for each in chosen.values() if not each.is_local}
-    first = {each.change: None for each in chosen.values() if each.is_local}
-    if not (wide and first):
-        changes = list(wide or first)
-        first = dict.fromkeys(changes[: len(changes) // 2])
-    return (
-        {key: each for key, each in chosen.items() if each.change in first},
-        {key: each for key, each in chosen.items() if each.change not in first},
-    )
