@@ -21,10 +21,6 @@ OPEN: dict[tuple[str, str, str], str] = {
     # When in its second a namespace was to end is not known, and its controller looks again five
     # seconds later.
     ("a-quickstart", "times_to_seconds", "decide"): "fails",
-    # The line of an allocation is lost, and the log ends before another line about the claim. Only
-    # decide asks whether a version of the store has no line; verify takes the binding for wrong.
-    ("a-quickstart", "honest_and_an_allocation_lost", "verify"): "fails",
-    ("e-taints", "honest_with_selectors_and_an_allocation_lost", "verify"): "fails",
     # Two pods that get the better node are tried first here. The windows of the attempts overlap,
     # because answers may come late; that their requests were sent in another order is not used.
     ("a-quickstart", "binding_to_a_worse_node", "decide"): "in part",

@@ -42,6 +42,9 @@ DECIDED_TOO = (
     "bound_while_its_claim_has_no_device",
     "_an_allocation_lost",
     "_a_removal_lost",
+    "_a_reservation_lost",
+    "bound_without_a_reservation",
+    "bound_without_devices",
 )
 """How the names of the alterations of other families end that are decided again as well."""
 
@@ -123,6 +126,10 @@ FEW: list[Row] = [
     ("a-quickstart", "free_device_skipped_on_another_node_and_an_allocation_lost", "decide"),
     ("a-quickstart", "spec_changes_before_an_allocation_lost", "decide"),
     ("a-quickstart", "honest_and_an_allocation_lost", "decide"),
+    ("a-quickstart", "honest_and_an_allocation_lost", "verify"),
+    ("a-quickstart", "honest_and_a_reservation_lost", "verify"),
+    ("a-quickstart", "bound_without_a_reservation", "decide"),
+    ("j-api-versions", "bound_without_devices", "verify"),
     ("a-quickstart", "bound_beyond_the_cpu_of_the_node_and_both_next_reports_lost", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""

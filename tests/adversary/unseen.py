@@ -7,8 +7,16 @@ wrong allocation is of another claim, and no state of that object makes it right
 
 from collections.abc import Callable
 
-from tests.adversary.catalogue import FAILS, NOT_BLAMED, QUICKSTART, TAINTS, TPU, alteration
-from tests.adversary.devices import device, end_after, given
+from tests.adversary.catalogue import (
+    FAILS,
+    NOT_BLAMED,
+    QUICKSTART,
+    TAINTS,
+    TPU,
+    VERSIONS,
+    alteration,
+)
+from tests.adversary.devices import SHARED, device, end_after, given
 from tests.adversary.evictions import mentions
 from tests.adversary.log import Json, Log, uid_of
 
@@ -146,3 +154,73 @@ def pool_is_none_for_the_last_claim_and_a_removal_lost(log: Log) -> None:
 def removal_of_a_pod_lost(log: Log) -> None:
     """The line is lost in which the first of two small pods is removed; nothing is wrong."""
     log.lines.pop(log.first("delete", "pods", "small-1", by="system:node:", code=200))
+
+
+def _reservation(log: Log) -> int:
+    """Where a shared claim is reserved for its second pod."""
+    return log.first(
+        "update",
+        "resourceclaims/status",
+        "single-gpu",
+        where=lambda line: (
+            line["objectRef"]["namespace"] == SHARED
+            and len(line["responseObject"]["status"]["reservedFor"]) > 1
+        ),
+    )
+
+
+def _lose_reservation(log: Log) -> None:
+    """The line that reserves a shared claim for its second pod; the log ends when both pods run."""
+    number = _reservation(log)
+    log.cut(log.first("delete", "resourceclaims", "single-gpu", after=number))
+    log.lines.pop(number)
+
+
+_RESERVED = "the line in which a shared claim is reserved for its second pod, the last one about it"
+
+_register(
+    "honest_and_a_reservation_lost",
+    QUICKSTART,
+    _lose_reservation,
+    _RESERVED,
+    None,
+    "Nothing is wrong, and one line is lost.",
+)
+_register(
+    "device_of_another_claim_taken_and_a_reservation_lost",
+    QUICKSTART,
+    _lose_reservation,
+    _RESERVED,
+    _give("pod5", device(0, device="gpu-1")),
+    "A claim gets an exclusive device that a claim holds whose lines are all recorded (5.2).",
+)
+_register(
+    "free_device_skipped_and_a_reservation_lost",
+    QUICKSTART,
+    _lose_reservation,
+    _RESERVED,
+    _give("single-gpu", device(0, device="gpu-1")),
+    "The claim of the lost line gets gpu-1, and gpu-0 is free: that is in a recorded line.",
+)
+
+
+@alteration("wrong", QUICKSTART, verify=FAILS, decide=FAILS)
+def bound_without_a_reservation(log: Log) -> None:
+    """A second pod of a shared claim is bound, and the claim is not reserved for it (3.7).
+
+    No version of the store is without a line there, so the scheduler never wrote it.
+    """
+    number = _reservation(log)
+    version = int(log.lines[number]["responseObject"]["metadata"]["resourceVersion"])
+    _lose_reservation(log)
+    log.close(version)
+
+
+@alteration("wrong", VERSIONS, verify=FAILS, decide=FAILS)
+def bound_without_devices(log: Log) -> None:
+    """A pod is bound, and its claim, which got the finalizer, gets no devices (3.7).
+
+    Each version of the store has its line, so the scheduler never wrote them.
+    """
+    number = log.allocation("")
+    log.close(int(log.lines.pop(number)["responseObject"]["metadata"]["resourceVersion"]))

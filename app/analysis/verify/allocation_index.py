@@ -165,6 +165,11 @@ class AllocationIndex:
         self.last_lost.add(key)
         self.unrecorded.append(Unrecorded(key, after, _NEVER))
 
+    def written_before(self, instant: Instant) -> Revision:
+        """The last allocation that was written before an instant; 0 without one."""
+        earlier = (each.revision for each in self.written if each.time < instant)
+        return max(earlier, default=Revision(0))
+
     def unseen_at(self, revision: Revision) -> set[ObjectKey]:
         """The objects that may have been written unseen before a revision, as later lines show."""
         return {gap.key for gap in self.unrecorded if gap.after < revision < gap.before}

@@ -13,6 +13,7 @@ from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.claim_writes import ClaimWriteWatch
 from app.analysis.verify.consistency import ConsistencyWatch
 from app.analysis.verify.invariants import InvariantWatch
+from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.analysis.verify.parts import Cut, Division, PartFound, VerifiedPart
 from app.analysis.verify.redecide import belongs
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -20,6 +21,7 @@ from app.domain.log import Event, EventType, HistoryInfo, Revision
 from app.domain.log.doubts import NEVER_SEEN, Doubt
 from app.domain.log.forks import INPUTS_END
 from app.domain.log.pages import Page
+from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service.replays import integrity, second_opinion
 from app.service.replays.integrity import IntegrityCheck
@@ -148,6 +150,9 @@ class FirstPass:
     def parts(self, count: int, *, ends: bool) -> list[VerifiedPart]:
         """The history in up to `count` parts; `ends` is whether it was read to its end."""
         self.index.lacks_rules = self.invariants.lacks_rules
+        for key, since in self.invariants.last_lost().items():
+            # What it was given may have been chosen before, and not be free any more.
+            self.index.note_last_lost(key, self.index.written_before(Instant(since - IN_FLIGHT)))
         if self.begin and not self.paced_until and self.may_lack_end:
             self.paced_until = self.revision
         cuts = verifying_parts.divide(self.cuts, self._here(), count, self.division)

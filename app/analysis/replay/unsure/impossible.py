@@ -5,12 +5,12 @@ wrong decision. Two judges are independent of both: the invariants, which accoun
 gaps, and the repeated decision of each allocation on the recorded state on which it was written.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonResult
-from app.analysis.verify.invariants import RULES, InvariantWatch, Switches
+from app.analysis.verify.invariants import InvariantWatch, Switches
 from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.analysis.verify.parts import Deciders
 from app.analysis.verify.reallocate import AllocationChecker
@@ -21,21 +21,6 @@ from app.domain.values.timestamps import Instant
 
 _DECIDED = frozenset(("pods", "resourceclaims"))
 """The kinds that controllers decide about; all others are inputs of decisions."""
-
-ACTS = frozenset(
-    (
-        "allocation-unchanged",
-        "eviction-has-taint",
-        "finalizer-outlasts-allocation",
-        "immutable-field-unchanged",
-        "pod-on-allocated-node",
-    )
-)
-"""The rules about acts of controllers and servers that may leave no difference.
-
-A replay at the recorded pace only waits for what is due. If an act was recorded too early, the
-replay does it when it is due, with the same result. So these rules check whether it was due.
-"""
 
 _OF_SERVERS = frozenset(("immutable-field-unchanged",))
 """The rules that the server enforces for objects of all kinds, for every author."""
@@ -114,15 +99,15 @@ class Impossible:
         """The pods and claims about which an impossible fact was recorded, with its text."""
         return {**self.broken(), **self._found}
 
-    def broken(self, rules: Container[str] = RULES) -> Mapping[ObjectKey, str]:
-        """The pods and claims whose recorded states break an invariant of `rules`.
+    def broken(self) -> Mapping[ObjectKey, str]:
+        """The pods and claims whose recorded states break an invariant.
 
         For rules that the server enforces, objects of all kinds count.
         """
         return {
             key: f"{violation.rule}: {violation.message}"
             for violation in reversed(self._watch.violations())
-            if violation.kind.is_failure and violation.rule in rules
+            if violation.kind.is_failure
             if all(
                 violation.begin.revision <= self._shown.get(key, Revision(0))
                 for key in violation.objects

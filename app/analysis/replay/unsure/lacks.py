@@ -127,7 +127,7 @@ class Lacks:
         are_others_lost = self.omissions.lost.has_any
         for line in self.last_lines.found(are_others_lost=are_others_lost):
             self._note_unseen(line.key, line.uid, line.since, _ACTED_UPON, is_line=True)
-            if not self.last_lines.has_ended(line.uid):
+            if not (line.keeps_devices or self.last_lines.has_ended(line.uid)):
                 self.changed_unseen.setdefault(line.key, line.since)
 
     def last_written(self, key: ObjectKey) -> Instant:

@@ -28,11 +28,15 @@ _SLOWER = 2
 
 
 class LostLine(NamedTuple):
-    """An object that was written after the last line about it, no earlier than `since`."""
+    """An object that was written after the last line about it, no earlier than `since`.
+
+    `keeps_devices` if a claim has the devices of its last line all the same.
+    """
 
     key: ObjectKey
     uid: str
     since: Instant
+    keeps_devices: bool = False
 
 
 @dataclass(slots=True)
@@ -132,7 +136,7 @@ class LastLines:
                 self._note_lag(user, self._ended[uid], known)
 
     def _note_binding(self, binding: Event, known: Instant) -> None:
-        """Notes the claims of a pod that is bound, which have an allocation or not.
+        """Notes the claims of a pod that is bound, which are allocated and reserved for it or not.
 
         The scheduler adds the finalizer in a write before that of the allocation. Parity:
         controllers.md 3.7.
@@ -142,7 +146,10 @@ class LastLines:
             key = ObjectKey(*api_resources.RESOURCE_CLAIMS, pod.namespace, named.name or "")
             each = self._living.get(key)
             if each is not None and each.is_allocated:
-                self._note_lag(user, each.written, known)
+                if binding.uid in self._reserved.get(each.uid, ()):
+                    self._note_lag(user, each.written, known)
+                else:
+                    each.note_act(user, known)
             elif each is not None:
                 each.note_act(user, known, lines=1 if each.is_protected else 2)
 
@@ -180,7 +187,7 @@ class LastLines:
             waiting, seen = [(each.key, each.uid)], {each.uid}
             while waiting:
                 key, uid = waiting.pop()
-                yield LostLine(key, uid, since)
+                yield LostLine(key, uid, since, keeps_devices=each.is_allocated)
                 more = [(key, uid) for key, uid in self._owned[uid] if uid not in seen]
                 seen.update(uid for _, uid in more)
                 waiting += more

@@ -4,19 +4,31 @@ A policy may leave out a group of users, and a filter a verb. Nothing shows it b
 are missing where they have to be. Parity: history-formats.md 4.5.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from app.analysis.verify.invariants.cluster import Cluster
-from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.analysis.verify.invariants.violations import Violation, ViolationKind
+from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.doubts import LOST_OF_MIN
+from app.domain.log.lost_lines import LostLines
+from app.domain.log.store_versions import Versions
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+NEEDS_PODS = "reservation-names-pod"
+ORDERED = "bound-pod-has-claims"
+"""The rule that depends on the order of two writes of which one, a binding, has no version. It is
+broken by a write that is not there: the allocation or reservation of a claim."""
 
 _KUBELET = "system:node:"
 """How the name of a kubelet's user begins: no server lets it write pods under another one."""
 
 _SYSTEM = "system:"
+
+_SLOWER = 2
+"""A binding may take so many times as long as the slowest recorded one."""
 
 _STAMPED = frozenset(("managedFields", "resourceVersion"))
 """The metadata that each write of a status changes."""
@@ -30,6 +42,47 @@ class Absence(NamedTuple):
 
     of_claim: bool = False
     of_pod: bool = False
+
+
+class LastAllocations:
+    """Learns from imported lines when claims were last written, and how soon pods were bound then.
+
+    The scheduler binds a pod after its claims are allocated and reserved for it. Where the last
+    line about a claim shows that it is not, that write was never made, or its line is lost. A lost
+    line leaves a version of the store that no line is about. Parity: controllers.md 3.7, 4.6.
+    """
+
+    def __init__(self) -> None:
+        self._versions = Versions()
+        self._written: dict[ObjectKey, Instant] = {}
+        self._slowest: int | None = None
+
+    def follow(self, cluster: Cluster, event: Event) -> None:
+        """Notes a line; the cluster is as it was before."""
+        key, now = event.key, event.stamp.time
+        self._versions.follow(event)
+        if key.resource == "resourceclaims":
+            self._written[key] = now
+        elif key.resource == "pods" and event.stamp.verb == "create":
+            pod = cluster.pods.get(key)
+            if pod is None or not pod.is_there or pod.node_name:
+                return
+            for claim in pod.claims:
+                if claim.allocation is not None and any(
+                    each.uid == pod.uid for each in claim.reserved
+                ):
+                    lag = now - self._written.get(claim.key, now)
+                    self._slowest = max(lag, self._slowest or 0)
+
+    def lost_since(self, key: ObjectKey, bound: Instant) -> Instant | None:
+        """When the line may have been lost at the earliest which a pod was bound after.
+
+        A scheduler binds soon: as a rule no later than twice its slowest binding. None if no line
+        is lost in that time.
+        """
+        soon = 0 if self._slowest is None else bound - _SLOWER * self._slowest
+        since = Instant(max(self._written.get(key, Instant(0)), soon))
+        return since if self._versions.may_hide(since, bound) else None
 
 
 class LeftOut:
@@ -67,6 +120,58 @@ class LeftOut:
     def patches(self) -> bool:
         """Whether no object was patched, in a log with other changes. Statuses are written so."""
         return "patch" not in self._verbs and self._verbs.issuperset(("create", "update"))
+
+
+class Missing:
+    """The lines of a log that may be missing without a gap, learnt from the imported ones."""
+
+    def __init__(self, lacking: Collection[str]) -> None:
+        """`lacking` is as in `Cluster`."""
+        self.lost = LostLines(lacks_ends=doubts.ENDS in lacking)
+        self._left_out = LeftOut()
+        self._last = LastAllocations()
+
+    def follow(self, cluster: Cluster, event: Event) -> None:
+        """Notes a line; the cluster is as it was before."""
+        self.lost.follow(event)
+        self._left_out.follow(event)
+        self._last.follow(cluster, event)
+
+    def may_explain(self, cluster: Cluster, violation: Violation, absent: Absence) -> bool:
+        """Whether a rule seems to be broken because a write is not recorded that has to follow."""
+        lost, left_out = self.lost, self._left_out
+        if violation.rule == NEEDS_PODS:
+            is_late = violation.kind is ViolationKind.LATE
+            return is_late and absent.of_claim and lost.may_lack_claims
+        if (absent.of_claim or absent.of_pod) and lost.is_lossy:
+            return True
+        if (absent.of_pod and left_out.kubelets) or (absent.of_claim and left_out.updates):
+            return True
+        return bool(self.last_lost(cluster, violation))
+
+    def last_lost(self, cluster: Cluster, violation: Violation) -> Mapping[ObjectKey, Instant]:
+        """The claims of a bound pod whose last line may be lost, the one that they lack, and since
+        when.
+
+        Where the claim has not even its finalizer, two lines would be lost: that is taken into
+        account only if other lines are known to be.
+        """
+        if violation.rule != ORDERED:
+            return {}
+        lost: dict[ObjectKey, Instant] = {}
+        begin = violation.begin
+        for key in violation.objects:
+            claim = cluster.claims.get(key)
+            if claim is None:
+                continue
+            if not claim.is_there or claim.written > begin.revision:
+                return {}
+            is_next = claim.allocation is not None or claim.is_protected
+            since = self._last.lost_since(key, begin.time)
+            if since is None or not (is_next or self.lost.has_any):
+                return {}
+            lost[key] = since
+        return lost
 
 
 class PlayedKubelets:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from app.analysis.verify.invariants import admin, cells, claims, order, pods, publishing
-from app.analysis.verify.invariants.absent import Absence, LeftOut, absence
+from app.analysis.verify.invariants.absent import NEEDS_PODS, ORDERED, Absence, Missing, absence
 from app.analysis.verify.invariants.cluster import LISTED, Cell, Cluster, losses_of
 from app.analysis.verify.invariants.known import KnownPod
 from app.analysis.verify.invariants.placements import Switches
@@ -37,7 +37,6 @@ from app.analysis.verify.invariants.violations import (
     blame,
 )
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
-from app.domain.log.lost_lines import LostLines
 from app.domain.log.pages import Page
 from app.domain.log.raw_parts import RawClaim, RawPod
 from app.domain.values.timestamps import Instant
@@ -47,12 +46,8 @@ INCOMPLETE = (
     "times that contradict the order or alone tell it"
 )
 NO_PODS = "no pod was recorded"
-NEEDS_PODS = "reservation-names-pod"
 PROVEN = "immutable-field-unchanged"
 """The rule that two states show, whatever was not recorded."""
-ORDERED = "bound-pod-has-claims"
-"""The rule that depends on the order of two writes of which one, a binding, has no version. It is
-broken by a write that is not there: the allocation or reservation of a claim."""
 SILENT = "nobody wrote for more than a minute meanwhile: controllers may not have run"
 LOST = "lines about objects of this kind are lost here and there, or left out"
 _TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
@@ -134,8 +129,8 @@ class InvariantWatch:
         self._cluster.open = self._open
         self._ended: list[_Ended] = []
         self._news: list[_Ended] = []
-        self._lost = LostLines(lacks_ends=doubts.ENDS in lacking)
-        self._left_out = LeftOut()
+        self._missing = Missing(lacking)
+        self._lost = self._missing.lost
         self._at = Revision(0), Instant(0)
         self._time = Instant(0)
         self._silence = 0
@@ -154,15 +149,14 @@ class InvariantWatch:
     def follow_page(self, page: Page) -> None:
         """Like `follow`, for a page that others read too: only the page's raw parts are used."""
         cluster, taker_of, takes = self._cluster, _TAKERS.get, _SPLIT_TAKES
-        follow_lost, follow_left_out = self._lost.follow, self._left_out.follow
+        follow_missing = self._missing.follow
         for event, parts in page.splits:
             if event.revision >= cluster.turns_at:
                 cluster.turn(event.revision)
             stamp, since = event.stamp, self._time
             self._time = stamp.time
             if stamp.origin is not None:
-                follow_lost(event)
-                follow_left_out(event)
+                follow_missing(cluster, event)
                 if admin.is_of_no_place(event):
                     self._doubt_writes(event.key, cluster.last_write(event.key))
             elif cluster.switches.stops and stamp.time - since > LATE_AFTER:
@@ -441,6 +435,16 @@ class InvariantWatch:
         """
         return self._cluster.lacks_rules and self._lost.follows_any
 
+    def last_lost(self) -> Mapping[ObjectKey, Instant]:
+        """The claims that may have got devices in a lost last line, since when; ask at the end."""
+        claims = self._cluster.claims
+        return {
+            key: since
+            for each in self.violations()
+            for key, since in self._missing.last_lost(self._cluster, each).items()
+            if claims[key].allocation is None
+        }
+
     def _excludes_rules(self, begin: Moment) -> bool | None:
         """Whether no rule without a line can have evicted; None if later lines may decide that."""
         is_lossy = self._lost.may_lack("devicetaintrules")
@@ -477,13 +481,7 @@ class InvariantWatch:
 
     def _may_be_absent(self, ended: _Ended) -> bool:
         """Whether a rule seems to be broken because a write is not recorded that has to follow."""
-        absent, lost, left_out = ended.absence, self._lost, self._left_out
-        if ended.violation.rule == NEEDS_PODS:
-            is_late = ended.violation.kind is ViolationKind.LATE
-            return is_late and absent.of_claim and lost.may_lack_claims
-        if (absent.of_claim or absent.of_pod) and lost.is_lossy:
-            return True
-        return (absent.of_pod and left_out.kubelets) or (absent.of_claim and left_out.updates)
+        return self._missing.may_explain(self._cluster, ended.violation, ended.absence)
 
     def _made(self, place: Place, each: _Open, end: Moment | None) -> Violation:
         kind, doubt = each.kind, UNDECIDED if each.kind is ViolationKind.UNSURE else ""

@@ -272,21 +272,22 @@ async def decide(
     facts = None
     has_lacks = recording.lacks.is_any
     if proofs.deciders is not None and (not sought or (has_lacks and compared.different)):
-        # A gap may hide a difference, so impossible states count even without one. If there is no
-        # gap, that is needed only for acts of controllers, which may leave no difference.
+        # Impossible states count even where nothing differs, because a gap hides the difference or
+        # a run at the recorded pace does the same, and where a class reproduces it. Without a gap,
+        # allocations need not be decided once more: the run does that.
         judge = partial(judged, log, history, until, proofs.deciders(), bounds, recording.lacks)
-        facts = await judge(rules.profile, only_acts=not has_lacks)
+        facts = await judge(rules.profile, only_invariants=not has_lacks)
         omissions.lacks_rules = facts.lacks_rules
         if omissions.lacks_rules and not has_lacks:
             has_lacks = True
-            facts = await judge(rules.profile, only_acts=False)
+            facts = await judge(rules.profile, only_invariants=False)
     impossible = facts.found() if facts is not None and has_lacks else {}
     prover = prover_of(runs, compare, proofs, variant, impossible)
     await prover.judge(run.trace, compared.different, sought)
     progress("deciding again", until, until)
-    if facts is not None and has_lacks and prover.variant.switches != variant.switches:
+    if facts is not None and prover.variant.switches != variant.switches:
         # With the switches of the recorded control plane, other facts may be possible.
-        facts = await judge(plane.rules(prover.variant.switches).profile, only_acts=True)
+        facts = await judge(plane.rules(prover.variant.switches).profile, only_invariants=True)
     proved = prover.judgements
     compared.different = {key: sides for key, sides in compared.different.items() if key in proved}
     mistimed = () if sought else runs.mistimed(prover.variant)

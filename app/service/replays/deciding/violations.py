@@ -10,9 +10,8 @@ from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.unsure import dependence
 from app.analysis.replay.unsure.earliness import Early
-from app.analysis.replay.unsure.impossible import ACTS, Impossible
+from app.analysis.replay.unsure.impossible import Impossible
 from app.analysis.replay.unsure.lacks import Lacks
-from app.analysis.verify.invariants import RULES
 from app.analysis.verify.parts import Deciders
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.doubts import NEVER_SEEN
@@ -27,8 +26,7 @@ def violations_of(
     recording: Recording, facts: Impossible | None, mistimed: Sequence[Delay | Early]
 ) -> Mapping[str, str]:
     """The recorded states and instants that are impossible, by the name of the object."""
-    rules = RULES if recording.lacks.is_any else ACTS
-    broken = {} if facts is None else facts.broken(rules)
+    broken = {} if facts is None else facts.broken()
     keys = recording.trace.keys
     return {
         **{str(each.key): each.text for each in mistimed},
@@ -78,9 +76,9 @@ async def judged(
     lacks: Lacks,
     profile: Profile,
     *,
-    only_acts: bool,
+    only_invariants: bool,
 ) -> Impossible:
-    """The judge of the recorded facts up to `until`; `only_acts`: of invariants alone."""
+    """The judge of the recorded facts up to `until`, or of invariants alone."""
     judge = Impossible(
         deciders,
         switches_of(profile, deciders.quirks, history.settings),
@@ -88,7 +86,7 @@ async def judged(
         never_seen=[doubt.kind for doubt in lacks.recorded if doubt.code == NEVER_SEEN],
         changed=lacks.changed_unseen,
     )
-    for look in (judge.read_ahead,) if only_acts else (judge.read_ahead, judge.take):
+    for look in (judge.read_ahead,) if only_invariants else (judge.read_ahead, judge.take):
         async for page in replaying.pages(log, history, until, bounds):
             for event in page:
                 look(event)

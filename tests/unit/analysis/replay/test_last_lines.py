@@ -96,7 +96,9 @@ FINISHED = state(POD, status={"phase": "Failed"})
         # a pod is bound before its claim is allocated, which only the allocation follows
         ((state(CLAIM, kept=PROTECTED), BOUND), [CLAIM]),
         ((state(CLAIM), BOUND), []),
-        ((state(CLAIM, status=ALLOCATED), BOUND), []),
+        ((state(CLAIM, **reserved("p", **ALLOCATED)), BOUND), []),
+        # or before its claim is reserved for it, too
+        ((state(CLAIM, **reserved("q", **ALLOCATED)), BOUND), [CLAIM]),
         ((state(CLAIM, kept=PROTECTED), BOUND, state(CLAIM, status=ALLOCATED)), []),
         ((BOUND, state(CLAIM)), []),
     ],
@@ -138,3 +140,11 @@ def test_controller_acts_no_later_than_twice_its_slowest_act():
         lines.note(each, at(second))
     assert [line.key for line in lines.found(are_others_lost=False)] == [POD]
     assert lines.versions.spans == [(at(14), at(20))]
+
+
+def test_claim_keeps_its_devices_when_it_is_reserved_once_more():
+    for status, keeps in ((reserved("q", **ALLOCATED), True), (reserved(), False)):
+        lines = LastLines(Leftover(is_any=True))
+        for second, each in enumerate((state(CLAIM, kept=PROTECTED, **status), BOUND)):
+            lines.note(each, at(second))
+        assert [line.keeps_devices for line in lines.found(are_others_lost=False)] == [keeps]
