@@ -22,6 +22,7 @@ PARTS = (
     "causes",
     "clocks",
     "unseen",
+    "disguised",
 )
 
 

@@ -45,6 +45,10 @@ DECIDED_TOO = (
     "_a_reservation_lost",
     "bound_without_a_reservation",
     "bound_without_devices",
+    "allocation_was_a_trial",
+    "allocation_was_refused",
+    "device_applied_by_another_manager",
+    "bound_without_a_reservation_and_a_server_ahead",
 )
 """How the names of the alterations of other families end that are decided again as well."""
 
@@ -130,6 +134,8 @@ FEW: list[Row] = [
     ("a-quickstart", "honest_and_a_reservation_lost", "verify"),
     ("a-quickstart", "bound_without_a_reservation", "decide"),
     ("j-api-versions", "bound_without_devices", "verify"),
+    ("a-quickstart", "bound_without_a_reservation_and_a_server_ahead", "verify"),
+    ("j-api-versions", "allocation_was_a_trial", "verify"),
     ("a-quickstart", "bound_beyond_the_cpu_of_the_node_and_both_next_reports_lost", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""

@@ -16,6 +16,9 @@ from app.domain.log import Event, EventType
 from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.values.timestamps import Instant
 
+_UNDATED = ("derived", "none")
+"""The qualities of the times of sources that do not date each write."""
+
 
 class _Span(NamedTuple):
     """The time between the arrival of a request and an answer."""
@@ -40,6 +43,7 @@ class Versions:
         self._last_span = _Span(Instant(0), Instant(0))
         self._slots: list[_Slot] = []
         self._unversioned: list[_Span] = []
+        self._skew = 0
         self._are_requests = True
         self._holes: list[_Span] | None = None
 
@@ -60,6 +64,8 @@ class Versions:
             self._unversioned.append(span)
         if origin.resource_version.isdigit() and Loss.NO_RV not in origin.losses:
             self._note(int(origin.resource_version), span)
+            if origin.asked and origin.time_quality not in _UNDATED:
+                self._skew = max(self._skew, origin.asked - event.stamp.time)
         elif is_removal or event.stamp.verb in ("create", "deletecollection"):
             self._unversioned.append(span)
 
@@ -85,14 +91,26 @@ class Versions:
         Which version an unversioned write got is a guess: it may be this one instead of another
         that was given while its request was under way.
         """
-        beside = [each for each in self._unversioned if _meet(each, hole)]
+        beside = [each for each in self._widened() if _meet(each, hole)]
         since = min((each.since for each in beside), default=hole.since)
         until = max((each.until for each in beside), default=hole.until)
         return _Span(min(since, hole.since), max(until, hole.until))
 
+    def _widened(self) -> list[_Span]:
+        """The times of the unversioned writes, as exact as clocks of several servers are.
+
+        No request comes after the answer to a later write of the store: so much as one seems to,
+        clocks differ at least.
+        """
+        skew = self._skew
+        return [
+            _Span(Instant(each.since - skew), Instant(each.until + skew))
+            for each in self._unversioned
+        ]
+
     def _left_over(self) -> Iterator[_Span]:
         """The times of versions that are left over when each unversioned write has filled one."""
-        waiting = sorted(self._unversioned, reverse=True)
+        waiting = sorted(self._widened(), reverse=True)
         open_ones: list[Instant] = []
         for slot in self._slots:
             while waiting and waiting[-1].since <= slot.span.until:

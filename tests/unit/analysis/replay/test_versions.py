@@ -102,3 +102,15 @@ def test_without_requests_versions_prove_nothing():
     for each in (write(10, 10), concluded, write(12, 30)):
         ends.follow(each)
     assert ends.may_hide(at(10), at(30))
+
+
+def test_write_without_a_version_is_as_exact_as_the_clocks():
+    """Its server dates it behind the version that it was given, as others show."""
+    ahead = write("", 15.2, "create", asked=15)
+    between = [write(10, 10), write(12, 14), write(13, 20)]
+    for asked, is_hidden in ((19, True), (23, False)):
+        versions = Versions()
+        skewed = write(14, 20, asked=asked)
+        for each in (*between[:2], ahead, between[2], skewed):
+            versions.follow(each)
+        assert versions.may_hide(at(0), at(50)) is is_hidden
