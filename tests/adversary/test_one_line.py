@@ -33,7 +33,8 @@ DENSE = [
 
 OPEN = {
     (VERSIONS, 43),  # the creation of a class, its only line
-    (VERSIONS, 96),  # labels of the only node: no other patch names them
+    (VERSIONS, 96),  # a taint of the only node: no other patch names it
+    (VERSIONS, 98),  # labels of the only node
 }
 """Lines without which `decide` still accuses the log."""
 
