@@ -125,7 +125,7 @@ def test_table_has_a_row_for_each_run_and_says_what_differs(folder: Path, tmp_pa
 
 @pytest.mark.parametrize("name", draws.by_turns([["e-taints-rules-ignored", "e-taints"]]))
 def test_base_of_a_recording_is_what_was_recorded(name: str, tmp_path: Path) -> None:
-    path = shared_path("histories", name)
+    path = shared_path("histories", name, "audit.jsonl.gz")
     source = anyio.run(sources.read_files, Settings(), (path,), None)
     recorded = Runner(source.recorded, source.info, Engines()).run(source.whole(source.recorded))
     truth = measures.measured(recorded.side)
