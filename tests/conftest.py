@@ -11,6 +11,7 @@ import importlib
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -103,6 +104,21 @@ def import_by_turns(config: pytest.Config) -> None:
         # The collection imports such a module again and says what is wrong.
         with suppress(Exception, pytest.skip.Exception):
             importlib.import_module(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Forgets a module that is skipped as a whole, such as one whose recordings are absent.
+
+    Python would import what it had defined until then into other modules, which would fail.
+    """
+    report = yield
+    if report.skipped and isinstance(collector, pytest.Module):
+        path = Path(collector.nodeid).with_suffix("")
+        sys.modules.pop(".".join(path.parts), None)
+    return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

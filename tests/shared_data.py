@@ -29,7 +29,7 @@ def shared_path(*parts: str) -> Path:
     reason = f"{'/'.join(parts)} is not beside this checkout (set REDRA_SHARED to its folder)"
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
-    pytest.skip(reason)
+    pytest.skip(reason, allow_module_level=True)
 
 
 def shared_is_present(*parts: str) -> bool:
