@@ -34,6 +34,7 @@ BANS: dict[str, tuple[str, tuple[str, ...]]] = {
         "read it in app/settings.py",
         (
             "app/adapters/postgres/server.py",
+            "app/adapters/cluster/exec_plugins.py",  # a plug-in's, to which it adds
             "app/adapters/postgres/guardian.py",  # the child's environment, which it passes on
             "app/settings.py",
         ),

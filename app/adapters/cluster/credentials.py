@@ -1,7 +1,8 @@
 """The connection to a cluster from a kubeconfig: server, TLS, proxy, credentials, as in kubectl.
 
-The client library reads the file and runs exec plug-ins. Keys and certificates that are embedded in
-the file, or that a plug-in returns, are kept in a private folder while they are used.
+The client library reads the file; `exec_plugins` runs the plug-ins that it names. Keys and
+certificates that are embedded in the file, or that a plug-in returns, are kept in a private folder
+while they are used.
 """
 
 import asyncio
@@ -13,15 +14,49 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any, cast
 
+import anyio
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.client.rest import RESTClientObject
-from kubernetes_asyncio.config import ConfigException, load_kube_config
+from kubernetes_asyncio.config import ConfigException
+from kubernetes_asyncio.config.kube_config import FileOrData, KubeConfigLoader, KubeConfigMerger
 
+from app.adapters.cluster import exec_plugins
 from app.adapters.private_folders import PrivateFolder
 from app.domain.errors import InputError
 
 _BEARER = "BearerToken"
+
+
+class _Loader(KubeConfigLoader):
+    """The library's reading of a kubeconfig, with plug-ins that end when nobody waits for them."""
+
+    cert_file: str | None
+    key_file: str | None
+
+    async def load_from_exec_plugin(self) -> bool:
+        """Run the plug-in of the user. Raises ConfigException."""
+        user, cluster = cast(Any, self._user), cast(Any, self._cluster)  # nodes of the file
+        folder = self._get_base_path(user.path)
+        plugin = exec_plugins.plugin_of(user["exec"].value, cluster.value, folder=folder)
+        credential = await exec_plugins.run(plugin)
+        if credential.token:
+            self.token = f"Bearer {credential.token}"
+        if credential.certificate:
+            self.cert_file = self._as_file(credential.certificate)
+            self.key_file = self._as_file(credential.key)
+        return True
+
+    def _as_file(self, text: str) -> str | None:
+        """The path of a private file with the text."""
+        data = {"data": text}
+        source = FileOrData(
+            data, None, data_key_name="data", file_base_path="",
+            base64_file_content=False, temp_file_path=self._temp_file_path,
+        )  # fmt: skip
+        path: str | None = source.as_file()
+        return path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,14 +116,14 @@ class ClusterCredentials:
         self._check_files()
         chosen = Configuration()
         try:
-            async with asyncio.timeout(self._seconds):
-                await load_kube_config(
-                    config_file=self._paths,
-                    context=self._context or None,
-                    client_configuration=chosen,
-                    persist_config=False,
+            with anyio.fail_after(self._seconds):
+                loader = _Loader(
+                    config_dict=KubeConfigMerger(self._paths).config,
+                    config_base_path=None,
+                    active_context=self._context or None,
                     temp_file_path=_private_folder(),
                 )
+                await loader.load_and_set(chosen)
             rest = RESTClientObject(chosen)
         except TimeoutError as problem:
             text = f"its exec plug-in has not answered for {self._seconds:g} s"

@@ -12,7 +12,7 @@ from app.adapters.cluster.credentials import ClusterCredentials
 from app.adapters.cluster.requests import Requests
 from app.bootstrap.recording.recorders import request_bounds
 from app.bootstrap.rules import rules_for
-from app.domain.errors import ClusterUnreachable, InputError, TooManyRequests
+from app.domain.errors import ClusterUnreachable, TooManyRequests
 from app.domain.log.recorded_cluster import ServedKind
 from app.domain.objects.profile import Profile
 from app.domain.values.timestamps import SECOND
@@ -171,25 +171,6 @@ async def test_page_for_people_is_no_answer_and_no_watch(tmp_path):
         with pytest.raises(ClusterUnreachable, match="/pods: a web page answers"):
             async with requests.stream("/pods"):
                 pass
-
-
-async def test_plugin_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):
-    plugins = []
-
-    async def start(*arguments, start=asyncio.create_subprocess_exec, **options):
-        plugins.append(await start(*arguments, **options))
-        return plugins[-1]
-
-    # The library leaves the plug-in to itself; nobody reads its pipes when the loop has ended.
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
-    path = tmp_path / "kubeconfig"
-    plugin = '{exec: {apiVersion: client.authentication.k8s.io/v1, command: sleep, args: ["60"]}}'
-    path.write_text(KUBECONFIG.format(port=1).replace("{token: t}", plugin))
-    with pytest.raises(InputError, match=r"its exec plug-in has not answered for 0\.05 s"):
-        await ClusterCredentials(str(path), "", seconds=0.05).login()
-    (left,) = plugins
-    left.kill()
-    await left.communicate()
 
 
 async def test_answer_without_a_version_is_no_empty_list(tmp_path):

@@ -1,0 +1,159 @@
+"""Exec plug-ins: what they print is used, and none runs on when nobody waits for it."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from app.adapters.cluster import exec_plugins
+from app.adapters.cluster.credentials import ClusterCredentials
+from app.domain.errors import InputError
+from tests.patience import PATIENCE_SECONDS
+
+VERSION = "client.authentication.k8s.io/v1"
+
+
+def printed(version: str = VERSION, kind: str = "ExecCredential", **status: Any) -> str:
+    return json.dumps({"apiVersion": version, "kind": kind, "status": status})
+
+
+def kubeconfig(folder: Path, script: str, **more: Any) -> str:
+    """A kubeconfig whose plug-in runs a script of the shell in the folder."""
+    program = folder / "plugin"
+    program.write_text(f"#!/bin/sh\ncd {folder}\n{script}\n")
+    program.chmod(0o700)
+    plugin = {"apiVersion": VERSION, "command": "./plugin", "interactiveMode": "Never", **more}
+    tree = {
+        "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"exec": plugin}}],
+    }
+    path = folder / "config"
+    path.write_text(json.dumps(tree))
+    return str(path)
+
+
+async def headers(path: str, seconds: float = PATIENCE_SECONDS) -> dict[str, str]:
+    credentials = ClusterCredentials(path, "", seconds=seconds)
+    try:
+        return (await credentials.login()).headers
+    finally:
+        await credentials.close()
+
+
+def runs(number: str) -> bool:
+    """Whether a process runs; one that has ended may wait for its parent."""
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+async def until_there(*paths: Path) -> list[str]:
+    with anyio.fail_after(PATIENCE_SECONDS):
+        while not all(path.exists() and path.read_text() for path in paths):  # noqa: ASYNC110 - files
+            await anyio.sleep(0.01)  # waits: for a process that tells nobody
+    return [path.read_text().strip() for path in paths]
+
+
+async def until_ended(numbers: list[str]) -> None:
+    with anyio.fail_after(PATIENCE_SECONDS):
+        while any(runs(number) for number in numbers):  # noqa: ASYNC110 - processes
+            await anyio.sleep(0.01)  # waits: for processes of another parent
+
+
+@pytest.mark.parametrize(
+    ("script", "more", "token"),
+    [
+        (f"echo '{printed(token='t')}'", {}, "t"),
+        (f"echo '{printed(token='t', expirationTimestamp='2001-01-01T00:00:00Z')}'", {}, "t"),
+        (
+            f"""head -c 300000 /dev/zero | tr '\\0' x >&2; echo '{printed(token="late")}'""",
+            {},
+            "late",
+        ),
+        (f"sleep 600 & echo '{printed(token='t')}'; echo $! > child", {}, "t"),
+        (
+            f"""echo '{printed(token="T")}' | sed "s/T/$A$1/" """,
+            {"args": ["b"], "env": [{"name": "A", "value": "a"}]},
+            "ab",
+        ),
+        (
+            f"""echo "$KUBERNETES_EXEC_INFO" > info; echo '{printed(token="i")}'""",
+            {"provideClusterInfo": True},
+            "i",
+        ),
+    ],
+    ids=["token", "expired", "errors beyond a pipe", "held open", "arguments", "cluster"],
+)
+async def test_token_of_a_plugin_is_used(
+    tmp_path: Path, script: str, more: dict[str, Any], token: str
+) -> None:
+    try:
+        path = kubeconfig(tmp_path, script, **more)
+        assert await headers(path) == {"authorization": f"Bearer {token}"}
+    finally:
+        if (tmp_path / "child").exists():
+            os.kill(int((tmp_path / "child").read_text()), 9)
+    if "provideClusterInfo" in more:
+        spec = json.loads((tmp_path / "info").read_text())["spec"]
+        assert spec == {"interactive": False, "cluster": {"server": "https://127.0.0.1:1"}}
+
+
+@pytest.mark.parametrize(
+    ("script", "more", "match"),
+    [
+        ("echo hello", {}, "does not print JSON"),
+        ("true", {}, "does not print JSON"),
+        ("echo '[]'", {}, "prints no ExecCredential"),
+        (f"echo '{printed(kind='Pod', token='t')}'", {}, "prints no ExecCredential"),
+        (f"echo '{printed('v0', token='t')}'", {}, "prints version v0"),
+        (f"echo '{printed()}'", {}, "neither a token nor a certificate"),
+        (f"echo '{printed(clientKeyData='k')}'", {}, "a key alone"),
+        ("echo no; echo log in first >&2; exit 3", {}, "ended with code 3: log in first"),
+        ("kill -9 $$", {}, "ended with code -9"),
+        ("yes", {}, "prints more than"),
+        ("true", {"command": "./absent", "installHint": "get it"}, r"cannot be started.*get it"),
+        ("true", {"command": "absent-plugin"}, "absent-plugin cannot be started"),
+        ("true", {"command": ""}, "no command"),
+        ("true", {"interactiveMode": "Always"}, "no terminal"),
+    ],
+)
+async def test_plugin_that_gives_no_credentials_is_one_sentence(
+    tmp_path: Path, script: str, more: dict[str, Any], match: str
+) -> None:
+    with pytest.raises(InputError, match=match) as refused:
+        await headers(kubeconfig(tmp_path, script, **more))
+    assert "\n" not in str(refused.value)
+
+
+async def test_plugin_that_does_not_answer_is_one_sentence_and_ends(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    with pytest.raises(InputError, match=r"its exec plug-in has not answered for 0\.05 s"):
+        await headers(kubeconfig(tmp_path, "echo $$ > own; exec sleep 600"), seconds=0.05)
+    assert not own.exists() or not runs(own.read_text().strip())
+
+
+async def test_plugin_ends_with_all_that_it_started_when_nobody_waits(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path, "sleep 600 & echo $! > child; echo $$ > own; wait")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(headers, path)
+        numbers = await until_there(tmp_path / "own", tmp_path / "child")
+        assert all(runs(number) for number in numbers)
+        tasks.cancel_scope.cancel()
+    await until_ended(numbers)
+
+
+async def test_certificate_of_a_plugin_stands_in_private_files(tmp_path: Path) -> None:
+    plugin = exec_plugins.plugin_of(
+        {"apiVersion": VERSION, "command": "/bin/echo", "args": [printed(
+            token="t", clientCertificateData="c\n", clientKeyData="k\n",
+        )]},
+        {}, folder="",
+    )  # fmt: skip
+    assert await exec_plugins.run(plugin) == exec_plugins.Credential("t", "c\n", "k\n")
