@@ -134,9 +134,20 @@ def handle(patch, **_):
 """
 
 
+class Operator:
+    """A running operator, and the folder in which it writes what it believes."""
+
+    def __init__(self, folder, process):
+        self._path = folder / "believed.json"
+        self.pid = process.pid
+
+    def believed(self):
+        return json.loads(self._path.read_text()) if self._path.exists() else {}
+
+
 @contextlib.contextmanager
 def operator_of(url, folder):
-    """An operator of kopf that handles all pods of a cluster; gives what it believes."""
+    """An operator of kopf that handles all pods of a cluster."""
     (folder / "kubeconfig").write_text(yaml.safe_dump(kubeconfig(url)))
     (folder / "handlers.py").write_text(OPERATOR)
     with (folder / "kopf.log").open("w") as log:
@@ -145,13 +156,8 @@ def operator_of(url, folder):
             cwd=folder, stdout=log, stderr=log,
             env={"KUBECONFIG": str(folder / "kubeconfig"), "HOME": str(folder)},
         )  # fmt: skip
-
-    def believed():
-        path = folder / "believed.json"
-        return json.loads(path.read_text()) if path.exists() else {}
-
     try:
-        yield believed
+        yield Operator(folder, process)
     finally:
         process.terminate()
         process.wait(timeout=20)
@@ -160,14 +166,12 @@ def operator_of(url, folder):
 class Followers:
     """What each client believes there is, followed in a thread of its own until it is stopped."""
 
-    def __init__(self, url):
+    def __init__(self, url, clients=("asyncio", "lightkube")):
         self.url = url
-        self.believed = {"asyncio": {}, "lightkube": {}}
+        self.believed = {client: {} for client in clients}
         self.stopped = threading.Event()
-        self._threads = [
-            threading.Thread(target=work, daemon=True)
-            for work in (self._run_asyncio, self._run_lightkube)
-        ]
+        works = {"asyncio": self._run_asyncio, "lightkube": self._run_lightkube}
+        self._threads = [threading.Thread(target=works[client], daemon=True) for client in clients]
         for thread in self._threads:
             thread.start()
 
@@ -272,10 +276,10 @@ def test_operator_ends_with_what_was_recorded_and_its_marks(server, tmp_path):
     wanted = {name: pod["status"]["phase"] for name, pod in recorded.items()}
     server.order(paused=True)
     server.order(seek="1")
-    with operator_of(server.paced, tmp_path) as believed:
+    with operator_of(server.paced, tmp_path) as operator:
         server.order(speed="10x", paused=False)
         state = server.wait_end()
-        wait_equal(wanted, believed)
+        wait_equal(wanted, operator.believed)
 
         def marks():
             return {
