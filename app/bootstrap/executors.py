@@ -6,6 +6,7 @@ lost, and they are given to other workers.
 """
 
 import multiprocessing
+import os
 import signal
 import socket
 import sys
@@ -46,6 +47,7 @@ _LOCAL: dict[str, object] = {
 }
 """The settings of a cluster of local workers."""
 
+_SAFE_PATH = "PYTHONSAFEPATH"
 _LOADED = "distributed.nanny"
 """The module of Dask that a worker process loads."""
 
@@ -278,7 +280,24 @@ def load_ahead(modules: Sequence[str]) -> None:
     """
     if sys.platform == "linux":
         multiprocessing.get_context("forkserver").set_forkserver_preload([_LOADED, *modules])
-        forkserver.ensure_running()
+        with _installed_modules_only():
+            forkserver.ensure_running()
+
+
+@contextmanager
+def _installed_modules_only() -> Iterator[None]:
+    """Let interpreters that are started in the block import nothing from the present folder.
+
+    The forkserver would load a folder `app` that happens to be there in place of redra's.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_SAFE_PATH]
+        if before is not None:
+            os.environ[_SAFE_PATH] = before
 
 
 class OnDemand:

@@ -4,6 +4,7 @@ import io
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -18,6 +19,7 @@ import pytest
 from distributed import Security
 from distributed.comm import connect
 
+import app
 from app.bootstrap import executors
 from app.domain.errors import InputError
 from tests.redra_process import forked_dask_workers
@@ -66,6 +68,37 @@ def test_worker_is_a_fork_of_the_process_that_has_loaded_its_modules(cluster: An
         assert _parent_of(worker.pid) == _parent_of(parent.pid) != os.getpid()
     finally:
         parent.join()
+
+
+ASKING = """\
+import multiprocessing, runpy
+from app.bootstrap import executors
+
+if __name__ == "__main__":
+    executors._LOADED = "json"
+    executors.load_ahead(["app.bootstrap.executors"])
+    context = multiprocessing.get_context("forkserver")
+    worker = context.Process(target=runpy.run_path, args=("shown.py",))
+    worker.start()
+    worker.join()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are no forks elsewhere")
+def test_workers_do_not_load_a_package_of_the_folder_they_start_in(tmp_path: Path) -> None:
+    """Many a folder has an `app`, and the process of forks would look there first."""
+    for folder, file, text in (
+        ("command", "asking.py", ASKING),
+        ("work", "shown.py", "import sys; print(sys.modules['app'].__file__)"),
+        ("work/app", "__init__.py", "print('loaded')"),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / file).write_text(text)
+    command = [sys.executable, str(tmp_path / "command/asking.py")]
+    done = subprocess.run(
+        command, cwd=tmp_path / "work", capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (f"{app.__file__}\n", "")
 
 
 def _parent_of(pid: int | None) -> int:
