@@ -176,7 +176,10 @@ def event_json(event: Event) -> JsonObject:
 
 
 def seal(draft: Draft, revision: Revision, previous: bytes) -> Event:
-    """The event that a draft becomes at `revision`, after the event whose hash is `previous`."""
+    """The event that a draft becomes at `revision`, after the event whose hash is `previous`.
+
+    Without `previous` it gets no hash: it is never stored.
+    """
     tree = draft.tree
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
@@ -190,7 +193,8 @@ def seal(draft: Draft, revision: Revision, previous: bytes) -> Event:
         stamp=draft.stamp,
         tree=tree,
     )
-    event.hash = hashlib.sha256(previous + canonical_bytes(event)).digest()
+    if previous:
+        event.hash = hashlib.sha256(previous + canonical_bytes(event)).digest()
     return event
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
+from msgspec.structs import replace
+
 from app.analysis.replay.beginning import Beginning
 from app.analysis.views import LiveViews
 from app.domain.controllers import registry
@@ -87,6 +89,7 @@ class ReplayTimeline:
         """
         self.rules = rules
         self.views = LiveViews(rules.profile)
+        self._seals = True
         self.head = Head()
         self.now = start
         self.controllers = controllers
@@ -111,11 +114,16 @@ class ReplayTimeline:
         self._readers = Readers(tuple(controllers))
         self._rest = None
 
+    def seal_nothing(self) -> None:
+        """Give events no hash from now on: they are compared, and never stored."""
+        self._seals = False
+        self.head = self._head(self.head)
+
     def begin(self, beginning: Beginning) -> None:
         """Start from the objects of a moment; controllers get them like a list."""
         self.views.load_objects(beginning.state)
         self.views.show_as_of(beginning.head.revision)
-        self.head = beginning.head
+        self.head = self._head(beginning.head)
         self.now = Instant(max(self.now, beginning.head.time))
         self._rest = None
         for event in beginning.objects:
@@ -234,6 +242,10 @@ class ReplayTimeline:
             self.head = Head(revision=event.revision, hash=event.hash, time=event.stamp.time)
             self._fold(event)
         return decisions
+
+    def _head(self, head: Head) -> Head:
+        """The head, without its hash when events get none."""
+        return head if self._seals else replace(head, hash=b"")
 
     def _decide(
         self, commands: Sequence[Command], stamp: Stamp, new_uid: Callable[[], Uid]

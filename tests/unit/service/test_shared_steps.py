@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from app.adapters.uids import DerivedUids
 from app.analysis.replay.facts import Created, facts_of
@@ -101,3 +102,14 @@ def test_facts_of_a_step_are_read_once() -> None:
         assert facts == tuple(facts_of(event, None, RULES.schemas))
         assert isinstance(facts[0], Created)
         assert course.facts_of(event, {"other": "before"}) is facts
+
+
+def test_a_line_that_seals_nothing_differs_in_hashes_alone() -> None:
+    unsealed = ReplayTimeline(rules=RULES, uids=DerivedUids(1))
+    unsealed.seal_nothing()
+    for name in ("a", "b"):
+        unsealed.submit(namespace(name), actor=ALICE)
+    sealed = alone("a", "b")
+    assert all(event.hash for event in sealed)
+    assert unsealed.events == [replace(event, hash=b"") for event in sealed]
+    assert unsealed.head.hash == b""
