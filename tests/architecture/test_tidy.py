@@ -36,6 +36,7 @@ BANS: dict[str, tuple[str, tuple[str, ...]]] = {
             "app/adapters/postgres/server.py",
             "app/adapters/cluster/exec_plugins.py",  # a plug-in's, to which it adds
             "app/adapters/postgres/guardian.py",  # the child's environment, which it passes on
+            "app/bootstrap/executors.py",  # the environment of the server of forks
             "app/settings.py",
         ),
     ),
