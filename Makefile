@@ -26,9 +26,7 @@ $(VENV)/.installed: pyproject.toml uv.lock
 demo: install ## Run the main job from nothing to verified replays
 	@$(BIN)/redra demo
 
-# The third and fourth process work while others wait. Files go in the order of their folders: those that
-# start servers and replay recordings first (and those with a browser, by tests/conftest.py), so that no
-# long one is left over for the end.
+# The third and fourth process work while others wait; tests/order_of_files.py puts the files in order.
 test: install ## Run the whole test suite
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 

@@ -30,6 +30,7 @@ from app.adapters.postgres.server import EmbeddedServer
 from app.domain.errors import LogUnavailable
 from tests import draws
 from tests.kept import Kept
+from tests.order_of_files import in_order
 from tests.run_folder import run_folder
 
 # How fast examples are drawn is a matter of the machine and of what else runs on it.
@@ -122,10 +123,9 @@ def pytest_make_collect_report(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what comes with more draws or on another day, and runs the browser tests first.
+    """Leaves out what comes with more draws or on another day, and puts the files in order.
 
-    At the end they would keep one process busy alone. Tests that are named themselves run on any
-    day.
+    Tests that are named themselves run on any day.
     """
     if not draws.WHOLE:
         left = {item for item in items if item.get_closest_marker(draws.ONLY.name)}
@@ -133,7 +133,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             left.update(draws.of_other_days(item for item in items if item not in left))
         config.hook.pytest_deselected(items=[item for item in items if item in left])
         items[:] = [item for item in items if item not in left]
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/web/"))
+    files = [item.nodeid.partition("::")[0] for item in items]
+    places = {file: place for place, file in enumerate(in_order(list(dict.fromkeys(files))))}
+    items.sort(key=lambda item: places[item.nodeid.partition("::")[0]])
 
 
 @pytest.hookimpl(trylast=True)

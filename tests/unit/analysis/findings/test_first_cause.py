@@ -16,8 +16,8 @@ ROWS = [
      "resource claim a/b is in the process of being allocated"),
     ('waiting for resource claim "x" of 3 pods', 'waiting for resource claim "x" of 3 pods'),
     ("SchedulerError: boom", "boom"),
-    ('claim a/b is invalid: status.allocation: Invalid value: {"Devices":{"Name":"}: x"}}: field is '
-     "immutable", "claim a/b is invalid: status.allocation: Invalid value: …: field is immutable"),
+    ('a is invalid: status.allocation: Invalid value: {"Devices":{"Name":"}: x"}}: field is '
+     "immutable", "a is invalid: status.allocation: Invalid value: …: field is immutable"),
     ("Invalid value: [1,2]: a, Invalid value: {broken: b", "Invalid value: …: a, Invalid value: "
      "{broken: b"),
     ('Invalid value: "gpu": c', 'Invalid value: "gpu": c'),
