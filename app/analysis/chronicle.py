@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from app.analysis.spans import Spans
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
+from app.analysis.verify.invariants.stock import Evictor
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row
@@ -114,6 +115,10 @@ class Chronicle:
     def violations(self, *, until: Revision, now: Instant = Instant(0)) -> list[Violation]:
         """The violations of invariants that began up to a revision, as judged at `now`."""
         return [each for each in self._watch.violations(now) if each.begin.revision <= until]
+
+    def evictors(self, revision: Revision) -> tuple[Evictor, ...]:
+        """The taints that evicted the pod that was marked at a revision; empty if not known."""
+        return self._watch.evictors.get(revision, ())
 
     def _up_to(self, numbers: Sequence[int], until: Revision) -> list[Entry]:
         end = bisect_left(numbers, self.until(until))

@@ -23,6 +23,7 @@ from tests.web.invented import (
     rule,
     slice_of,
     space,
+    template,
 )
 from tests.web.reading import read
 from tests.web.test_incident_stories import HOME, stored
@@ -244,3 +245,69 @@ async def test_finalizer_that_keeps_a_claim_is_named_on_the_landing_page():
         r"1 claim: deletion waits for a finalizer, .*: \S+\.example\.com/hold", text
     )
     assert text in page
+
+
+def tainting(*steps):
+    """Pods on both nodes, then steps that taint their devices, each some seconds apart."""
+    users = [f"job-{number}" for number in range(4)]
+    made = [pod(user, "lab", template="one") for user in users]
+    filled = [*hardware(), template("one", "lab", ask("c", tolerations=[PATIENT])), *made]
+    waits = [part for step in steps for part in (step, {"wait": 3})]
+    return Invented(told=(), steps=({"apply": filled}, {"wait": 5}, *waits)).incident()
+
+
+PATIENT = {
+    "key": "x.test/later", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60,
+}  # fmt: skip
+
+
+def of_pool(name, pool, **taint):
+    made = rule(name, D, effect="NoExecute", **taint)
+    made["spec"]["deviceSelector"]["pool"] = pool
+    return {"apply": [made]}
+
+
+def of_driver(pool, device, **taint):
+    """The slice of a node again, with a taint on one of its devices."""
+    taints = [{"effect": "NoExecute", **taint}]
+    devices = [
+        {"name": name, **({"taints": taints} if name == device else {})} for name in ("x0", "x1")
+    ]
+    return {"apply": [slice_of(pool, D, pool, devices, nodeName=pool, generation=2)]}
+
+
+EVICTED = {
+    "a rule, and a driver": (
+        (of_pool("hot", "n1", key="x.test/hot"), of_driver("n2", "x1", key="x.test/e", value="2")),
+        ["2 pods by rule hot, taint x.test/hot:NoExecute",
+         "1 pod by driver d.test in slice n2, taint x.test/e=2:NoExecute"],
+    ),
+    "two rules at once": (
+        ({"apply": [of_pool(name, "n1", key=f"x.test/{name}")["apply"][0] for name in "ab"]},),
+        ["2 pods by rule a, taint x.test/a:NoExecute"],
+    ),
+    "a rule that is tolerated for a while, and one that is not": (
+        (of_pool("later", "n1", key="x.test/later"), of_pool("hot", "n1", key="x.test/hot")),
+        ["2 pods by rule hot, taint x.test/hot:NoExecute"],
+    ),
+    "a rule whose tolerated time is over": (
+        (of_pool("later", "n1", key="x.test/later"), {"wait": 60}),
+        ["2 pods by rule later, taint x.test/later:NoExecute"],
+    ),
+}  # fmt: skip
+
+
+async def evicted_on(store):
+    """What the findings tell of evictions; each line is on the landing page."""
+    async with serving(store=store) as server:
+        answer = await server.get("/redra/v1/histories/default/findings")
+        page = read((await server.raw("GET", HOME)).text).one("main").text
+    (item,) = [item for item in answer["items"] if item["kind"] == "EvictedPods"]
+    assert all(cause in page for cause in item["causes"]), page
+    return item["causes"]
+
+
+@pytest.mark.parametrize("row", EVICTED)
+async def test_taints_that_evicted_pods_are_named_with_the_number_of_pods(row):
+    steps, expected = EVICTED[row]
+    assert await evicted_on(await stored(tainting(*steps))) == expected

@@ -107,7 +107,7 @@ def reasons_of(answer):
 
 
 def findings_of(answer):
-    return [item["text"] for item in answer["items"]] + [
+    return [fact for item in answer["items"] for fact in (item["text"], *item["causes"])] + [
         one["name"] for item in answer["items"] for one in item["objects"]
     ]
 

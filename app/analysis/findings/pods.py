@@ -7,6 +7,7 @@ from operator import attrgetter
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import lives, sources, verdicts
+from app.analysis.findings import evictors
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.scheduler_messages import first_cause, without_names
 from app.analysis.views import LiveViews
@@ -187,11 +188,13 @@ def unrecorded(
 def evicted(
     chronicle: Chronicle, views: LiveViews, until: Revision, namespace: str = ""
 ) -> Iterator[Finding]:
-    """Pods that were chosen for disruption, by the condition's reason."""
+    """Pods that were chosen for disruption, by the condition's reason, with the taints."""
     groups: dict[str, _Group] = {}
+    evictions: dict[str, list[tuple[ObjectKey, Revision]]] = {}
     for entry in chronicle.of_kind("PodEvicted", until=until):
         if namespace in ("", entry.subject.namespace):
             _note(groups, entry.text, entry.subject, entry.revision)
+            evictions.setdefault(entry.text, []).append((entry.subject, entry.revision))
     for text, group in groups.items():
         there = sum(views.objects.event(pod) is not None for pod in group.pods)
         count = len(group.pods)
@@ -204,6 +207,7 @@ def evicted(
             first=group.first,
             last=group.last,
             objects=_newest(group),
+            causes=evictors.lines(chronicle, text, evictions[text]),
         )
 
 

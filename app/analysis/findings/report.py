@@ -88,7 +88,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     It concerns `count` objects, `present` of them at the moment of the answer. `first` and `last`
     are the revisions between which it shows, 0 where unknown. `objects` are the newest. `causes`
-    say why devices cannot be had, for pods that wait for devices.
+    say why devices cannot be had, for pods that wait for devices, and which taints evicted pods.
     """
 
     kind: FindingKind

@@ -30,10 +30,12 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
     left = pods_max
     items: list[Finding] = []
     for item in answer.items:
-        is_about_devices = item.kind is FindingKind.WAITING_PODS and devices.REFUSED in item.text
+        if item.kind is not FindingKind.WAITING_PODS or devices.REFUSED not in item.text:
+            items.append(item)
+            continue
         causes: dict[tuple[str, ...], ObjectKey] = {}
         explained = 0
-        for subject in item.objects if is_about_devices and item.present else ():
+        for subject in item.objects if item.present else ():
             pod = evidence.views.objects.get(subject.key)
             if not left or pod is None or core.needs_no_node(pod):
                 continue

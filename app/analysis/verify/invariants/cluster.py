@@ -12,7 +12,7 @@ from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.pools import Pool
 from app.analysis.verify.invariants.reading import Result
 from app.analysis.verify.invariants.rule_statuses import RuleStatuses
-from app.analysis.verify.invariants.stock import Stock
+from app.analysis.verify.invariants.stock import Evictor, Stock
 from app.analysis.verify.invariants.unseen import GROUP, Unseen, is_shown
 from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Moment, Place
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
@@ -54,7 +54,8 @@ class Cluster:
     kind which may decide about others, `lives` the first and last line about each of them, by key
     and uid.
     `shown` has what is immutable of a slice or template, as of its last state that was recorded
-    itself, where a later one was not (None when there is no such state).
+    itself, where a later one was not (None when there is no such state). `evictors` are the taints
+    that evicted the pod that was marked for deletion at a revision, where they are known.
     """
 
     def __init__(self, switches: Switches, lacking: frozenset[str] = frozenset()) -> None:
@@ -80,8 +81,10 @@ class Cluster:
         self.unseen = Unseen()
         self.lossy, self.gaps = self.unseen.lossy, self.unseen.gaps
         self.faults: dict[ObjectKey, dict[Place, Finding]] = {}
+        self.evictors: dict[Revision, tuple[Evictor, ...]] = {}
         self.dirty: set[Cell] = set()
         self.open: dict[Cell, Any] = {}
+        self._alike: dict[tuple[Evictor, ...], tuple[Evictor, ...]] = {}
         self._gone: dict[tuple[ObjectKey, str], Gone] = {}
         self._gone_order: deque[tuple[Instant, tuple[ObjectKey, str]]] = deque()
 
@@ -317,6 +320,10 @@ class Cluster:
         """Notes a fault of a write itself; the fault remains as long as the object exists."""
         self.faults.setdefault(key, {})[place] = finding
         self.dirty.add((OBJECT, key))
+
+    def note_evictors(self, revision: Revision, evictors: tuple[Evictor, ...]) -> None:
+        """Notes which taints evicted the pod that is marked at a revision; most evict many."""
+        self.evictors[revision] = self._alike.setdefault(evictors, evictors)
 
     def forget_faults(self, key: ObjectKey) -> None:
         """Forgets the faults of an object that is gone or was replaced by a new one."""

@@ -1,10 +1,11 @@
-"""Evictions for a taint: whether such a taint exists. Parity: controllers.md 1.2, 1.3, 1.5.
+"""Evictions for a taint: which taint it is, if any. Parity: controllers.md 1.2, 1.3, 1.5.
 
 The device taint manager marks a pod before it deletes the pod. By then, a device of one of the
 pod's claims must have a taint that evicts and that the claim does not tolerate any longer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Raw
@@ -14,7 +15,7 @@ from app.analysis.verify.invariants.cluster import Cluster, losses_of
 from app.analysis.verify.invariants.known import KnownClaim
 from app.analysis.verify.invariants.pools import DeviceId
 from app.analysis.verify.invariants.reading import Taint
-from app.analysis.verify.invariants.stock import SINCE_EVER
+from app.analysis.verify.invariants.stock import SINCE_EVER, Evictor
 from app.analysis.verify.invariants.violations import (
     CLOCK_TOLERANCE,
     IN_FLIGHT,
@@ -36,6 +37,14 @@ _NEVER = Instant(2**62)
 _NEEDED = frozenset(("resourceclaims", "resourceslices", "devicetaintrules"))
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A taint of a device: the instant from which it evicts, and what set it."""
+
+    after: Instant
+    evictor: Evictor
+
+
 def is_marked(conditions: Raw) -> bool:
     """Whether the conditions mark a pod for deletion because of a device taint."""
     return (
@@ -51,21 +60,22 @@ def is_marked(conditions: Raw) -> bool:
 
 
 def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None:
-    """Handles a marked pod: notes a fault when none of its devices has a taint that evicts."""
+    """Handles a marked pod: notes the taints that evict it, or a fault if its devices have none."""
     now, unseen = event.stamp.time, cluster.unseen
     if doubts.TIMES not in cluster.lacking:
         cluster.stock.forget_ended(now)
     held = [claim for claim in claims if claim.allocation is not None]
     pools = set()
-    is_early = False
+    candidates: list[_Candidate] = []
     for claim in held:
         allocation = reading.value(claim.raw_allocation)
         for result in reading.objects(reading.get(allocation, "devices", "results")):
-            after = _evicts_after(cluster, result, claim.held_since, now)
-            if after is not None and after <= now + CLOCK_TOLERANCE:
-                return
-            is_early = is_early or after is not None
+            candidates += _candidates(cluster, result, claim.held_since, now)
             pools.add((reading.text(result, "driver"), reading.text(result, "pool")))
+    due = [each for each in candidates if each.after <= now + CLOCK_TOLERANCE]
+    if due:
+        cluster.note_evictors(event.revision, _first(due, now))
+        return
     is_sure = (
         len(held) == len(claims)
         and "collapsed" not in losses_of(event)
@@ -81,34 +91,43 @@ def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None
         pools=tuple(sorted(pools)),
         unless=_NEEDED,
         # Clock differences matter only if a taint exists: they cannot create one.
-        reads_times=is_early,
+        reads_times=bool(candidates),
     )
     cluster.note_fault(event.key, ("eviction-has-taint", event.key, event.revision), finding)
 
 
-def _evicts_after(
+def _first(due: Sequence[_Candidate], now: Instant) -> tuple[Evictor, ...]:
+    """The taints that evict first, and those that evict by now as well.
+
+    A taint that has ended counts only if none that exists evicts.
+    """
+    existing = [each for each in due if not each.evictor.is_over] or due
+    until = max(now, min(each.after for each in existing))
+    return tuple(sorted({each.evictor for each in existing if each.after <= until}))
+
+
+def _candidates(
     cluster: Cluster, result: JsonObject, held_since: Instant, now: Instant
-) -> Instant | None:
-    """The instant from which a taint of the device evicts; None when no taint does."""
+) -> Iterator[_Candidate]:
+    """The taints of a device that the claim does not tolerate for ever."""
     device = (
         reading.text(result, "driver"),
         reading.text(result, "pool"),
         reading.text(result, "device"),
     )
     tolerations = reading.objects(result.get("tolerations"))
-    instants = []
-    for taint, added in _taints(cluster, device, held_since, now):
+    for taint, added, evictor in _taints(cluster, device, held_since, now):
         if taint.effect != NO_EXECUTE:
             continue
         seconds = _tolerated(tolerations, taint)
         if seconds is not None:
-            instants.append(SINCE_EVER if added is None else Instant(added + seconds * SECOND))
-    return min(instants, default=None)
+            after = SINCE_EVER if added is None else Instant(added + seconds * SECOND)
+            yield _Candidate(after, evictor)
 
 
 def _taints(
     cluster: Cluster, device: DeviceId, held_since: Instant, now: Instant
-) -> Iterator[tuple[Taint, Instant | None]]:
+) -> Iterator[tuple[Taint, Instant | None, Evictor]]:
     """The taints of a device with the instants in their fields, and taints that ended recently.
 
     Where durations are unknown, a taint that existed after the claim got the device may have ended
@@ -117,16 +136,28 @@ def _taints(
     stock = cluster.stock
     published = stock.device(device)
     for index, taint in enumerate(() if published is None else published.taints):
-        yield taint, _instant(stock.time_added(device, index))
+        place = stock.pool(device).slice_of(device[2])
+        evictor = _evictor(taint, driver=device[0], slice="" if place is None else place.name)
+        yield taint, _instant(stock.time_added(device, index)), evictor
     for rule in stock.rules.values():
         if rule.matches(device):
-            yield rule.taint, _instant(reading.get(rule.spec, "taint", "timeAdded"))
+            added = _instant(reading.get(rule.spec, "taint", "timeAdded"))
+            yield rule.taint, added, _evictor(rule.taint, rule=rule.key.name)
     for ended in stock.ended:
         is_late = now - ended.until > IN_FLIGHT
         if is_late and ended.until < held_since:
             continue
-        if ended.device == device or (ended.rule is not None and ended.rule.matches(device)):
-            yield ended.taint, _NEVER if is_late else None
+        if ended.device == device:
+            evictor = _evictor(ended.taint, driver=device[0], is_over=True)
+        elif ended.rule is not None and ended.rule.matches(device):
+            evictor = _evictor(ended.taint, rule=ended.rule.key.name, is_over=True)
+        else:
+            continue
+        yield ended.taint, _NEVER if is_late else None, evictor
+
+
+def _evictor(taint: Taint, **source: Any) -> Evictor:
+    return Evictor(key=taint.key, value=taint.value, **source)
 
 
 def _tolerated(tolerations: list[JsonObject], taint: Taint) -> int | None:

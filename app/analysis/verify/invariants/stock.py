@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,20 @@ _encode = msgspec.json.encode
 
 SINCE_EVER = Instant(-(2**62))
 """The beginning of anything that existed when the recording began."""
+
+
+class Evictor(NamedTuple):
+    """A taint that evicts: of a DeviceTaintRule, or in a slice (`slice`) of a driver.
+
+    `is_over` when it had ended just before the eviction was recorded.
+    """
+
+    rule: str = ""
+    driver: str = ""
+    slice: str = ""
+    key: str = ""
+    value: str = ""
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)

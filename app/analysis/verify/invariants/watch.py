@@ -118,7 +118,7 @@ class _Ended(NamedTuple):
 
 
 class InvariantWatch:
-    """Follows a log from its first event; call `follow` for all events, then `violations`."""
+    """Follows a log from its first event; `violations` and `evictors` are what it has seen."""
 
     def __init__(
         self, switches: Switches = Switches(), lacking: frozenset[str] = frozenset()
@@ -127,6 +127,7 @@ class InvariantWatch:
         self._cluster = Cluster(switches, lacking)
         self._open: dict[Cell, dict[Place, _Open]] = {}
         self._cluster.open = self._open
+        self.evictors = self._cluster.evictors
         self._ended: list[_Ended] = []
         self._news: list[_Ended] = []
         self._missing = Missing(lacking)
