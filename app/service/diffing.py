@@ -354,7 +354,7 @@ async def _read(
         raise InputError(
             f"history {info.name} has {revision - common} events to compare, more than "
             f"{events_max}",
-            cure="name an earlier moment with --at, or raise REDRA_DIFF_EVENTS_MAX",
+            cure="compare up to an earlier moment, or raise REDRA_DIFF_EVENTS_MAX",
         )
     start = await _objects(log, info, common) if common else []
     events: list[Event] = []

@@ -240,7 +240,7 @@ class Forker:
         if wanted.until <= end.revision:
             raise InputError(
                 f"there are no inputs after revision {end.revision} up to {wanted.until}",
-                cure="fork at an earlier moment, or name a later one with --until",
+                cure="fork at an earlier moment, or let the inputs end at a later one",
             )
         before = await _with_gates(log, parent, end)
         state = await self._state_at(parent, end.revision)

@@ -32,16 +32,19 @@ BY = "a failed creation, import, copy or fork"
 CLEAN_SECONDS = 60.0
 """The longest time for removing a history that failed."""
 
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
+NAME_LENGTH_MAX = 63
+"""The most characters of the name of a history."""
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 def check_name(name: str) -> str:
-    """Check that the name can name a history: a DNS label, dots allowed. Raises InputError."""
-    if _NAME.fullmatch(name) is None:
+    """Check that the name can name a history: DNS labels, joined by dots. Raises InputError."""
+    if len(name) > NAME_LENGTH_MAX or _NAME.fullmatch(name) is None:
         raise InputError(
             f"{name!r} is not a valid name of a history",
-            cure="use up to 63 lower-case letters, digits, '-' and '.', beginning with a letter "
-            "or digit",
+            cure=f"use up to {NAME_LENGTH_MAX} lower-case letters, digits, '-' and '.'; at the "
+            "beginning, at the end and beside each '.' stands a letter or digit",
         )
     return name
 

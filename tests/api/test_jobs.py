@@ -98,7 +98,7 @@ async def test_job_that_fails_tells_place_problem_and_cure():
         worker.end(InputError("it is not so", place="--keep", cure="look"))
         failed = await server.get(f"{path}?wait=60")
         assert failed["state"] == "failed"
-        assert failed["problem"] == {"message": "it is not so", "place": "--keep", "cure": "look"}
+        assert failed["problem"] == {"message": "it is not so", "place": "keep", "cure": "look"}
         unexpected = await start(server, RUN, {})
         worker.end(KeyError("a mistake of redra"))
         failed = await server.get(f"{unexpected}?wait=60")

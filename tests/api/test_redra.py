@@ -1,6 +1,7 @@
 """What redra offers beyond Kubernetes."""
 
 import json
+import re
 
 import anyio
 import pytest
@@ -35,6 +36,9 @@ async def test_history_is_made():
 
 BAD = [
     {"name": "Upper"},
+    {"name": "a..b"},
+    {"name": "a.-b"},
+    {"name": "a" * 64},
     {"name": "n", "profile": "1.2"},
     {"name": "n", "gates": {"Nonsense": True}},
     {"nmae": "n"},
@@ -225,6 +229,25 @@ async def test_fork_with_a_value_of_another_type_or_a_field_twice_is_refused(bod
         assert said in answer.json()["message"]
         histories = await server.get("/redra/v1/histories")
         assert [each["name"] for each in histories["items"]] == ["default"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("minimise", {"keep": "nonsense"}, "keep: 'nonsense' is not a predicate"),
+        ("export", {"form": "pytest", "never": ["nonsense"]}, "never: 'nonsense' is not a"),
+        ("blast", {}, "no change is proposed; propose objects, objects to delete, or nodes"),
+        ("fork", {"name": "f", "inputs": "recorded"}, "let the inputs end at a later one"),
+    ],
+)
+async def test_refusal_names_fields_of_the_request_and_no_options(path, body, said):
+    async with serving() as server:
+        refused = await server.post(
+            f"{HISTORY}/{path}", body, code=400, content_type="application/json"
+        )
+        message = refused["message"]
+        assert said in message
+        assert not re.search(r"(^|\W)--?[a-z]", message), message
 
 
 @pytest.mark.parametrize("query", ["", "kind=pod", "name=c", "kind=nonsense&name=c"])

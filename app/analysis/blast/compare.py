@@ -108,7 +108,10 @@ def blast(
     A refusal of a change that has a place is an InputError naming it.
     """
     if not changes:
-        raise InputError("no change is proposed", cure="give a file or --delete KIND/NAME")
+        raise InputError(
+            "no change is proposed",
+            cure="propose objects, objects to delete, or nodes to cordon or to drain",
+        )
     if len(changes) > bounds.changes_max:
         raise InputError(
             f"{len(changes)} changes are more than {bounds.changes_max}",

@@ -334,7 +334,7 @@ def where_to_look(predicate: Predicate) -> str:
             return "run the command on a bundle of the whole history: it must end with 0"
 
 
-def parse(text: str, place: str = "--keep") -> Predicate:
+def parse(text: str, place: str = "") -> Predicate:
     """Reads a predicate. Raises InputError, about `place`, for an invalid text."""
     try:
         return _parsed(text)

@@ -71,7 +71,10 @@ def status_of(problem: RedraError) -> JsonObject:
             details = _details(problem)
             shown = details if details or problem.is_generic else None
             return failure(problem.code, problem.reason, problem.message, details=shown)
-        case InputError() | NotStorable():
+        case InputError(problem=text, place=place, cure=cure):
+            message = str(InputError(text, place=field_of(place), cure=cure))
+            return failure(400, "BadRequest", message)
+        case NotStorable():
             return failure(400, "BadRequest", str(problem))
         case LogUnavailable():
             return failure(
@@ -85,6 +88,11 @@ def status_of(problem: RedraError) -> JsonObject:
         case LogError():
             return failure(500, "InternalError", f"Internal error occurred: {problem}")
     return failure(500, "InternalError", f"Internal error occurred: {problem}")
+
+
+def field_of(place: str) -> str:
+    """The name of a field for that of an option: a request has no options."""
+    return place.removeprefix("--")
 
 
 def answer(problem: RedraError) -> Response:

@@ -146,7 +146,7 @@ class JobFile(Model):
 
 
 class JobProblem(Model):
-    """The reason why a job failed, in the words of the command line."""
+    """The reason why a job failed; `place` is a field of its request, or a part of its source."""
 
     message: str
     place: str

@@ -35,6 +35,7 @@ from app.domain.errors import (
 )
 from app.domain.log import Actor, HistoryId, HistoryInfo
 from app.domain.objects import profile as profiles
+from app.domain.values.json_tree import JsonObject
 from app.service import moments
 from app.service.answering.jobs import Job, JobKind, Jobs, JobSource, JobState, JobWish
 from app.service.histories import DEFAULT_HISTORY, Histories
@@ -119,7 +120,7 @@ class JobsApi:
         """Start the search for the smallest history. Raises Rejected, InputError."""
         self._authorizer.check_sees_everything(actor, runtime, runtime)
         wish = await self._body(request, models.MinimiseWish)
-        if isinstance(predicates.parse(wish.keep), predicates.Command):
+        if isinstance(predicates.parse(wish.keep, "keep"), predicates.Command):
             raise BadRequest(
                 "keep: a server runs no commands; use `redra minimise` where the data is"
             )
@@ -170,7 +171,7 @@ class JobsApi:
         self._authorizer.check_sees_everything(actor, runtime, runtime)
         wish = await self._body(request, models.ExportWish)
         for predicate in wish.never:
-            if isinstance(predicates.parse(predicate, "--never"), predicates.Command):
+            if isinstance(predicates.parse(predicate, "never"), predicates.Command):
                 raise BadRequest("never: a server runs no commands")
         source = await self._source(runtime.info, wish.at, runtime.info.name)
         self._check_size([source], "redra export")
@@ -375,7 +376,7 @@ def _status(job: Job, place: HistoryInfo | None) -> models.JobStatus:
         path=path,
         seconds=round(job.seconds, 3),
         progress=job.progress,
-        problem=models.JobProblem(**job.problem) if job.problem else None,
+        problem=_problem(job.problem) if job.problem else None,
         result=None if outcome is None else outcome.result,
         files=[]
         if outcome is None
@@ -384,6 +385,11 @@ def _status(job: Job, place: HistoryInfo | None) -> models.JobStatus:
             for name, content in outcome.files.items()
         ],
     )
+
+
+def _problem(tree: JsonObject) -> models.JobProblem:
+    """The reason of a failure, about a field of the request."""
+    return models.JobProblem(**{**tree, "place": status.field_of(tree.get("place", ""))})
 
 
 def _file(job: Job, name: str) -> Response:

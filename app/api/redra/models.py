@@ -22,7 +22,7 @@ class Index(Model):
 class NewHistory(Model):
     """Body of `POST /redra/v1/histories`."""
 
-    name: str = Field(description="DNS label; dots are allowed")
+    name: str = Field(description="DNS labels, joined by dots")
     seed: int = Field(0, ge=0, le=SEED_MAX, description="Seed of uids that replays derive")
     profile: str = Field("", description="Kubernetes release to imitate; empty: the newest")
     gates: dict[str, bool] = Field(
@@ -33,20 +33,20 @@ class NewHistory(Model):
 class NewName(Model):
     """Body of `POST /redra/v1/histories/{history}/rename`."""
 
-    name: str = Field(description="DNS label; dots are allowed")
+    name: str = Field(description="DNS labels, joined by dots")
 
 
 class NewCopy(Model):
     """Body of `POST /redra/v1/histories/{history}/copy`."""
 
-    name: str = Field(description="DNS label; dots are allowed")
+    name: str = Field(description="DNS labels, joined by dots")
     at: str = Field("", description="Copy up to this revision or instant; empty: all of it")
 
 
 class NewFork(Model):
     """Body of `POST /redra/v1/histories/{history}/fork`."""
 
-    name: str = Field(description="DNS label; dots are allowed")
+    name: str = Field(description="DNS labels, joined by dots")
     at: str = Field("", description="Continue after this revision or instant; empty: the end")
     profile: str = Field("", description="Kubernetes release of the fork; empty: the same")
     gates: dict[str, bool] = Field(default_factory=dict, description="Feature gates to switch")

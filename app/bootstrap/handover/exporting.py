@@ -204,7 +204,7 @@ def _check_same(before: Ran, after: Ran, redacted: redaction.Redaction) -> None:
         "without its names the history has other decisions, the first at decision "
         f"{number + 1} of {len(expected)}: {_said(left)} with names, {_said(right)} without",
         place="--redact",
-        cure="make the history small first (redra minimise), or export it without --redact",
+        cure="make the history small first (redra minimise), or export it with its names",
     )
 
 
@@ -277,7 +277,10 @@ def _pytest(
     header = f"It asserts what {release} decided (--expect recorded)."
     if wanted.expect is Expectation.REPAIRED:
         if wanted.never:
-            raise InputError("it cannot be combined with --never", place="--expect repaired")
+            raise InputError(
+                "it cannot be combined with predicates that must not be shown",
+                place="--expect",
+            )
         repair = repairs.repair_of(ran, material)
         never, parts = [f"violation {rule}" for rule in repair.gone], repair.parts
         header = _REPAIRED.format(

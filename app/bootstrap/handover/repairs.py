@@ -101,7 +101,7 @@ def repair_of(ran: Ran, material: Material) -> Repair:
         f"{after} and no switch repairs a defect that changes the outcome of a pod, a claim "
         "or a rule here, or the message of a pod",
         place="--expect",
-        cure="leave it out, or use --never to name what must not happen",
+        cure="leave it out, or give predicates that must not be shown",
     )
 
 

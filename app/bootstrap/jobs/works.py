@@ -49,7 +49,7 @@ class WorkDone:
 
 def minimise(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
     """The smallest history that satisfies a predicate, as a bundle. Raises InputError."""
-    predicate = predicates.parse(wish["keep"])
+    predicate = predicates.parse(wish["keep"], "keep")
     settings = process_settings.settings(
         profile=wish["profile"] or None, gates=wish["gates"], quirks=wish["quirks"]
     )

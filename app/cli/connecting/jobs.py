@@ -31,6 +31,7 @@ class ServerJob:
         A missing one of the histories is named.
         """
         self._server = server
+        self._fields = frozenset(body) if isinstance(body, dict) else frozenset[str]()
         self._state = server.start(path, body, histories)
 
     def wait(self, tell: "Callable[[JsonObject], None]") -> Any:
@@ -51,9 +52,10 @@ class ServerJob:
             return self._state["result"]
         problem = self._state["problem"] or {"message": "the job was cancelled"}
         self._forget()
-        raise InputError(
-            problem["message"], place=problem.get("place", ""), cure=problem.get("cure", "")
-        )
+        place = problem.get("place", "")
+        # What is a field of the request is an option of the command.
+        option = f"--{place}" if place in self._fields else place
+        raise InputError(problem["message"], place=option, cure=problem.get("cure", ""))
 
     def fetch(self) -> dict[str, bytes]:
         """The files of the result, by name. The server forgets the job then."""

@@ -98,7 +98,7 @@ def minimise(
     from app.bootstrap.history_settings import switches
     from app.bootstrap.minimising import sources
 
-    predicate = predicates.parse(keep)
+    predicate = predicates.parse(keep, "--keep")
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
     if not file.parent.is_dir():
         raise InputError("there is no such folder", place=str(file.parent))

@@ -75,7 +75,7 @@ def test_predicate_is_read_as_it_is_written(text: str) -> None:
 )
 def test_what_is_no_predicate_is_refused_in_one_sentence(text: str, problem: str) -> None:
     with pytest.raises(InputError, match="--keep") as refusal:
-        predicates.parse(text)
+        predicates.parse(text, "--keep")
     assert problem in str(refusal.value)
 
 
