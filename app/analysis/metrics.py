@@ -109,8 +109,8 @@ FAMILIES: tuple[Family, ...] = (
     _family("gauge", "redra_followers", "Watches and workers that follow the log."),
     _family(
         "counter", "redra_findings_total",
-        "Findings of `redra up --watch-over`; `failure` is false for what is known, unsure or "
-        "from outside.", ("judge", "name", "failure"),
+        "Findings of `redra up --watch-over`; `failure` is false for what is known, unsure, from "
+        "outside, or an allowed other choice.", ("judge", "name", "failure"),
     ),
     _family("gauge", "redra_watched_revision", "The last revision that was watched over."),
     _family("gauge", "redra_leads", "1 for a controller that this process leads.", ("controller",)),

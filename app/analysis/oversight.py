@@ -23,7 +23,7 @@ from enum import StrEnum
 from app.analysis.scan.scanning import Scan
 from app.analysis.scan.sightings import IncidentSighting
 from app.analysis.verify.allocation_index import AllocationIndex
-from app.analysis.verify.compare import ComparisonCounts, Difference
+from app.analysis.verify.compare import ComparisonCounts, Difference, DifferenceKind
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
 from app.analysis.verify.parts import Deciders, PartFound, PartVerifier, VerifiedPart
 from app.analysis.verify.reallocate import WINDOW
@@ -49,7 +49,8 @@ class Observation:
 
     `name` is the rule, the incident, or the subject of the decision; `kind` is its severity or
     certainty. `revision` is where it began, `seen` the last event that had arrived when it was
-    reported.
+    reported. A failure breaks a rule or is a known defect. `is_other_choice` tells that it is an
+    allocation that breaks no rule where redra would choose other devices.
     """
 
     judge: JudgeName
@@ -60,6 +61,7 @@ class Observation:
     message: str
     objects: tuple[str, ...] = ()
     is_failure: bool = True
+    is_other_choice: bool = False
 
     def __str__(self) -> str:
         """The observation as a line for readers."""
@@ -206,12 +208,16 @@ class Oversight:
         )
 
     def _of_difference(self, difference: Difference) -> Observation:
+        is_other_choice = difference.kind is DifferenceKind.OTHER_CHOICE
+        judgement = f"{difference.judgement}; " if difference.judgement else ""
         return Observation(
             judge=JudgeName.DECISION,
             name=difference.subject,
-            kind="different",
+            kind=difference.kind.value,
             revision=Revision(difference.revision),
             seen=self.revision,
-            message=f"{difference.path}: recorded {difference.recorded!r}, decided again "
-            f"{difference.again!r}"[:500],
+            message=f"{judgement}{difference.path}: recorded {difference.recorded!r}, decided "
+            f"again {difference.again!r}"[:500],
+            is_failure=not is_other_choice,
+            is_other_choice=is_other_choice,
         )

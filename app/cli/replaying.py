@@ -446,6 +446,8 @@ def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
             f"  revision {difference['revision']}, {difference['subject']}, {difference['path']}: "
             f"recorded {_side(difference['recorded'])}, again {_side(difference['again'])}"
         )
+        if difference["judgement"]:
+            console.say(f"    {difference['judgement']}")
 
 
 def _tallied(users: Mapping[str, int]) -> str:

@@ -122,7 +122,8 @@ def verify(
 
     The same as `redra replay --mode verify`, which has more options. With --live, the same as
     `redra watch-over`: each allocation of a scheduler is judged when it is stored, and each finding
-    is one line.
+    is one line. An allocation that breaks no rule where redra would choose other devices is named
+    so: it fails a verification, and with --live the exit code is 3.
     """
     if live:
         if len(sources) != 1 or head is not None or processes is not None or scheduler:

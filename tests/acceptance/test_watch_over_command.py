@@ -2,10 +2,16 @@
 
 import json
 
+import anyio
 import pytest
 
+from app.adapters.history.formats.bundle import BundleWriter
+from app.domain.objects import registry
+from app.service import exporting
 from tests.acceptance.server_process import ServerProcess
 from tests.command_line import ROOT, database_running, redra
+from tests.unit.analysis.verify import test_other_choices
+from tests.unit.service.test_replaying import history_of, resealed
 
 pytestmark = [pytest.mark.database, pytest.mark.slow]
 
@@ -109,6 +115,45 @@ def test_verify_live_judges_as_watch_over_does(data):
     assert (code, error.startswith("redra: --to: history 'night' has no revision")) == (2, True)
     code, _, error = redra("verify", "night", "--live", "--processes", "2", data=data)
     assert (code, "--live judges one growing history" in error) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("device", "code", "kind"),
+    [("c-first", 0, ""), ("d-second", 3, "other choice"), ("b-held", 1, "violation")],
+)
+def test_choice_of_another_scheduler_is_told_from_a_violation(data, tmp_path, device, code, kind):
+    story = test_other_choices.world()
+    test_other_choices.give(story, "x", device)
+    bundle = tmp_path / "choices.redra"
+    anyio.run(write_bundle, story, bundle)
+    code_of_import, _, error = redra("import", bundle, "--history", device, data=data)
+    assert code_of_import == 0, error
+    words = ("verify", device, "--live", "--to", story.revision)
+    status, out, said = redra(*words, "-o", "json", data=data)
+    lines = [json.loads(line) for line in out.splitlines()]
+    decisions = [each for each in lines if each["judge"] == "decision"]
+    assert (status, [each["kind"] for each in decisions]) == (code, [kind] if kind else [])
+    assert f"{int(code == 3)} allowed other choice" in said
+    status, out, _ = redra(*words, data=data)
+    assert (status, "allowed, but another choice than redra's" in out) == (code, code == 3)
+    status, out, _ = redra("verify", device, data=data)
+    assert (status, "allowed, but another choice than redra's" in out) == (code and 1, code == 3)
+    _, out, _ = redra("verify", device, "-o", "json", data=data)
+    allocations = json.loads(out)["allocations"]
+    assert [each["kind"] for each in allocations["differences"]] == ([kind] if kind else [])
+    assert sum(allocations["differencesByKind"].values()) == int(bool(kind))
+
+
+def give_kind(event, tree):
+    kind = registry.find(event.key.group, event.key.resource)
+    tree |= {"apiVersion": f"{kind.group}/v1".lstrip("/"), "kind": kind.kind}
+
+
+async def write_bundle(story, path):
+    log, info = await history_of(resealed(story.events, give_kind))
+    await exporting.export_history(
+        log, info, BundleWriter(path), program="redra test", file=path.name
+    )
 
 
 def test_server_that_watches_over_a_history_counts_says_and_marks_what_it_finds(data, tmp_path):

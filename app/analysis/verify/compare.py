@@ -4,15 +4,15 @@ Values only; everything can be converted to JSON for reports.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, assert_never
 
 from app.domain.values.json_tree import JsonObject
 
 EXAMPLES_MAX = 20
-"""The number of differences that a tally keeps; all are counted."""
+"""The number of differences of each kind that a tally keeps; all are counted."""
 
 
 class ComparisonResult(StrEnum):
@@ -30,12 +30,26 @@ class ComparisonResult(StrEnum):
     NOT_COMPARABLE = "not comparable"
 
 
+class DifferenceKind(StrEnum):
+    """What a difference says of what was recorded.
+
+    `OTHER_CHOICE` is an allocation that keeps every rule where redra would choose other devices,
+    `VIOLATION` one that breaks a rule. `DIFFERENT` says neither: a decision or effect of redra, or
+    an allocation that cannot be judged alone.
+    """
+
+    OTHER_CHOICE = "other choice"
+    VIOLATION = "violation"
+    DIFFERENT = "different"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """The first place where two trees differ, with both trees.
 
     `subject` is the object of the decision, `path` the place (`summary.reasons[2].count`),
-    `recorded` and `again` the two values there; a missing value is None.
+    `recorded` and `again` the two values there; a missing value is None. `broken` are the rules
+    that a violation breaks, as sentences.
     """
 
     revision: int
@@ -45,6 +59,20 @@ class Difference:
     again: Any
     recorded_tree: Any
     again_tree: Any
+    kind: DifferenceKind = DifferenceKind.DIFFERENT
+    broken: tuple[str, ...] = ()
+
+    @property
+    def judgement(self) -> str:
+        """The words about the recorded value; empty if nothing but the difference is known."""
+        match self.kind:
+            case DifferenceKind.OTHER_CHOICE:
+                return "allowed, but another choice than redra's"
+            case DifferenceKind.VIOLATION:
+                return f"violates: {'; '.join(self.broken)}"
+            case DifferenceKind.DIFFERENT:
+                return ""
+        assert_never(self.kind)
 
     def to_json(self) -> JsonObject:
         """The difference as JSON for reports."""
@@ -56,6 +84,9 @@ class Difference:
             "again": self.again,
             "recordedTree": self.recorded_tree,
             "againTree": self.again_tree,
+            "kind": self.kind.value,
+            "broken": list(self.broken),
+            "judgement": self.judgement,
         }
 
 
@@ -64,13 +95,15 @@ class ComparisonCounts:
     """The number of comparisons per result, and examples of differences.
 
     `reasons` counts, by reason and author, why something was not comparable. `authors` counts the
-    authors of the compared objects that were not written by redra's controllers.
+    authors of the compared objects that were not written by redra's controllers. `kinds` counts
+    the differences by kind.
     """
 
     counts: Mapping[ComparisonResult, int]
     differences: tuple[Difference, ...]
     reasons: Mapping[str, Mapping[str, int]]
     authors: Mapping[str, int] = field(default_factory=dict)
+    kinds: Mapping[DifferenceKind, int] = field(default_factory=dict)
 
     @property
     def agrees(self) -> bool:
@@ -92,6 +125,7 @@ class ComparisonCounts:
         return {
             "counts": {verdict.value: self.counts.get(verdict, 0) for verdict in ComparisonResult},
             "differences": [difference.to_json() for difference in self.differences],
+            "differencesByKind": {kind.value: self.kinds.get(kind, 0) for kind in DifferenceKind},
             "authors": dict(sorted(self.authors.items())),
             "notComparable": {
                 reason: dict(sorted(authors.items()))
@@ -108,6 +142,7 @@ class Tally:
     differences: list[Difference] = field(default_factory=list)
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     authors: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[DifferenceKind] = field(default_factory=Counter)
 
     def same(self) -> None:
         """Count an agreement."""
@@ -122,9 +157,10 @@ class Tally:
         self.counts[ComparisonResult.CONCURRENT] += 1
 
     def different(self, difference: Difference) -> None:
-        """Count a difference, and keep it if it is one of the first."""
+        """Count a difference, and keep it if it is one of the first of its kind."""
         self.counts[ComparisonResult.DIFFERENT] += 1
-        if len(self.differences) < EXAMPLES_MAX:
+        self.kinds[difference.kind] += 1
+        if self.kinds[difference.kind] <= EXAMPLES_MAX:
             self.differences.append(difference)
 
     def not_comparable(self, reason: str, author: str) -> None:
@@ -139,7 +175,19 @@ class Tally:
             differences=tuple(self.differences),
             reasons={reason: dict(authors) for reason, authors in self.reasons.items()},
             authors=dict(self.authors),
+            kinds=dict(self.kinds),
         )
+
+
+def first_of_each_kind(differences: Iterable[Difference]) -> tuple[Difference, ...]:
+    """The differences that a tally keeps of these, in their order."""
+    kinds: Counter[DifferenceKind] = Counter()
+    kept = []
+    for difference in differences:
+        kinds[difference.kind] += 1
+        if kinds[difference.kind] <= EXAMPLES_MAX:
+            kept.append(difference)
+    return tuple(kept)
 
 
 def first_difference(recorded: Any, again: Any) -> tuple[str, Any, Any] | None:

@@ -15,13 +15,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.analysis.verify import consistency
+from app.analysis.verify import compare, consistency
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import (
-    EXAMPLES_MAX,
     ComparisonCounts,
     ComparisonResult,
     Difference,
+    DifferenceKind,
 )
 from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.verify.redecide import DecisionChecker
@@ -305,15 +305,18 @@ def joined(parts: Sequence[ComparisonCounts]) -> ComparisonCounts:
     counts: Counter[ComparisonResult] = Counter()
     reasons: dict[str, Counter[str]] = {}
     wrote: Counter[str] = Counter()
+    kinds: Counter[DifferenceKind] = Counter()
     for part in parts:
         counts.update(part.counts)
         wrote.update(part.authors)
+        kinds.update(part.kinds)
         for reason, authors in part.reasons.items():
             reasons.setdefault(reason, Counter()).update(authors)
-    differences = [difference for part in parts for difference in part.differences]
+    differences = (difference for part in parts for difference in part.differences)
     return ComparisonCounts(
         counts=dict(counts),
-        differences=tuple(differences[:EXAMPLES_MAX]),
+        differences=compare.first_of_each_kind(differences),
         reasons=reasons,
         authors=wrote,
+        kinds=kinds,
     )

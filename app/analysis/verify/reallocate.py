@@ -16,7 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from app.analysis import meanings
 from app.analysis.verify.allocation_index import AllocationIndex, Written, is_placed
-from app.analysis.verify.compare import ComparisonCounts, Difference, Tally, first_difference
+from app.analysis.verify.compare import (
+    ComparisonCounts,
+    Difference,
+    DifferenceKind,
+    Tally,
+    first_difference,
+)
+from app.analysis.verify.other_choices import ChoiceJudge
 from app.analysis.verify.selector_judge import SelectorJudge
 from app.analysis.verify.unseen_writes import (
     AllocatorInputs,
@@ -91,6 +98,7 @@ class AllocationChecker:
         self._freed: deque[Written] = deque()
         self._unseen = UnseenWrites(index, views)
         self._selectors = SelectorJudge(index, views, self._unseen, WINDOW)
+        self._choices = ChoiceJudge(views, quirks)
 
     def follow(self, event: Event) -> None:
         """Take an event in that is not judged here: what it frees may be assumed in use later."""
@@ -175,7 +183,8 @@ class AllocationChecker:
         if refusal:
             recorded = self._meaning(allocation)
             again = {**recorded, "refused": refusal}
-            self._note_different(event, name or "an unknown node", recorded, again)
+            judged = DifferenceKind.VIOLATION, (refusal,)
+            self._note_different(event, name or "an unknown node", recorded, again, judged)
         else:
             self._not_comparable(event, reason)
 
@@ -220,7 +229,11 @@ class AllocationChecker:
             return "the recording ends while another claim was allocated"
         given = devices_given(recorded)
         alike = next((each for each in answers if devices_given(each) == given), answers[0])
-        self._note_different(event, name, recorded, alike)
+        judged = self._choices.judge(node, claim, allocation)
+        if "refused" in alike and judged[0] is DifferenceKind.OTHER_CHOICE:
+            # There is no other choice: the claims of the pod do not fit together.
+            judged = DifferenceKind.DIFFERENT, ()
+        self._note_different(event, name, recorded, alike, judged)
         return ""
 
     def _answers(
@@ -252,8 +265,14 @@ class AllocationChecker:
         return answers, len(assumed)
 
     def _note_different(
-        self, event: Event, node: str, recorded: JsonObject, again: JsonObject
+        self,
+        event: Event,
+        node: str,
+        recorded: JsonObject,
+        again: JsonObject,
+        judged: tuple[DifferenceKind, tuple[str, ...]],
     ) -> None:
+        kind, broken = judged
         author = event.stamp.actor.user
         self._tally.authors[author] += 1
         path, left, right = first_difference(recorded, again) or ("", None, None)
@@ -266,6 +285,8 @@ class AllocationChecker:
                 again=right,
                 recorded_tree=recorded,
                 again_tree=again,
+                kind=kind,
+                broken=broken,
             )
         )
 

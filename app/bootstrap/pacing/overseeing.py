@@ -25,11 +25,15 @@ from app.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """The result of watching over a history: the last revision, and numbers of observations."""
+    """The result of watching over a history: the last revision, and numbers of observations.
+
+    `other_choices` are allocations that break no rule; `others` are all that is left.
+    """
 
     history: str
     revision: Revision
     failures: int
+    other_choices: int
     others: int
 
 
@@ -48,12 +52,14 @@ async def watch_over(
     Observations up to `since` are neither reported nor counted. `end_option` is the user's name for
     the moment.
     """
-    failures = others = 0
+    failures = other_choices = others = 0
 
     def count(observations: Sequence[Observation]) -> None:
-        nonlocal failures, others
-        failures += sum(each.is_failure for each in observations)
-        others += sum(not each.is_failure for each in observations)
+        nonlocal failures, other_choices, others
+        for each in observations:
+            failures += each.is_failure
+            other_choices += each.is_other_choice
+            others += not (each.is_failure or each.is_other_choice)
         tell(observations)
 
     async with open_store(settings) as store:
@@ -96,6 +102,7 @@ async def watch_over(
         history=name,
         revision=oversight.revision,
         failures=failures,
+        other_choices=other_choices,
         others=others,
     )
 

@@ -11,6 +11,7 @@ from app.cli.arguments import moments
 from app.cli.console import Output, OutputOption
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
+from app.domain.values import counts
 
 if TYPE_CHECKING:
     from app.analysis.oversight import Observation
@@ -42,7 +43,8 @@ def watch_over(
     are checked, and known defects are looked for. Each finding is printed once, on one line (as
     JSON with -o json). The findings are those of `redra verify` and `redra scan` for the same
     history, except that a gap recorded later makes a finding of `redra verify` unsure. The exit
-    code is 1 if a rule is broken or a known defect occurs.
+    code is 1 if a rule is broken or a known defect occurs, and 3 if there is nothing but
+    allocations that break no rule where redra would choose other devices.
     """
     judge(history, until, end_option="--until", since=since, data=data, output=output)
 
@@ -67,6 +69,8 @@ def judge(
         for each in observations:
             if each.is_failure:
                 exit_codes.conclude(ExitCode.NO)
+            elif each.is_other_choice and exit_codes.concluded() == ExitCode.DONE:
+                exit_codes.conclude(ExitCode.IN_PART)
             if output is Output.JSON:
                 console.say_json_line(each.to_json())
             else:
@@ -88,7 +92,10 @@ def judge(
     watched = console.run(run)
     console.note(
         f"history {watched.history} up to revision {watched.revision}: {watched.failures} "
-        f"findings, {watched.others} known, unsure or from outside"
+        f"findings, {counts.of(watched.other_choices, 'allowed other choice')}, "
+        f"{watched.others} known, unsure or from outside"
     )
     if watched.failures:
         exit_codes.conclude(ExitCode.NO)
+    elif watched.other_choices:
+        exit_codes.conclude(ExitCode.IN_PART)
