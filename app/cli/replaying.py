@@ -149,7 +149,7 @@ def replay(
     differs, 1 if a difference is unexplained, and 3 otherwise: a run proves the class of each
     difference, or the difference is not comparable.
     """
-    from app.bootstrap import garbage_collection, heads, process_settings, replays
+    from app.bootstrap import executors, garbage_collection, heads, process_settings, replays
 
     chosen = _pace(pace, mode)
     options: dict[str, object] = {"--processes": processes, "--scheduler": scheduler}
@@ -163,6 +163,8 @@ def replay(
         verify_processes=processes,
         verify_scheduler=_scheduler(scheduler, processes),
     )
+    if mode is Mode.VERIFY:
+        executors.check_workers(0, settings.verify_scheduler)
     garbage_collection.expect_large_heap()
     files = inputs.files(sources, settings)
     name, to = (sources[0], to) if files else moments.split(sources[0], to)

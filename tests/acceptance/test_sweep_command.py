@@ -266,6 +266,8 @@ def test_cluster_that_cannot_be_reached_is_refused_before_a_history_is_read(
     for command in (
         ("sweep", plan, "-o", tmp_path / "out"),
         ("minimise", unreadable, "--keep", "evicted", "-o", tmp_path / "small.zip"),
+        ("replay", unreadable, "--mode", "verify"),
+        ("verify", unreadable),
     ):
         assert "unreadable.zip" in redra(*command)[2]
         code, _, error = redra(*command, *cluster)
