@@ -174,7 +174,8 @@ def _delete_there(server: "AskedServer", names: Sequence[str], *, yes: bool) -> 
             server.delete(name)
         except Conflict as refusal:
             raise InputError(refusal.message) from refusal
-        console.say(f"history {name} is deleted")
+        with reading.rendering():
+            console.say(f"history {name} is deleted")
 
 
 def _question(names: str) -> str:

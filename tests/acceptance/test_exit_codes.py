@@ -153,9 +153,11 @@ def test_server_and_data_folder_refuse_alike(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server with its history `default`."""
+    """A server with its history `default`, and one to delete."""
     process = ServerProcess(tmp_path_factory.mktemp("server"))
     process.start()
+    with process.client() as client:
+        assert client.post("/redra/v1/histories", json={"name": "spare"}).status_code == 201
     yield process
     process.end()
 
@@ -339,6 +341,7 @@ READING = {
 }  # fmt: skip
 
 NAMED = {
+    "histories delete": "histories delete spare --yes",
     "incidents list": "incidents list", "incidents show": "incidents show rules-not-seen",
     "incidents run": "incidents run rules-not-seen", "sweep": "sweep {plan} -o {folder}",
 }  # fmt: skip
