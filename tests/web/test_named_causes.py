@@ -106,3 +106,84 @@ async def test_change_that_leads_under_an_unseen_rule_names_the_rule(profile, pa
     said = "does not see rule hot, which taints 1 device x.test/hot:NoExecute"
     assert (said in text) is is_named
     assert ("C24" in text) is is_named
+
+
+async def test_claim_that_is_taken_away_from_a_running_pod_is_named_with_who_has_its_device():
+    steps = (
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"),
+                   slice_of("s", DRIVER, "n", [{"name": "x"}], nodeName="n"),
+                   claim("one", "lab", ask("c")), pod("job", "lab", claim="one")]},
+        {"wait": 5},
+        {"apply": [claim("two", "lab", ask("c")), pod("next", "lab", claim="two")]},
+        {"wait": 5},
+        {"status": {"allocation": None, "reservedFor": None}, "of": "resourceclaim/lab/one"},
+        {"wait": 5},
+    )  # fmt: skip
+    text = await why(steps)
+    assert "runs on node n and has lost claim one" in text
+    assert "claim one was taken away from it while it runs, by " in text
+    assert f"it goes on with {DRIVER}/n/x, which claim lab/two got meanwhile" in text
+    assert "cannot start" not in text
+    made = Invented(told=(), steps=steps).incident()
+    async with serving(store=await stored(made)) as server:
+        scanned = await server.get("/redra/v1/histories/default/scan")
+    assert [one["incident"] for one in scanned["items"]] == [], "its scheduler chose its devices"
+
+
+def on_node(*devices, name="s"):
+    return slice_of(name, DRIVER, "n", [{"name": each} for each in devices], nodeName="n")
+
+
+async def test_both_rules_that_taint_devices_of_one_request_are_named():
+    of_one = [rule(name, DRIVER, key="x.test/hold", effect="NoSchedule") for name in ("a", "b")]
+    for tree, device in zip(of_one, ("x", "y"), strict=True):
+        tree["spec"]["deviceSelector"]["device"] = device
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), on_node("x", "y"), *of_one]},
+        {"apply": [claim("no", "lab", ask("c")), pod("job", "lab", claim="no")]},
+        {"wait": 5},
+    ))  # fmt: skip
+    assert "x, y: taint x.test/hold:NoSchedule by rules a, b is not tolerated" in text
+
+
+async def test_device_and_pool_tell_that_their_slice_was_gone_and_who_has_the_device():
+    gone = (
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), on_node("x"),
+                   claim("one", "lab", ask("c")), pod("job", "lab", claim="one")]},
+        {"wait": 5},
+        {"delete": "resourceslice/s"},
+        {"wait": 30},
+    )  # fmt: skip
+    pool = await why(gone, about=f"pool/{DRIVER}/n")
+    assert "no slice of it is published any more" in pool
+    assert "slice s with 1 device was deleted, by " in pool
+    assert "still allocated are x: claim lab/one" in pool
+    device = await why((*gone, {"apply": [on_node("x")]}), about=f"device/{DRIVER}/n/x")
+    assert "published in slice s of pool generation 1, by " in device
+    assert "before, published in slice s of pool generation 1 from " in device
+    assert "until the slice was deleted, by " in device
+
+
+async def test_taint_of_a_node_is_told_with_its_value():
+    tree = node("n", taints=[{"key": "repair", "value": "now", "effect": "NoSchedule"}])
+    assert "tainted repair=now:NoSchedule" in await why(({"apply": [tree]},), about="node/n")
+
+
+async def test_pod_that_is_to_be_evicted_names_the_rule_that_comes_first():
+    patient = [
+        {"key": f"x.test/{key}", "operator": "Exists", "effect": "NoExecute",
+         "tolerationSeconds": seconds}
+        for key, seconds in (("soon", 60), ("late", 90))
+    ]  # fmt: skip
+    rules = [rule(key, DRIVER, key=f"x.test/{key}", effect="NoExecute") for key in ("soon", "late")]
+    wanted = claim("one", "lab", ask("c", tolerations=patient))
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), on_node("x"), wanted,
+                   pod("job", "lab", claim="one")]},
+        {"wait": 5},
+        {"apply": rules},
+        {"wait": 5},
+    ))  # fmt: skip
+    _, planned = text.split("is to be evicted at ")
+    assert planned.split()[1:3] == ["rule", "soon"]
+    assert "rule late" not in planned.partition("claim one")[0]

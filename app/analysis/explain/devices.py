@@ -122,15 +122,28 @@ def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) 
     eviction = state.pod_eviction((namespace, name))
     if eviction is None:
         return []
-    causes = [
-        f"rule {reason.rule}"
-        if not reason.is_slice
-        else f"taint {reason.index} of {reason.driver}/{reason.pool}/{reason.device}"
-        for reason in eviction.reasons
-    ]
+    # The controller's reasons include taints that would evict the pod later.
+    causes = [*dict.fromkeys(_evicting_by(views, claims, quirks, eviction.time))]
     when = sources.when(eviction.time)
     text = f"is to be evicted at {when}: {listed(causes, len(causes))}"
     return [Reason(text=text, is_kept=True)]
+
+
+def _evicting_by(
+    views: LiveViews, claims: Sequence[ObjectKey], quirks: ControllerQuirks, until: Instant
+) -> Iterator[str]:
+    """Who set the taints of the claims' devices that evict a pod by an instant."""
+    for key in claims:
+        tree = views.objects.get(key)
+        for result in () if tree is None else dra.results(tree):
+            published = tainted.device_of(views, result.id)
+            if tree is None or published is None:
+                continue
+            slice_key, device = published
+            for taint in device.taints:
+                verdict = tainted.judge(views, tree, result, taint, quirks, until)
+                if verdict.due is not None and verdict.due <= until:
+                    yield tainted.origin(views, result.id, taint, slice_key).text
 
 
 def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Steps[list[Reason]]:

@@ -155,7 +155,7 @@ def of_pod(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterato
     if meta.is_deleting(tree):
         yield from ending(events, tree)
         yield from awaited(views, tree, node)
-    elif node and not core.is_finished(tree):
+    elif node and not core.is_finished(tree) and meta.phase(tree) != "Running":
         yield from unready(views, events, tree)
 
 

@@ -16,6 +16,9 @@ from app.domain.values.json_tree import JsonObject
 
 _ALLOCATED_TO = "allocated to "
 
+_BY_RULE = re.compile(r" by rule (\S+) ")
+"""The rule that set a taint, in the text about a tainted device."""
+
 _NEEDS = re.compile(r"\bneeds (\S+),")
 """The part of a cause with the amount that a device draws from a counter."""
 
@@ -102,6 +105,10 @@ class CauseTally:
             return f"not selected by {self.key[1]}"
         if len(texts) == 1 or not self.key[1]:
             return texts[0]
+        rules = dict.fromkeys(each[1] for text in texts if (each := _BY_RULE.search(text)))
+        if len(rules) > 1 and len({_BY_RULE.sub("", text, count=1) for text in texts}) == 1:
+            named = f" by rules {listed(list(rules), len(rules))} "
+            return _BY_RULE.sub(lambda _: named, texts[0], count=1)
         needs = dict.fromkeys(each[1] for text in texts if (each := _NEEDS.search(text)))
         if len(needs) > 1 and len({_NEEDS.sub("", text, count=1) for text in texts}) == 1:
             shown = list(needs)[:NAMES_MAX]

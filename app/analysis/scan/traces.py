@@ -56,6 +56,7 @@ class Traces:
         self._evicted: set[str] = set()
         self._unreserved: dict[ObjectKey, Event] = {}
         self._bypassed: list[tuple[Event, ObjectKey]] = []
+        self._lost: set[tuple[ObjectKey, str]] = set()
         self._now = Instant(0)
 
     def see(self, event: Event) -> None:
@@ -127,7 +128,9 @@ class Traces:
         return [
             (event, claim)
             for claim, tree in trees
-            if tree is not None and dra.allocation(tree) is None
+            if tree is not None
+            and dra.allocation(tree) is None
+            and (claim, meta.uid(event.object)) not in self._lost
         ]
 
     def _rule(self, event: Event, *, is_deletion: bool) -> None:
@@ -145,17 +148,29 @@ class Traces:
 
     def _claim(self, event: Event, *, is_deletion: bool) -> None:
         tree = event.object
+        before = self._claims.get(event.key)
+        if before is not None:
+            self._note_lost(event, before, is_deletion=is_deletion)
         if is_deletion:
             self._claims.pop(event.key, None)
             self._used(event.key)
             return
-        before = self._claims.get(event.key)
         self._claims[event.key] = tree
         is_held = dra.allocation(tree) is not None and not dra.reserved_for(tree)
         if not is_held or meta.is_deleting(tree):
             self._used(event.key)
         elif before is not None and dra.reserved_for(before):
             self._unreserved.setdefault(event.key, event)
+
+    def _note_lost(self, event: Event, before: JsonObject, *, is_deletion: bool) -> None:
+        """Notes the pods from which a claim is taken away: a scheduler had chosen their devices."""
+        reserved = () if is_deletion else dra.reserved_for(event.object)
+        if is_deletion or reserved != dra.reserved_for(before):
+            left = {consumer.uid for consumer in dra.consumers(event.object) if not is_deletion}
+            for consumer in dra.consumers(before):
+                pod = ObjectKey(*api_resources.PODS, event.key.namespace, consumer.name)
+                if consumer.uid not in left and pod in self._pods:
+                    self._lost.add((event.key, consumer.uid))
 
     def _used(self, claim: ObjectKey) -> None:
         """A claim is reserved or given back: it may have been kept for nobody until now."""

@@ -8,7 +8,7 @@ import msgspec
 
 from app.analysis import device_map, scope
 from app.analysis.explain import decisions as decision_reasons
-from app.analysis.explain import questions, tainted
+from app.analysis.explain import questions, sources, tainted
 from app.analysis.explain.hardware import biography as biographies
 from app.analysis.explain.hardware import classes, devices, nodes, patches, pools, rules
 from app.analysis.explain.hardware.biography import Biography
@@ -22,11 +22,11 @@ from app.domain.allocation.quirks import Quirks
 from app.domain.devices.model import Consumption
 from app.domain.errors import NotFound
 from app.domain.log import Event, ObjectKey
-from app.domain.values import identifiers
+from app.domain.values import api_resources, identifiers
 from app.domain.values.fields import dra, meta
-from app.domain.values.identifiers import DeviceId
+from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject
-from app.service.explaining import unfinished
+from app.service.explaining import former_circumstances, unfinished
 from app.service.explaining.evidence import ExplainedMoment, body
 
 if TYPE_CHECKING:  # heavy: only rules have a blast
@@ -132,6 +132,11 @@ async def pool(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     pool_id = identifiers.parse_pool(name)
     inventory = evidence.views.inventory
     if not inventory.slices_of(pool_id):
+        if ended := await _ended(evidence, pool_id):
+            text = "no slice of it is published any more"
+            return _explained(
+                evidence, subject=f"pool {name}", outcome="Gone", text=text, reasons=ended
+            )
         near = scope.nearest("/".join(pool_id), sorted(map("/".join, inventory.pool_ids())))
         text = f"no slice of pool {name} is published"
         raise NotFound(f"{text}; {near}" if near else text, resource="pools")
@@ -139,6 +144,29 @@ async def pool(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     since = await unfinished.of_pool(evidence, pool_id)
     reasons = (*since, *pools.of_pool(evidence.views, pool_id, evidence.rules.allocator_quirks))
     return _explained(evidence, subject=f"pool {name}", outcome=state, text=text, reasons=reasons)
+
+
+async def _ended(evidence: ExplainedMoment, place: PoolId) -> tuple[Reason, ...]:
+    """How the slices of a pool that is gone ended, the last one first, and who has its devices."""
+    kind = api_resources.RESOURCE_SLICES
+    ends: list[tuple[Event, Reason]] = []
+    for key in await former_circumstances.gone_of_kind(evidence, kind, ()):
+        last = next(iter(await evidence.changes(key)), None)
+        if last is None or (dra.driver(last.object), dra.pool_name(last.object)) != place:
+            continue
+        names = [DeviceName(str(each.get("name"))) for each in dra.devices(last.object)]
+        held = [(*place, name) for name in names]
+        text = f"slice {key.name} with {devices_text(len(held))} was deleted"
+        holders = [
+            f"{each[2]}: claim {claim}"
+            for each in held
+            for claim in evidence.views.allocated.holders(each)
+        ]
+        still = f"still allocated are {listed(holders, len(holders))}"
+        made = sources.made(last, text, *([Reason(text=still)] if holders else []))
+        ends.append((last, made))
+    ends.sort(key=lambda one: -one[0].revision)
+    return tuple(reason for _, reason in ends[: pools.SLICES_MAX])
 
 
 async def resource_slice(

@@ -15,11 +15,11 @@ from app.analysis.explain.hardware import selected
 from app.analysis.explain.observed import announcements, containers
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import ObjectExplanation, Question
-from app.analysis.explain.reasons import Reason
+from app.analysis.explain.reasons import Reason, listed
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, ObjectKey, Revision
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, decision_body, dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.json_tree import JsonObject
@@ -29,6 +29,7 @@ from app.service.explaining import (
     closed_nodes,
     disruption,
     former_circumstances,
+    lost_claims,
     published,
     refusals,
     selections,
@@ -158,6 +159,7 @@ async def _state_reasons(
     """The reasons for the state of a pod that has, had or needs no node."""
     state = await disruption.of(evidence, key)
     state += lives.of_pod(evidence.views, events, tree)
+    state += await lost_claims.reasons(evidence, tree)
     state += await _held_up(evidence, key, tree)
     return state + containers.reasons(evidence.views, tree)
 
@@ -338,7 +340,10 @@ async def _place_text(evidence: ExplainedMoment, events: Sequence[Event], pod: J
         return f"has ended on node {node}{unknown}"
     if condition := disruption.marked(pod):
         return f"is on node {node}{unknown} and is marked for disruption: {condition.reason}"
-    if [*lives.unready(evidence.views, events, pod)]:
+    if lost := lost_claims.names(evidence, pod):
+        claims = f"{counts.plural(len(lost), 'claim')} {listed(lost, len(lost))}"
+        return f"runs on node {node}{unknown} and has lost {claims}"
+    if meta.phase(pod) != lost_claims.RUNNING and [*lives.unready(evidence.views, events, pod)]:
         return f"is bound to node {node}{unknown} and cannot start there"
     if lives.is_starting(pod):
         return f"is bound to node {node}{unknown} and has not started there"

@@ -113,12 +113,14 @@ class Biography:
         if not self.published:
             yield Reason(text="no slice ever published it")
             return
-        last = self.published[-1]
+        *before, last = self.published
         text = f"published in {last.text}"
         if last.end is None:
             yield sources.made(last.begin, text)
-            return
-        yield sources.made(last.end, f"not published any more; it was {text} until then")
+        else:
+            yield sources.made(last.end, f"not published any more; it was {text} until then")
+        for span in before[-CHANGES_MAX:]:
+            yield _former(span)
 
     def _holder_reasons(self, now: Instant) -> Iterator[Reason]:
         if not self.holders:
@@ -242,6 +244,16 @@ def shown(value: object) -> str:
             return ", ".join(str(part) for part in inner.values())
         return str(inner)
     return str(value)
+
+
+def _former(span: DeviceSpan) -> Reason:
+    """A time in which the device was published, and who ended it."""
+    assert span.end is not None, "the next one began after it"
+    begin, end = span.begin.stamp.time, span.end.stamp.time
+    text = f"before, published in {span.text} from {sources.when(begin)} for "
+    how = "deleted" if span.end.type is EventType.OBJECT_DELETED else "written without it"
+    text += f"{sources.lasted(begin, end)}, until the slice was {how}"
+    return sources.made(span.end, text)
 
 
 def _span(span: DeviceSpan, now: Instant) -> Reason:

@@ -11,6 +11,7 @@ from app.domain.allocation.quirks import Quirks
 from app.domain.devices import pools
 from app.domain.devices.model import Slice
 from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError, node_of
+from app.domain.devices.taints import taint_of
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, condition_types, counts, well_known
 from app.domain.values.fields import core, meta
@@ -43,8 +44,7 @@ def reasons(
         if taint.get("key") == well_known.UNSCHEDULABLE:
             continue
         since = sources.since(events, partial(_has_taint, taint))
-        text = ":".join(str(taint.get(part)) for part in ("key", "effect") if taint.get(part))
-        yield sources.made(since, f"tainted {text}")
+        yield sources.made(since, f"tainted {taint_of(taint).text}")
     if lost := meta.annotation(tree, well_known.LOST_DRIVERS):
         yield Reason(text=f"drivers {lost} do not answer")
     yield from lives.ending(events, tree)

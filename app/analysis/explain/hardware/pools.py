@@ -11,7 +11,7 @@ from app.domain.devices import pools
 from app.domain.devices.model import Slice
 from app.domain.devices.pools import OldPool, PoolState
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonView
@@ -107,7 +107,8 @@ def used(views: LiveViews, slices: Sequence[Slice]) -> Iterator[Reason]:
     """The numbers of devices of these slices that are allocated, tainted and patched."""
     devices = [device for resource_slice in slices for device in resource_slice.devices]
     held = [device for device in devices if views.allocated.is_allocated(device.id)]
-    text = f"{len(held)} of {devices_text(len(devices))} are allocated"
+    are = counts.plural(len(held), "is")
+    text = f"{len(held)} of {devices_text(len(devices))} {are} allocated"
     if len(devices) == 1:
         text = f"its only device is {'allocated' if held else 'free'}"
     holders = list(dict.fromkeys(h for device in held for h in views.allocated.holders(device.id)))

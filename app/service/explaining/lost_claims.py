@@ -1,0 +1,88 @@
+"""Claims that somebody took away from a running pod: who did it, and who has the devices now.
+
+No kubelet ends a pod for that: the pod goes on with devices that the scheduler gives to others.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from app.analysis.explain import sources
+from app.analysis.explain.reasons import Reason, listed
+from app.domain.controllers import pods
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.resources import claim_key
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.values.fields import dra, meta
+from app.domain.values.json_tree import JsonObject
+from app.service.explaining.evidence import ExplainedMoment
+
+RUNNING = "Running"
+
+
+def names(evidence: ExplainedMoment, tree: JsonObject) -> list[str]:
+    """The claims of a running pod that are not allocated and reserved for it."""
+    if meta.phase(tree) != RUNNING or meta.is_deleting(tree):
+        return []
+    facts = pods.facts(tree)
+    return [
+        named.name
+        for named in pods.named_claims(facts)
+        if named.name and not _is_had(evidence.views.objects.get(_key(facts, named.name)), facts)
+    ]
+
+
+async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
+    """A reason for each claim that a running pod does not have any more."""
+    facts = pods.facts(tree)
+    return [
+        _reason(evidence, name, *_taken(await evidence.changes(_key(facts, name)), facts))
+        for name in names(evidence, tree)
+    ]
+
+
+def _key(facts: PodFacts, name: str) -> ObjectKey:
+    return claim_key(facts.namespace, name)
+
+
+def _is_had(claim: JsonObject | None, facts: PodFacts) -> bool:
+    return (
+        claim is not None
+        and pods.is_allocated(claim)
+        and pods.is_reserved_for(claim, facts.uid, facts.group)
+    )
+
+
+def _taken(events: Sequence[Event], facts: PodFacts) -> tuple[Event | None, Event | None]:
+    """The write that took a claim away from the pod, and the last state in which the pod had it."""
+    taking: Event | None = None
+    for event in events:
+        if event.type is not EventType.OBJECT_DELETED and _is_had(event.object, facts):
+            return taking, event
+        taking = event
+    return None, None
+
+
+def _reason(
+    evidence: ExplainedMoment, name: str, taking: Event | None, last: Event | None
+) -> Reason:
+    if taking is None or last is None:
+        text = f"claim {name} is not allocated and reserved for the pod, which runs all the same"
+        return Reason(text=text, is_kept=True)
+    how = "was deleted" if taking.type is EventType.OBJECT_DELETED else "was taken away from it"
+    children = tuple(_devices(evidence, last))
+    made = sources.made(taking, f"claim {name} {how} while it runs", *children)
+    return Reason(
+        text=made.text, children=children, revision=made.revision, about=made.about, is_kept=True
+    )
+
+
+def _devices(evidence: ExplainedMoment, last: Event) -> Iterator[Reason]:
+    """The devices with which the pod goes on, and the claims that have them now."""
+    for result in dra.results(last.object):
+        holders = evidence.views.allocated.holders(result.id)
+        text = f"it goes on with {result.text}, which "
+        if holders:
+            now = listed(sorted(holders), len(holders))
+            text += f"{'claim' if len(holders) == 1 else 'claims'} {now} got meanwhile"
+        else:
+            text += "another claim may get"
+        yield Reason(text=text, is_kept=True)
