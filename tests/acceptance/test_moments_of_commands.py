@@ -243,6 +243,28 @@ def test_fork_says_in_json_which_instant_it_begins_at(data: Path, end: Instant) 
     assert json.loads(out)["asOf"] + "\n" == _meaning("1m", end)
 
 
+IN_JSON = {
+    "minimise": "minimise prod@{} --keep evicted --seconds 1 --force -o {out} --output json",
+    "rehearse": "rehearse prod@{} --to 1.36 -o json",
+}
+"""Commands of which the JSON has a field with the instant."""
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("name", IN_JSON)
+def test_long_command_says_in_json_which_instant_it_stands_for(
+    data: Path, tmp_path: Path, end: Instant, name: str
+) -> None:
+    line = IN_JSON[name].replace("{out}", str(tmp_path / "out"))
+    answers = {}
+    for moment in ("1m", "400"):
+        _, out, error = redra(*line.replace("{}", moment).split(), data=data, **BOUNDS)
+        answers[moment] = json.loads(out)
+        assert error.count(_meaning("1m", end)) == (moment == "1m"), error
+    assert answers["1m"]["asOf"] + "\n" == _meaning("1m", end)
+    assert "asOf" not in answers["400"]
+
+
 PRINTED = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?|(?<![\d:])\d\d:\d\d:\d\d(?:\.\d+)?Z?"
 )

@@ -135,6 +135,7 @@ class JobsApi:
             "quirks": _words(wish.quirks),
             "seconds": min(wish.seconds or longest, longest),
             "name": wish.name,
+            "asOf": source.as_of,
         }
         started = JobWish(kind=JobKind.MINIMISE, parameters=parameters, sources=[source])
         return self._begun(runtime, started, actor, runtime.info)
@@ -146,7 +147,7 @@ class JobsApi:
         self._authorizer.check_sees_everything(actor, runtime, runtime)
         wish = await self._body(request, models.RehearsalWish)
         _check_switches(wish.to, wish.gates, wish.quirks)
-        until = (await self._source(runtime.info, wish.at, "")).until
+        place = await self._source(runtime.info, wish.at, "")
         # What comes after the moment may tell which gates were on before it.
         source = await self._source(runtime.info, "", runtime.info.name)
         self._check_size([source], "redra rehearse")
@@ -154,7 +155,8 @@ class JobsApi:
             "to": wish.to,
             "gates": _words(wish.gates),
             "quirks": _words(wish.quirks),
-            "at": str(until),
+            "at": str(place.until),
+            "asOf": place.as_of,
             # A fork's doubts come from its parent, which does not travel.
             "doubts": msgspec.to_builtins(await doubts_of(runtime.log, runtime.info)),
         }
@@ -176,7 +178,12 @@ class JobsApi:
         source = await self._source(runtime.info, wish.at, runtime.info.name)
         self._check_size([source], "redra export")
         name = wish.name or _FILES[wish.form]
-        parameters = {**wish.model_dump(mode="json"), "name": name, "events": source.until}
+        parameters = {
+            **wish.model_dump(mode="json"),
+            "name": name,
+            "events": source.until,
+            "asOf": source.as_of,
+        }
         source = replace(source, file=name)
         started = JobWish(kind=JobKind.EXPORT, parameters=parameters, sources=[source])
         return self._begun(runtime, started, actor, runtime.info)
@@ -290,16 +297,18 @@ class JobsApi:
             raise NotFound(f"{name}: {problem}", resource="revisions") from problem
 
     async def _source(self, info: HistoryInfo, moment: str, name: str) -> JobSource:
+        as_of: Mapping[str, str] = {}
         try:
             until = (await self._histories.head(info)).revision
             if moment:
                 runtime = await self._histories.open(info.name)
-                moment = runtime.absolute(moment)
+                resolved = moments.resolved([moment], runtime.end)
+                (moment,), as_of = resolved.moments, resolved.as_of
                 await moments.check_inside(runtime.log, info, moment)
                 until = await self._histories.revision(info, moment)
         except RevisionTooLarge as problem:
             raise NotFound(str(problem), resource="revisions") from problem
-        return JobSource(name=name, info=info, until=until)
+        return JobSource(name=name, info=info, until=until, as_of=as_of)
 
     def _check_size(self, sources: Sequence[JobSource], command: str) -> None:
         events = sum(source.until for source in sources)

@@ -1,5 +1,7 @@
 """Rehearsals of upgrades, for the command line and for jobs."""
 
+from collections.abc import Mapping
+
 from app.analysis.rehearse import text
 from app.analysis.rehearse.defects import titles
 from app.analysis.rehearse.report import Rehearsal
@@ -41,10 +43,13 @@ async def rehearse(
     )
 
 
-def shown(report: Rehearsal) -> JsonObject:
-    """A rehearsal as JSON, its page, and the values that determine the command's exit code."""
+def shown(report: Rehearsal, as_of: Mapping[str, str]) -> JsonObject:
+    """A rehearsal as JSON, its page, and the values that determine the command's exit code.
+
+    `as_of` is the field that says which instant a relative moment names.
+    """
     return {
-        "report": report.to_json(),
+        "report": {**as_of, **report.to_json()},
         "page": text.page_json(report),
         "isQuiet": report.is_quiet,
         "isBlind": report.is_blind,

@@ -77,7 +77,7 @@ def minimise(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -
         seconds=wish["seconds"],
         tell=tell_state,
     )
-    return WorkDone(result=done.to_json(), files={path.name: path})
+    return WorkDone(result={**wish["asOf"], **done.to_json()}, files={path.name: path})
 
 
 def sweep(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
@@ -141,7 +141,7 @@ def rehearse(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -
         )
         return replace(report, doubts=msgspec.convert(wish["doubts"], list[Doubt]))
 
-    return WorkDone(result=rehearsals.shown(anyio.run(work)))
+    return WorkDone(result=rehearsals.shown(anyio.run(work), wish["asOf"]))
 
 
 def export(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
@@ -182,7 +182,7 @@ def export(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> 
         result = anyio.run(work)
     if path.is_dir():
         path = packed_folders.pack(path)
-    return WorkDone(result=result, files={path.name: path})
+    return WorkDone(result={**wish["asOf"], **result}, files={path.name: path})
 
 
 async def _store(settings: Settings, folder: Path, name: str) -> Store:

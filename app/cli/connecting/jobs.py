@@ -28,8 +28,10 @@ class ServerJob:
     def __init__(self, server: "AskedServer", path: str, body: object, *histories: str) -> None:
         """Start it. Raises Rejected, InputError, ServerUnreachable.
 
-        A missing one of the histories is named.
+        A missing one of the histories is named. `as_of` is the field that says which instant the
+        relative moment of the job names; such moments are resolved here.
         """
+        self.as_of: dict[str, str] = {}
         self._server = server
         self._fields = frozenset(body) if isinstance(body, dict) else frozenset[str]()
         self._state = server.start(path, body, histories)
@@ -76,10 +78,13 @@ def of_history(
 ) -> ServerJob:
     """A job about a history up to a moment. Raises Rejected, InputError, ServerUnreachable."""
     name, moment = place
-    (moment,) = answering.served_moments(server, name, moment).moments
+    pinned = answering.served_moments(server, name, moment)
+    (moment,) = pinned.moments
     path = f"/redra/v1/histories/{quote(name)}/{what}"
     try:
-        return ServerJob(server, path, {**wish, "at": moment}, name)
+        job = ServerJob(server, path, {**wish, "at": moment}, name)
+        job.as_of = pinned.as_of
+        return job
     except NotFound as problem:
         if problem.resource != "revisions":
             raise

@@ -119,34 +119,35 @@ def minimise(
     executors.check_workers(workers, scheduler)
     reading.note_asked("")
     garbage_collection.expect_large_heap()
-
     paths = inputs.files((source,), settings)
 
-    async def read() -> "Source":
+    async def read() -> "tuple[Source, dict[str, str]]":
         if paths:
-            return await sources.read_files(settings, paths, profile)
+            return await sources.read_files(settings, paths, profile), {}
         name, moment = moments.split(source, at)
         async with stores.open_store(settings) as store:
-            (until,) = (await answering.stored_moments(store, name, moment)).moments
-            return await sources.read(store, settings, name, until, profile)
+            pinned = await answering.stored_moments(store, name, moment)
+            until = pinned.moments[0]
+            return await sources.read(store, settings, name, until, profile), pinned.as_of
 
     done = _searched(console.run(read), settings, predicate, file, seconds, (workers, scheduler))
     _show(done, file, output, "; run it again without --seconds to continue")
 
 
 def _searched(
-    history: "Source",
+    read: "tuple[Source, dict[str, str]]",
     settings: "Settings",
     predicate: "Predicate",
     file: Path,
     seconds: float | None,
     workers: tuple[int, str],
 ) -> "JsonObject":
-    """The result of a search here, whose bundle is written."""
+    """The result of a search here, whose bundle is written, with the meaning of the moment."""
     from app.bootstrap import executors
     from app.bootstrap.minimising import searching
     from app.bootstrap.minimising.sharing import SharedJudges
 
+    history, as_of = read
     try:
         with executors.on_demand(*workers, ["app.bootstrap.minimising.sharing"]) as there:
             done = searching.minimise(
@@ -162,7 +163,7 @@ def _searched(
     except KeyboardInterrupt:
         console.note("interrupted: nothing is written; the same command continues from here")
         raise
-    return done.to_json()
+    return {**as_of, **done.to_json()}
 
 
 def _served(
@@ -190,7 +191,7 @@ def _served(
     (content,) = job.fetch().values()
     with reading.rendering():
         whole_files.write(file, content)
-    return result
+    return {**job.as_of, **result}
 
 
 class _ProgressLines:

@@ -86,12 +86,11 @@ def _here(
 
     async def run() -> "JsonObject":
         async with stores.open_store(settings) as store:
-            (until,) = (await answering.stored_moments(store, name, moment)).moments
-            return rehearsals.shown(
-                await rehearsals.rehearse(
-                    store, settings, name, release, until, progress=progress.tell
-                )
+            pinned = await answering.stored_moments(store, name, moment)
+            report = await rehearsals.rehearse(
+                store, settings, name, release, pinned.moments[0], progress=progress.tell
             )
+            return rehearsals.shown(report, pinned.as_of)
 
     return console.run(run)
 
@@ -117,4 +116,4 @@ def _served(
         lambda now: progress.tell(now["doing"], now["revision"], now["until"])
     )
     job.fetch()
-    return shown
+    return {**shown, "report": {**job.as_of, **shown["report"]}}

@@ -53,13 +53,15 @@ ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 class JobSource:
     """A history that a job reads up to a revision, under the name its user gave.
 
-    `file` is the name of its bundle if users get that bundle, which is signed then.
+    `file` is the name of its bundle if users get that bundle, which is signed then. `as_of` is the
+    field of the result that says which instant a relative moment names.
     """
 
     name: str
     info: HistoryInfo
     until: Revision
     file: str = ""
+    as_of: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
