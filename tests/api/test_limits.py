@@ -63,6 +63,7 @@ CHANGED = {
     "timelines_at_once_max": 45,
     "rehearse_runs_max": 44,
     "rehearse_events_max": 47,
+    "rehearse_at_once_events_max": 48,
     "lint_events_max": 48,
     "lints_at_once_max": 49,
     "jobs_at_once_max": 50,

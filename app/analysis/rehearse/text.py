@@ -45,6 +45,8 @@ def page_json(report: Rehearsal) -> JsonObject:
     """The parts of the page, independent of its width; see `pages.of_json`."""
     return {
         "head": head_of(report),
+        "subject": subject_of(report),
+        "outcome": report.outcome,
         "notes": notes_of(report),
         "reasons": [reason.to_json() for reason in reasons_of(report)],
     }

@@ -8,9 +8,11 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from app.api.redra import models, page_answers, replay_models
+from app.api.redra.experiment_models import JobStatus
 from app.api.redra.experiments import EXPERIMENTS, STARTING
 
 _ROOT = "/redra/v1"
+_LENGTHY = "/histories/{history}/rehearsal"
 _AT = (
     "at",
     "string",
@@ -382,10 +384,11 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         models.Diff,
     ),
     (
-        "/histories/{history}/rehearsal",
+        _LENGTHY,
         "get",
-        "A replay of this history's recorded inputs under another release",
+        "A replay of recorded inputs under another release; 202 and its job for a long history",
         (
+            ("wait", "number", "Wait up to this many seconds for a job; default: 10."),
             ("to", "string", "The release, such as 1.37."),
             ("gate", "string", "Feature gates to change: NAME=true, separated by commas."),
             ("quirk", "string", "Quirks to change: NAME=on, separated by commas."),
@@ -477,7 +480,7 @@ def _operation(
             {"name": name, "in": "query", "description": text, "schema": {"type": kind}}
             for name, kind, text in parameters
         ],
-        "responses": {code: {"description": summary, "content": content}},
+        "responses": {code: {"description": summary, "content": content}} | _started(path),
     }
     if body is not None:
         operation["requestBody"] = {
@@ -485,6 +488,12 @@ def _operation(
             "content": {"application/json": {"schema": _ref(body)}},
         }
     return operation
+
+
+def _started(path: str) -> dict[str, Any]:
+    """The other answer to a question that a job may answer."""
+    content = {"application/json": {"schema": _ref(JobStatus)}}
+    return {"202": {"description": "Its job", "content": content}} if path == _LENGTHY else {}
 
 
 def _ref(model: type[BaseModel]) -> dict[str, str]:

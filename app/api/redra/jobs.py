@@ -65,6 +65,8 @@ _FILES: Mapping[models.ExportForm, str] = {
     "k8shark": "capture.zip",
 }
 """The names of exported files that a user does not name, by their form."""
+_OF_REHEARSALS = ("to", "gates", "quirks", "at")
+"""The parameters of a job that determine what is rehearsed."""
 _MARGIN = 0.9
 """The part of a job's time after which a search ends with the smallest history so far."""
 
@@ -146,6 +148,11 @@ class JobsApi:
         """Start the rehearsal of an upgrade. Raises Rejected, InputError."""
         self._authorizer.check_sees_everything(actor, runtime, runtime)
         wish = await self._body(request, models.RehearsalWish)
+        started = await self.rehearsal(runtime, wish)
+        return self._begun(runtime, started, actor, runtime.info)
+
+    async def rehearsal(self, runtime: HistoryRuntime, wish: models.RehearsalWish) -> JobWish:
+        """The work of a rehearsal. Raises Rejected, InputError."""
         _check_switches(wish.to, wish.gates, wish.quirks)
         place = await self._source(runtime.info, wish.at, "")
         # What comes after the moment may tell which gates were on before it.
@@ -160,8 +167,28 @@ class JobsApi:
             # A fork's doubts come from its parent, which does not travel.
             "doubts": msgspec.to_builtins(await doubts_of(runtime.log, runtime.info)),
         }
-        started = JobWish(kind=JobKind.REHEARSE, parameters=parameters, sources=[source])
-        return self._begun(runtime, started, actor, runtime.info)
+        return JobWish(kind=JobKind.REHEARSE, parameters=parameters, sources=[source])
+
+    async def rehearsed(
+        self, runtime: HistoryRuntime, wish: models.RehearsalWish, actor: Actor, seconds: float
+    ) -> Job:
+        """The job of a rehearsal, after its end or this time.
+
+        One of the user that answers the same question is used again. Raises Rejected, InputError.
+        """
+        wanted = await self.rehearsal(runtime, wish)
+        job = next(
+            (
+                each
+                for each in self._jobs.of(runtime.info.id)
+                if each.owner == actor.user and _answers(each, wanted)
+            ),
+            None,
+        )
+        if job is None:
+            job = self._start(runtime, wanted, actor, runtime.info)
+        await job.wait_ended(min(seconds, self._limits.jobs.wait_seconds_max))
+        return job
 
     async def _export(
         self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor
@@ -238,7 +265,7 @@ class JobsApi:
                 return _answer(models.JobList(items=items))
             case "GET", [name]:
                 job = await self._find(name, own, place, actor)
-                await job.wait_ended(self._wait_seconds(request))
+                await job.wait_ended(self.wait_seconds(request, 0.0))
                 return await _encoded(_status(job, place))
             case "DELETE", [name]:
                 job = await self._find(name, own, place, actor)
@@ -335,16 +362,21 @@ class JobsApi:
     def _begun(
         self, runtime: HistoryRuntime, wish: JobWish, actor: Actor, place: HistoryInfo | None
     ) -> Response:
-        place_id: HistoryId | None = None if place is None else place.id
-        job = self._jobs.begin(runtime.log, runtime.errands, wish, owner=actor.user, place=place_id)
-        shown = _status(job, place)
-        location = (b"location", shown.path.encode())
-        return Response(shown.model_dump_json().encode(), status=202, headers=(location,))
+        return under_way(self._start(runtime, wish, actor, place), place)
 
-    def _wait_seconds(self, request: HttpRequest) -> float:
-        text = request.parameter("wait") or "0"
+    def _start(
+        self, runtime: HistoryRuntime, wish: JobWish, actor: Actor, place: HistoryInfo | None
+    ) -> Job:
+        place_id: HistoryId | None = None if place is None else place.id
+        return self._jobs.begin(
+            runtime.log, runtime.errands, wish, owner=actor.user, place=place_id
+        )
+
+    def wait_seconds(self, request: HttpRequest, default: float) -> float:
+        """The time for which a request waits for a job. Raises BadRequest."""
+        text = request.parameter("wait")
         try:
-            seconds = float(text)
+            seconds = float(text) if text else default
         except ValueError:
             seconds = -1.0
         if not seconds >= 0:
@@ -372,6 +404,25 @@ def _check_switches(profile: str, gates: dict[str, bool], quirks: dict[str, bool
 def _words(switches: dict[str, bool]) -> list[str]:
     """Switches as for options of the command line."""
     return [f"{name}={str(is_on).lower()}" for name, is_on in switches.items()]
+
+
+def under_way(job: Job, place: HistoryInfo | None) -> Response:
+    """The answer that leads to a job, which belongs to a history or to none."""
+    shown = _status(job, place).model_copy(update={"result": None})
+    location = (b"location", shown.path.encode())
+    return Response(shown.model_dump_json().encode(), status=202, headers=(location,))
+
+
+def _answers(job: Job, wanted: JobWish) -> bool:
+    """Whether a rehearsal that runs, or has ended well, answers what is wanted.
+
+    The settings of a history may follow from later events, so a result is that of its end alone.
+    """
+    if job.wish.kind is not wanted.kind or job.state in (JobState.FAILED, JobState.CANCELLED):
+        return False
+    if job.state is JobState.DONE and job.wish.sources != wanted.sources:
+        return False
+    return all(job.wish.parameters[name] == wanted.parameters[name] for name in _OF_REHEARSALS)
 
 
 def _status(job: Job, place: HistoryInfo | None) -> models.JobStatus:

@@ -65,7 +65,7 @@ class RedraApi:
         self._limits = limits
         self.blasts = BlastApi(histories, limits)
         self.diffs = DiffApi(histories, limits, gate)
-        self.rehearsals = RehearsalApi(histories, limits, beside.gallery)
+        self.rehearsals = RehearsalApi(histories, limits, beside, self._jobs)
         self._managing = ManagingApi(histories, limits)
         self._replays = ReplayApi(beside.players, limits)
         self.answers = Answers(histories, limits)
@@ -133,7 +133,7 @@ class RedraApi:
             case "GET", ["histories", name, "rehearsal"]:
                 runtime = await self._histories.open(name)
                 self.check_rehearsed(actor, runtime)
-                return await self.rehearsals.answer(request, runtime)
+                return await self.rehearsals.answer(request, runtime, actor)
             case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:

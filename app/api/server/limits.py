@@ -83,7 +83,8 @@ class ApiLimits:
     `diffs_at_once_max` comparisons are made at a time (and pages with one, or with a rehearsal),
     each within `diff` and of at most
     `diff_events_max` events of each history; `rehearse_runs_max` runs with `rehearse_events_max`
-    events in all determine which setting of another release causes which change.
+    events in all determine which setting of another release causes which change. A history of more
+    than `rehearse_at_once_events_max` events is rehearsed in a process of its own.
     """
 
     body_bytes_max: int = 3 * 1024 * 1024
@@ -122,6 +123,7 @@ class ApiLimits:
     diff_events_max: int = 500_000
     rehearse_runs_max: int = 64
     rehearse_events_max: int = 200_000
+    rehearse_at_once_events_max: int = 200
     lanes: LaneBounds = LaneBounds()
     map: MapBounds = MapBounds()
     attempts_max: int = 100

@@ -323,7 +323,8 @@ class Pages:
         self._api.check_rehearsed(inquiry.actor, inquiry.runtime)
         report = None
         if parameters["to"]:
-            report = await self._api.rehearsals.report(request, inquiry.runtime, inquiry.moment)
+            shown = await self._api.rehearsals.report(request, inquiry.runtime, inquiry.moment)
+            report = shown["page"]
         frame = await framing.frame(self.answers, inquiry, "rehearsal", parameters)
         return rehearsal.page(frame, releases.names(), parameters, report)
 

@@ -83,6 +83,7 @@ def api_limits(settings: Settings) -> ApiLimits:
         diff_events_max=settings.diff_events_max,
         rehearse_runs_max=settings.rehearse_runs_max,
         rehearse_events_max=settings.rehearse_events_max,
+        rehearse_at_once_events_max=settings.rehearse_at_once_events_max,
     )
 
 

@@ -116,7 +116,7 @@ class JobBounds:
 class Job:
     """A job of the user `owner`, which belongs to a history (`place`) or to none (None).
 
-    `problem` is the reason why it failed, as message, place and cure.
+    `problem` is the reason why it failed, as message, place and cure, `error` the error behind it.
     """
 
     id: str
@@ -127,6 +127,7 @@ class Job:
     state: JobState = JobState.WAITING
     progress: JsonObject = field(default_factory=dict)
     problem: JsonObject = field(default_factory=dict)
+    error: Exception | None = None
     outcome: JobOutcome | None = None
     ended_at: float = 0.0
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -153,6 +154,7 @@ class Job:
             if isinstance(problem, InputError):
                 place, cure, text = problem.place, problem.cure, problem.problem
             self.problem = {"message": text, "place": place, "cure": cure}
+            self.error = problem if isinstance(problem, Exception) else None
         self._ended.set()
 
 

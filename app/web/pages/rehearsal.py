@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from app.analysis.rehearse import text
-from app.analysis.rehearse.report import Rehearsal
+from app.analysis.explain.reasons import Reason
+from app.domain.values.json_tree import JsonObject
 from app.web.frame import Frame, render
 from app.web.pages import why
 
@@ -14,20 +14,24 @@ def page(
     frame: Frame,
     releases: Sequence[str],
     parameters: dict[str, str],
-    report: Rehearsal | None,
+    report: JsonObject | None,
 ) -> bytes:
-    """The page. `releases` are those that can be chosen; `report` is None before a choice."""
+    """The page. `releases` are those that can be chosen; `report` is None before a choice.
+
+    It is as in `rehearse.text.page_json`.
+    """
     reasons: object = ()
     if report is not None:
-        reasons, _ = why.bounded(text.reasons_of(report), why.REASONS_MAX)
+        branches = [Reason.from_json(each) for each in report["reasons"]]
+        reasons, _ = why.bounded(branches, why.REASONS_MAX)
     return render(
         "rehearsal.html",
         frame=frame,
         releases=releases,
         parameters=parameters,
         report=report,
-        head=text.subject_of(report) if report is not None else "",
-        notes=_grouped(text.notes_of(report)) if report is not None else (),
+        head=report["subject"] if report is not None else "",
+        notes=_grouped(report["notes"]) if report is not None else (),
         reasons=reasons,
         open_depth=OPEN_DEPTH,
         open_size=why.OPEN_SIZE,
