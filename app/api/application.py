@@ -6,6 +6,7 @@ Order in which paths are matched: health and metrics, pages (`/ui/`), `/redra/v1
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 
 from app.api.access import authorization, reviews
@@ -37,6 +38,7 @@ from app.api.server.messages import (
     Stream,
     send_answer,
     send_stream,
+    warning,
 )
 from app.api.server.metrics import RequestMeter
 from app.api.ui import routes as ui
@@ -164,7 +166,25 @@ class Application:
     async def _kubernetes(
         self, request: HttpRequest, place: RequestedTimeline, identity: Identity
     ) -> Response | Stream:
+        """The answer of the cluster; it says so while it comes from memory alone."""
         timeline = await open_timeline(self._histories, place)
+        answer = await self._of_cluster(request, place, identity, timeline)
+        problem = timeline.runtime.problem
+        if problem is None or timeline.past is not None:
+            return answer
+        stale = warning(
+            f"the log of history {timeline.runtime.info.name} cannot be read ({problem}): this is "
+            f"the state at revision {timeline.revision}, which may be gone or outdated"
+        )
+        return replace(answer, headers=(*answer.headers, stale))
+
+    async def _of_cluster(
+        self,
+        request: HttpRequest,
+        place: RequestedTimeline,
+        identity: Identity,
+        timeline: Timeline,
+    ) -> Response | Stream:
         resource = paths.parse_resource(place.path)
         if resource is not None and resource.resource:
             review = discovery.find_review(resource.group, resource.version, resource.resource)

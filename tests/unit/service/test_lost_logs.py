@@ -12,6 +12,16 @@ from tests.patience import PATIENCE_SECONDS
 GONE = "tables of redra are gone from the database; they are waited for"
 
 
+NAMESPACES = "/api/v1/namespaces"
+OF_MEMORY = (
+    NAMESPACES,
+    f"{NAMESPACES}/default",
+    f"{NAMESPACES}?watch=true&resourceVersion=2&timeoutSeconds=1",
+    "/apis",
+)
+"""Answers that need no log: objects, a list, a watch, and which kinds are served."""
+
+
 class LostLog:
     """The log of a port, whose tables may be gone."""
 
@@ -46,10 +56,20 @@ async def test_lost_log_and_its_return_are_logged_once(caplog: pytest.LogCapture
                     await anyio.sleep(0.05)  # waits: for the polls of the follower
             answer = await server.raw("GET", "/readyz")
             assert (answer.status_code, GONE in answer.text) == (503, True)
+            for path in OF_MEMORY:
+                answer = await server.raw("GET", path)
+                assert answer.status_code == 200
+                assert GONE in answer.headers["warning"]
+                assert (
+                    "this is the state at revision 2, which may be gone"
+                    in (answer.headers["warning"])
+                )
             log.is_lost = False
             with anyio.fail_after(PATIENCE_SECONDS):
                 while (await server.raw("GET", "/readyz")).text != "ok":  # noqa: ASYNC110 - HTTP
                     await anyio.sleep(0.05)  # waits: for the next poll
+            for path in (NAMESPACES, "/apis"):
+                assert "warning" not in (await server.raw("GET", path)).headers
     said = [record.getMessage() for record in caplog.records if record.name == "redra"]
     assert [text for text in said if text.startswith("history default: ")] == [
         f"history default: {GONE}",
