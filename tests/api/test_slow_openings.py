@@ -1,15 +1,19 @@
 """A history that takes long to open: the others are served meanwhile, and its requests are told."""
 
 from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
 import pytest
 
+from app.adapters.memory import MemoryStore
 from app.domain.errors import HistoryOpening, NotFound
 from app.domain.log import HistoryId, HistoryInfo, Revision
+from app.domain.values import api_groups
 from app.service.answering.openings import RETRY_SECONDS_MAX, OpeningProgress
 from tests.api.serving import CONFIG_MAPS, config_map, serving
-from tests.api.test_readers import CLUSTER, PATHS, READERS, bind, filled, headers
+from tests.api.test_authentication import ROLES
+from tests.api.test_readers import CLUSTER, PATHS, RBAC, READERS, bind, filled, headers, known
 from tests.kept import Kept
 
 LONG = "/h/long"
@@ -34,6 +38,7 @@ class SlowLog:
         self.history = None
         self.may_go_on = anyio.Event()
         self.reads = 0
+        self.rule_reads = 0
 
     def around(self, log):
         """This log, around another one."""
@@ -51,6 +56,10 @@ class SlowLog:
                 await self.may_go_on.wait()
             limit = min(limit, 3)
         return await self._log.read(history, after=after, limit=limit, until=until)
+
+    async def objects_at(self, history, revision, *, group=None, **options):
+        self.rule_reads += history == self.history and group == api_groups.RBAC
+        return await self._log.objects_at(history, revision, group=group, **options)
 
 
 @asynccontextmanager
@@ -268,4 +277,47 @@ async def test_comparison_with_a_history_that_may_not_be_read_does_not_tell_of_i
                 answer = await server.raw("GET", path, **headers(reader))
                 await anyio.wait_all_tasks_blocked()
             assert (answer.status_code, "opened" in answer.text) == (code, code == 503), reader
+        log.may_go_on.set()
+
+
+async def test_rules_of_a_history_that_is_being_opened_are_read_once_and_again_after_a_change():
+    store = MemoryStore()
+    log = SlowLog()
+    async with filled(around_log=log.around, store=store) as server:
+        await server.histories.close("one")
+        log.history = (await server.histories.info("one")).id
+        server.histories.patience_seconds = 0
+        path = f"/h/one{CONFIG_MAPS}"
+
+        async def codes():
+            answers = [await server.raw("GET", path, **headers(user)) for user in ("gus", "bob")]
+            return [answer.status_code for answer in answers]
+
+        await anyio.wait_all_tasks_blocked()
+        first = await codes()
+        reads = log.rule_reads
+        assert first[0] == 503
+        assert reads
+        for _ in range(3):
+            assert await codes() == first
+        assert log.rule_reads == reads
+        # Another process takes the right away.
+        async with serving(store=store, credentials=known(), authorization=ROLES) as other:
+            role = f"/h/one{RBAC}/clusterroles/gus-clusterrole"
+            tree = await other.get(role, **headers("root"))
+            await other.put(role, {**tree, "rules": [PATHS]}, **headers("root"))
+        assert (await codes())[0] == 403
+        assert log.rule_reads > reads
+        log.may_go_on.set()
+
+
+async def test_requests_that_come_together_read_the_rules_once():
+    async with guarded_and_opening() as (server, log):
+        await server.raw("GET", "/h/one/api", **headers("gus"))
+        alone, log.rule_reads = log.rule_reads, 0
+    async with guarded_and_opening() as (server, log), anyio.create_task_group() as tasks:
+        for _ in range(8):
+            tasks.start_soon(partial(server.raw, "GET", "/h/one/api", **headers("gus")))
+        await anyio.wait_all_tasks_blocked()
+        assert log.rule_reads == alone
         log.may_go_on.set()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from app.api.access import impersonation
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM, HistoryReader
+from app.api.access.unopened import UnopenedBooks
 from app.api.identity.authentication import Authenticator, Identity
 from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, paths
@@ -31,7 +32,6 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.selectors import SelectorError
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
-from projections.objects import ObjectsProjection
 
 GRANULAR_GATE = "DRAResourceClaimGranularStatusAuthorization"
 
@@ -204,6 +204,7 @@ class Gate:
         self._tokens = tokens
         self._authenticator = authenticator
         self._authorizer = authorizer
+        self._unopened = UnopenedBooks(histories, authorizer.book)
 
     async def admit(self, request: HttpRequest, place: RequestedTimeline) -> Identity:
         """The authorized identity. Raises Unauthorized, Forbidden, BadRequest."""
@@ -276,16 +277,12 @@ class Gate:
             HistoryReader(user=actor.user, grants=grants).check_all(WORKED_OUT_FROM)
 
     async def _grants_unopened(self, name: str, actor: Actor) -> Grants:
-        """The rights of a user in a history that is being opened: its rules are read by themselves.
+        """The rights of a user in a history that is being opened.
 
         As in `_judging`, those of the default history count if there is no such history.
         """
         info = await self._histories.find(name) or await self._histories.info(self._default)
-        head = await self._histories.head(info)
-        objects = ObjectsProjection(tells_changes=False)
-        async for event in self._histories.objects_at(info, head.revision, api_groups.RBAC):
-            objects.fold(event)
-        return self._authorizer.book(objects, info.name).grants(actor.user, actor.groups)
+        return (await self._unopened.book(info)).grants(actor.user, actor.groups)
 
     async def _judging(self, place: RequestedTimeline) -> HistoryRuntime:
         """The history whose rules apply.
