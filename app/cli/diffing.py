@@ -192,7 +192,7 @@ def _moments_of(a: str, b: str, at: str) -> tuple[tuple[str, str], tuple[str, st
 
     The common moment is that of A, or of B where A has its own.
     """
-    own, other = a.partition("@")[2], b.partition("@")[2]
+    (_, own), (_, other) = moments.split(a), moments.split(b)
     return (own, "" if own else at), (other, at if own else "")
 
 

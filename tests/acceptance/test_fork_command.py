@@ -146,6 +146,7 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
         ),
         (("prod@2099-01-01T00:00:00Z", "--history", "x"), "history 'prod' ends at "),
         (("prod@soon", "--history", "x"), "soon"),
+        (("prod@", "--history", "x"), "there is no moment behind the @ of 'prod@'"),
         (("nope", "--history", "x"), "there is no history 'nope'"),
         (("prod", "--history", "prod"), "already exists"),
         (("prod", "--history", "Big"), "is not a valid name of a history"),

@@ -376,8 +376,6 @@ def test_command_that_takes_too_long_does_not_show_it(
         (("--keep", "violation device-in-one-claim"), "does not show it: violation"),
         (("--keep", "unschedulable nobody"), "does not show it: unschedulable nobody"),
         (("--keep", "command /no/such/program"), "the command cannot be run"),
-        (("--keep", "differs profile=1.2,1.37"), "there is no profile '1.2'"),
-        (("--keep", "differs quirk=zz"), "there is no quirk 'zz'"),
         (("--keep", "nonsense"), "is not a predicate"),
         (("--keep", "evicted", "--profile", "9"), "there is no profile '9'"),
     ],
@@ -389,6 +387,15 @@ def test_bad_input_is_refused_in_one_sentence(
     assert (code, out) == (2, "")
     assert said in error.splitlines()[-1]
     assert [path.name for path in tmp_path.iterdir()] == ["soak.zip"]
+
+
+@pytest.mark.parametrize("switch", ["profile=1.2,1.37", "quirk=zz", "gate=Nope"])
+def test_switch_that_does_not_exist_is_refused_before_any_work(tmp_path: Path, switch: str) -> None:
+    keep, small = f"differs {switch}", tmp_path / "small.zip"
+    code, out, error = redra("minimise", tmp_path / "none.zip", "--keep", keep, "-o", small)
+    assert (code, out) == (2, "")
+    assert error.startswith("redra: --keep: there is no "), error
+    assert len(error.splitlines()) == 1
 
 
 def test_place_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path) -> None:

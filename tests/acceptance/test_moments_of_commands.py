@@ -94,6 +94,26 @@ def test_moment_behind_a_history_is_refused_in_the_same_words(
     assert redra(*words, data=tmp_path) == (2, "", SENTENCE)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fork", "prod@", "--history", "new"),
+        ("rehearse", "prod@", "--to", "1.37"),
+        ("minimise", "prod@", "--keep", "violation", "-o", "out.zip"),
+        ("diff", "prod@", "prod"),
+        ("diff", "prod", "prod@"),
+        ("why", "pod/web", "--history", "prod@"),
+    ],
+    ids=" ".join,
+)
+def test_mark_without_a_moment_is_refused_and_is_not_the_end(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    code, out, error = redra(*words, data=tmp_path)
+    assert (code, out) == (2, "")
+    assert "there is no moment behind the @ of 'prod@'" in error
+
+
 @pytest.mark.parametrize("words", [("fork", "prod@3", "--history", "x"), ("rehearse", "prod@3")])
 def test_moment_that_is_named_twice_is_refused(words: tuple[str, ...], tmp_path: Path) -> None:
     more = ("--to", "1.37") if words[0] == "rehearse" else ()

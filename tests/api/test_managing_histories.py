@@ -134,7 +134,7 @@ async def test_inputs_of_a_recording_end_with_it():
         await log.append(tape.id, expected=head, events=sealed(head, *drafts))
         wish = {"name": "wrong", "at": "3", "inputs": "recorded", "until": "2999-01-01T00:00:00Z"}
         refused = await server.post(f"{ALL}/tape/fork", wish, 404)
-        assert refused["message"].startswith("history 'tape' ends at ")
+        assert refused["message"].startswith("until: history 'tape' ends at ")
         assert await names(server) == ["default", "night", "tape"]
 
 
@@ -153,17 +153,20 @@ async def test_recorded_inputs_go_on_in_a_fork_with_edits():
         assert forked["report"]["diff"]["outcome"] == "same"
         (left,) = (await server.get(f"/h/what-if{CONFIG_MAPS}"))["items"]
         assert left["metadata"]["uid"] == more["metadata"]["uid"]
-        for wrong, code in (
-            ({"until": at}, 400),
-            ({"inputs": "some"}, 400),
-            ({"inputs": "recorded", "until": "99999"}, 404),
-            ({"inputs": "recorded", "until": at}, 400),
-            ({"inputs": "recorded", "delete": ["configmap/none"]}, 400),
+        for wrong, code, said in (
+            ({"until": at}, 400, "until applies to recorded inputs"),
+            ({"inputs": "some"}, 400, "inputs: "),
+            ({"inputs": "recorded", "until": "99999"}, 404, "until: "),
+            ({"inputs": "recorded", "until": "soon"}, 400, "until: "),
+            ({"inputs": "recorded", "until": at}, 400, "name a later one as until"),
+            ({"inputs": "recorded", "delete": ["configmap/none"]}, 400, "configmap/none"),
         ):
             refused = await server.post(
                 f"{ALL}/night/fork", {"name": "wrong", "at": at, **wrong}, code
             )
             assert "\n" not in refused["message"]
+            assert said in refused["message"]
+            assert "--" not in refused["message"]
         assert await names(server) == ["default", "night", "what-if"]
         assert (await server.get(f"{ALL}/night"))["hash"] == source["hash"]
 

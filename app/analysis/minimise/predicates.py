@@ -35,6 +35,7 @@ from app.analysis.verify.invariants.placements import Switches as RuleSwitches
 from app.analysis.verify.invariants.violations import RULES, Violation, ViolationKind
 from app.analysis.verify.invariants.watch import InvariantWatch
 from app.domain.allocation.reasons.causes import SUITABLE
+from app.domain.controllers import registry as controllers
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import profile as profiles
@@ -402,6 +403,7 @@ def _unlike(kind: str) -> Unlike:
 
 
 def _differing(switch: str, kind: str) -> Differing:
+    """Two control planes. Raises InputError for what no history could have as a switch."""
     name, _, value = switch.partition("=")
     if kind and kind not in {each.value for each in Class}:
         raise InputError(
@@ -414,6 +416,7 @@ def _differing(switch: str, kind: str) -> Differing:
             a, b = Switches(profile=first), Switches(profile=second)
         case "quirk", [quirk] if quirk:
             a, b = (Switches(quirks={quirk.lower(): on}) for on in (True, False))
+            controllers.options_from({"quirks": a.quirks})
         case "gate", [gate] if gate in profiles.FIXED:
             reason = profiles.FIXED[gate]
             raise InputError(f"feature gate {gate} cannot be switched: {reason}")
@@ -424,6 +427,8 @@ def _differing(switch: str, kind: str) -> Differing:
                 f"{switch!r} does not name two control planes",
                 cure=f"write {_EXAMPLES}",
             )
+    for side in (a, b):
+        profiles.Profile(version=side.profile or profiles.DEFAULT_VERSION, gates=side.gates)
     return Differing(words=switch, a=a, b=b, kind=chosen)
 
 

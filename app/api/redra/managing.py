@@ -10,8 +10,15 @@ from app.api.redra import models
 from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
-from app.domain.errors import BadRequest, Conflict, Forbidden, NotFound, RevisionTooLarge
-from app.domain.log import Actor, HistoryInfo, Tombstone
+from app.domain.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    InputError,
+    NotFound,
+    RevisionTooLarge,
+)
+from app.domain.log import Actor, HistoryInfo, Revision, Tombstone
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
 from app.service import moments
@@ -90,20 +97,28 @@ class ManagingApi:
         made += edits.read_manifests((f"apply[{n}]", each) for n, each in enumerate(wanted.apply))
         until = None
         if wanted.inputs == "recorded":
-            info = await self._histories.info(name)
-            head = await self._histories.head(info)
-            until = head.revision
-            if wanted.until:
-                runtime = await self._histories.open(name)
-                moment = runtime.absolute(wanted.until)
-                await moments.check_inside(runtime.log, info, moment)
-                until = await self._histories.revision(info, moment)
+            until = await self._last_input(name, wanted.until)
         switches = ForkSwitches(
             profile=wanted.profile,
             gates=wanted.gates,
             quirks={quirk.lower(): is_on for quirk, is_on in wanted.quirks.items()},
         )
         return ForkRequest(switches=switches, edits=made, until=until)
+
+    async def _last_input(self, name: str, until: str) -> Revision:
+        """The revision at the field `until` of a fork. Raises RevisionTooLarge, InputError."""
+        info = await self._histories.info(name)
+        if not until:
+            return (await self._histories.head(info)).revision
+        runtime = await self._histories.open(name)
+        try:
+            moment = runtime.absolute(until)
+            await moments.check_inside(runtime.log, info, moment)
+            return await self._histories.revision(info, moment)
+        except RevisionTooLarge as problem:
+            raise RevisionTooLarge(f"until: {problem}") from problem
+        except InputError as problem:
+            raise InputError(problem.problem, place="until", cure=problem.cure) from problem
 
     async def delete(self, name: str, actor: Actor) -> models.DeletedHistory:
         """Delete a history on behalf of a user. Raises Rejected."""

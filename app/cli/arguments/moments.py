@@ -31,6 +31,11 @@ def split(text: str, at: str = "") -> tuple[str, str]:
     Raises InputError for two different moments, and for a text that is not a moment.
     """
     name, mark, moment = text.partition("@")
+    if mark and not moment:
+        raise InputError(
+            f"there is no moment behind the @ of {text!r}",
+            cure="write HISTORY for its end, or HISTORY@MOMENT",
+        )
     if mark and at and at != moment:
         raise InputError(
             f"the moment is named twice, {moment!r} and {at!r}", place="--at", cure="name it once"
