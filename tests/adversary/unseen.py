@@ -224,3 +224,21 @@ def bound_without_devices(log: Log) -> None:
     """
     number = log.allocation("")
     log.close(int(log.lines.pop(number)["responseObject"]["metadata"]["resourceVersion"]))
+
+
+@alteration("wrong", (QUICKSTART, VERSIONS, TPU), verify=FAILS, decide=FAILS)
+def devices_given_and_reserved_for_nobody(log: Log) -> None:
+    """The scheduler gives a claim its devices, and never reserves it for the pod that it binds.
+
+    Both are one write (3.7). What the policy leaves out is written at that time, too, and leaves
+    versions without a line, in which the reservation is no write.
+    """
+    uid = uid_of(log.lines[log.allocation("")])
+    log.alter(uid, lambda claim: (claim.get("status") or {}).pop("reservedFor", None))
+
+
+@alteration("wrong", VERSIONS, verify=FAILS, decide=FAILS)
+def devices_of_a_template_given_and_reserved_for_nobody(log: Log) -> None:
+    """The scheduler does the same where a version is left over while the pod is bound (3.7)."""
+    uid = uid_of(log.lines[log.allocation("p-b1")])
+    log.alter(uid, lambda claim: (claim.get("status") or {}).pop("reservedFor", None))

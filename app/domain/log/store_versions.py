@@ -7,7 +7,7 @@ finalizer, and the first of the two writes that remove a pod. Each fills one ver
 while the request was under way. Parity: history-formats.md 4.3.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -40,12 +40,12 @@ class Versions:
 
     def __init__(self) -> None:
         self._last: int | None = None
-        self._last_span = _Span(Instant(0), Instant(0))
+        self._since = Instant(0)
         self._slots: list[_Slot] = []
         self._unversioned: list[_Span] = []
         self._skew = 0
         self._are_requests = True
-        self._holes: list[_Span] | None = None
+        self._filled: int | None = None
 
     def follow(self, event: Event) -> None:
         """Processes the next event."""
@@ -56,61 +56,53 @@ class Versions:
             # A deletion that was concluded is no request; other sources have none at all.
             self._are_requests &= Loss.SYNTHETIC_DELETE in origin.losses
             return
-        self._holes = None
+        self._filled = None
         answered = Instant(origin.answered or event.stamp.time)
         span = _Span(Instant(origin.asked or answered), answered)
+        is_dated = origin.time_quality not in _UNDATED
         is_removal = event.type is EventType.OBJECT_DELETED
         if is_removal and Loss.COLLAPSED in origin.losses:
             self._unversioned.append(span)
         if origin.resource_version.isdigit() and Loss.NO_RV not in origin.losses:
-            self._note(int(origin.resource_version), span)
-            if origin.asked and origin.time_quality not in _UNDATED:
+            until = event.stamp.time if is_dated else answered
+            self._note(int(origin.resource_version), span._replace(until=until))
+            if origin.asked and is_dated:
                 self._skew = max(self._skew, origin.asked - event.stamp.time)
         elif is_removal or event.stamp.verb in ("create", "deletecollection"):
             self._unversioned.append(span)
 
     def _note(self, version: int, span: _Span) -> None:
+        """Notes a version; it was given later than each smaller one."""
         if self._last is not None and version > self._last + 1:
-            since = min(self._last_span.since, span.since)
-            self._slots.append(_Slot(version - self._last - 1, _Span(since, span.until)))
-        self._last, self._last_span = version, span
+            given = _Span(min(self._since, span.until), span.until)
+            self._slots.append(_Slot(version - self._last - 1, given))
+        self._last, self._since = version, max(self._since, span.since)
 
     def may_hide(self, first: Instant, last: Instant) -> bool:
         """Whether a write between two instants may have no line.
 
-        In a recording of another kind, versions prove nothing.
+        `first` may be later than `last`: the answer to a write may come after what is known by it.
+        Then a version is left for it, beside those that the writes without versions fill. Which
+        version one of these filled is not known, only which ones it can have filled. In a recording
+        of another kind, versions prove nothing.
         """
-        if self._holes is None:
-            self._holes = [self._reach(each) for each in self._left_over()]
-        is_any = any(each.since <= last and first <= each.until for each in self._holes)
-        return self._are_requests and is_any
+        if not self._are_requests:
+            return False
+        if self._filled is None:
+            self._filled = self._count_filled(self._unversioned)
+        return self._count_filled([*self._unversioned, _Span(first, last)]) > self._filled
 
-    def _reach(self, hole: _Span) -> _Span:
-        """The time in which a version that is left over may have been given.
+    def _count_filled(self, writes: Iterable[_Span]) -> int:
+        """How many of these writes can have filled versions at the same time.
 
-        Which version an unversioned write got is a guess: it may be this one instead of another
-        that was given while its request was under way.
+        Times are as exact as the clocks of several servers are. No request comes after the answer
+        to a later write of the store: so much as one seems to, clocks differ at least.
         """
-        beside = [each for each in self._widened() if _meet(each, hole)]
-        since = min((each.since for each in beside), default=hole.since)
-        until = max((each.until for each in beside), default=hole.until)
-        return _Span(min(since, hole.since), max(until, hole.until))
-
-    def _widened(self) -> list[_Span]:
-        """The times of the unversioned writes, as exact as clocks of several servers are.
-
-        No request comes after the answer to a later write of the store: so much as one seems to,
-        clocks differ at least.
-        """
-        skew = self._skew
-        return [
-            _Span(Instant(each.since - skew), Instant(each.until + skew))
-            for each in self._unversioned
-        ]
-
-    def _left_over(self) -> Iterator[_Span]:
-        """The times of versions that are left over when each unversioned write has filled one."""
-        waiting = sorted(self._widened(), reverse=True)
+        skew, count = self._skew, 0
+        waiting = sorted(
+            (_Span(Instant(each.since - skew), Instant(each.until + skew)) for each in writes),
+            reverse=True,
+        )
         open_ones: list[Instant] = []
         for slot in self._slots:
             while waiting and waiting[-1].since <= slot.span.until:
@@ -120,9 +112,5 @@ class Versions:
             filled = min(slot.count, len(open_ones))
             for _ in range(filled):
                 heappop(open_ones)
-            if slot.count > filled:
-                yield slot.span
-
-
-def _meet(one: _Span, other: _Span) -> bool:
-    return one.since <= other.until and other.since <= one.until
+            count += filled
+        return count

@@ -44,8 +44,9 @@ class _Living:
     """The last known state of an object without an end in the log so far.
 
     `is_run` is true of a pod with a node, or one that is finished, `is_ending` of one that is
-    finished or is being deleted. `changed` is when a controller first acted upon another state,
-    `changed_by` its user, and `lines` how many lines have to be lost for that.
+    finished or is being deleted. `given_by` is the user that allocated a claim and reserved it for
+    nobody. `changed` is when a controller first decided to act upon another state, `changed_by` its
+    user, and `lines` how many lines have to be lost for that.
     """
 
     key: ObjectKey
@@ -55,6 +56,7 @@ class _Living:
     is_ending: bool
     is_allocated: bool
     is_protected: bool
+    given_by: str = ""
     changed: Instant | None = None
     changed_by: str = ""
     lines: int = 1
@@ -82,7 +84,8 @@ class LastLines:
         """Processes an event that others could see from instant `known` on."""
         if not event.is_about_object:
             return
-        self._note_acts(event, known)
+        origin = event.stamp.origin
+        self._note_acts(event, Instant(min(known, (origin and origin.asked) or known)))
         key, is_end = event.key, event.type is EventType.OBJECT_DELETED
         if key.resource == "resourceclaims":
             users = frozenset() if is_end else frozenset(consumers(event.object))
@@ -105,22 +108,38 @@ class LastLines:
             is_ending=is_finished or meta.is_deleting(event.object),
             is_allocated=dra.allocation(event.object) is not None,
             is_protected=CLAIM_FINALIZER in meta.finalizers(event.object),
+            given_by=self._given_to_nobody(event),
         )
 
-    def _note_acts(self, event: Event, known: Instant) -> None:
-        """Notes the objects whose last known state is no reason for a write of a controller."""
+    def _given_to_nobody(self, event: Event) -> str:
+        """The user that allocates a claim in a line and reserves it for nobody, or empty.
+
+        The scheduler writes both at once, and takes back a reservation by a patch.
+        """
+        was = self._living.get(event.key)
+        if was is None or dra.allocation(event.object) is None or consumers(event.object):
+            return ""
+        if was.is_allocated:
+            return was.given_by
+        return event.stamp.actor.user if event.stamp.verb == "update" else ""
+
+    def _note_acts(self, event: Event, decided: Instant) -> None:
+        """Notes the objects whose last known state is no reason for a write of a controller.
+
+        `decided` is when the controller sent it at the latest.
+        """
         user, is_end = event.stamp.actor.user, event.type is EventType.OBJECT_DELETED
         if user in MANAGED and event.key.resource == "resourceclaims" and not is_end:
             gone = self._reserved.get(event.uid, frozenset()) - consumers(event.object).keys()
-            self._note_ends(gone, user, known)
+            self._note_ends(gone, user, decided)
         if user in MANAGED and event.stamp.verb == "delete":
-            self._note_ends((owner.uid for owner in meta.owners(event.object)), user, known)
+            self._note_ends((owner.uid for owner in meta.owners(event.object)), user, decided)
         if event.key.resource == "pods" and not is_end and core.node_name(event.object):
             if event.uid not in self._bound and event.stamp.verb == "create":
-                self._note_binding(event, known)
+                self._note_binding(event, decided)
             self._bound.add(event.uid)
 
-    def _note_ends(self, uids: Iterable[str], user: str, known: Instant) -> None:
+    def _note_ends(self, uids: Iterable[str], user: str, decided: Instant) -> None:
         """Notes objects for whose end a controller acted, and how long after the recorded one.
 
         The claim controller acts for pods that are finished, too, the collector does not. A pod
@@ -131,11 +150,11 @@ class LastLines:
             each = self._living.get(self._key_of.get(uid, _NO_KEY))
             is_there = each is not None and each.uid == uid
             if each is not None and is_there and _may_have_ended(each, user):
-                each.note_act(user, known)
+                each.note_act(user, decided)
             elif uid in self._ended:
-                self._note_lag(user, self._ended[uid], known)
+                self._note_lag(user, self._ended[uid], decided)
 
-    def _note_binding(self, binding: Event, known: Instant) -> None:
+    def _note_binding(self, binding: Event, decided: Instant) -> None:
         """Notes the claims of a pod that is bound, which are allocated and reserved for it or not.
 
         The scheduler adds the finalizer in a write before that of the allocation. Parity:
@@ -147,11 +166,11 @@ class LastLines:
             each = self._living.get(key)
             if each is not None and each.is_allocated:
                 if binding.uid in self._reserved.get(each.uid, ()):
-                    self._note_lag(user, each.written, known)
-                else:
-                    each.note_act(user, known)
+                    self._note_lag(user, each.written, decided)
+                elif each.given_by != user:
+                    each.note_act(user, decided)
             elif each is not None:
-                each.note_act(user, known, lines=1 if each.is_protected else 2)
+                each.note_act(user, decided, lines=1 if each.is_protected else 2)
 
     def _note_lag(self, user: str, reason: Instant, act: Instant) -> None:
         self._slowest[user] = max(self._slowest.get(user, 0), act - reason)

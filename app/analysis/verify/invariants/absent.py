@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from app.analysis.verify.invariants.cluster import Cluster
+from app.analysis.verify.invariants.known import KnownClaim
 from app.analysis.verify.invariants.violations import Violation, ViolationKind
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.doubts import LOST_OF_MIN
@@ -44,6 +45,22 @@ class Absence(NamedTuple):
     of_pod: bool = False
 
 
+class _Line(NamedTuple):
+    """A line about a claim."""
+
+    time: Instant
+    user: str
+    verb: str
+
+
+class _Binding(NamedTuple):
+    """The request by which a pod was bound."""
+
+    revision: Revision
+    sent: Instant
+    user: str
+
+
 class LastAllocations:
     """Learns from imported lines when claims were last written, and how soon pods were bound then.
 
@@ -54,35 +71,62 @@ class LastAllocations:
 
     def __init__(self) -> None:
         self._versions = Versions()
-        self._written: dict[ObjectKey, Instant] = {}
+        self._written: dict[ObjectKey, _Line] = {}
+        self._given: dict[ObjectKey, _Line] = {}
+        self._bound: dict[ObjectKey, _Binding] = {}
         self._slowest: int | None = None
 
     def follow(self, cluster: Cluster, event: Event) -> None:
         """Notes a line; the cluster is as it was before."""
-        key, now = event.key, event.stamp.time
+        key, stamp = event.key, event.stamp
         self._versions.follow(event)
         if key.resource == "resourceclaims":
-            self._written[key] = now
-        elif key.resource == "pods" and event.stamp.verb == "create":
+            claim, last = cluster.claims.get(key), self._written.get(key)
+            if claim is not None and last is not None and claim.held_since == last.time:
+                self._given[key] = last
+            self._written[key] = _Line(stamp.time, stamp.actor.user, stamp.verb)
+        elif key.resource == "pods" and stamp.verb == "create":
             pod = cluster.pods.get(key)
             if pod is None or not pod.is_there or pod.node_name:
                 return
+            sent = Instant(min(stamp.time, (stamp.origin and stamp.origin.asked) or stamp.time))
+            self._bound[key] = _Binding(event.revision, sent, stamp.actor.user)
             for claim in pod.claims:
                 if claim.allocation is not None and any(
                     each.uid == pod.uid for each in claim.reserved
                 ):
-                    lag = now - self._written.get(claim.key, now)
+                    line = self._written.get(claim.key)
+                    lag = 0 if line is None else sent - line.time
                     self._slowest = max(lag, self._slowest or 0)
 
-    def lost_since(self, key: ObjectKey, bound: Instant) -> Instant | None:
-        """When the line may have been lost at the earliest which a pod was bound after.
+    def lost_since(self, claim: KnownClaim, pods: Iterable[ObjectKey]) -> Instant | None:
+        """The earliest instant of a lost line about a claim, after which a pod of these is bound.
 
-        A scheduler binds soon: as a rule no later than twice its slowest binding. None if no line
-        is lost in that time.
+        A scheduler asks for a binding when the write of the claim is answered, and soon: as a rule
+        no later than twice its slowest binding. None if no line is lost in that time, or if none
+        could make the last one right.
         """
-        soon = 0 if self._slowest is None else bound - _SLOWER * self._slowest
-        since = Instant(max(self._written.get(key, Instant(0)), soon))
-        return since if self._versions.may_hide(since, bound) else None
+        binding = next((self._bound[pod] for pod in pods if pod in self._bound), None)
+        if binding is None or claim.written > binding.revision:
+            return None
+        if self._is_given_to_nobody(claim, binding.user):
+            return None
+        soon = 0 if self._slowest is None else binding.sent - _SLOWER * self._slowest
+        line = self._written.get(claim.key)
+        since = Instant(max(0 if line is None else line.time, soon))
+        return since if self._versions.may_hide(since, binding.sent) else None
+
+    def _is_given_to_nobody(self, claim: KnownClaim, scheduler: str) -> bool:
+        """Whether a scheduler gave a claim its devices and reserved it for no pod in that write.
+
+        None does: it writes both at once, and takes back a reservation by a patch.
+        """
+        if claim.allocation is None or claim.reserved:
+            return False
+        return any(
+            line is not None and line == (claim.held_since, scheduler, "update")
+            for line in (self._written.get(claim.key), self._given.get(claim.key))
+        )
 
 
 class LeftOut:
@@ -167,7 +211,7 @@ class Missing:
             if not claim.is_there or claim.written > begin.revision:
                 return {}
             is_next = claim.allocation is not None or claim.is_protected
-            since = self._last.lost_since(key, begin.time)
+            since = self._last.lost_since(claim, violation.objects)
             if since is None or not (is_next or self.lost.has_any):
                 return {}
             lost[key] = since

@@ -1,11 +1,13 @@
 """Last lines that are lost: an act has no reason in the last state of an object."""
 
 import pytest
+from msgspec.structs import replace
 
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, SCHEDULER
 from app.analysis.replay.unsure.last_lines import LastLines
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
+from app.domain.log.event import Origin
 from app.domain.log.store_versions import Versions
 from tests.unit.analysis.replay.test_lacks import at
 
@@ -65,6 +67,8 @@ BOUND = state(
     "create",
     spec={"nodeName": "n", "resourceClaims": [{"name": "g", "resourceClaimName": "c"}]},
 )
+GIVEN = state(CLAIM, SCHEDULER, status=ALLOCATED)
+LABELLED = state(CLAIM, "alice", "patch", status=ALLOCATED)
 RUNNING = state(POD, spec={"nodeName": "n"})
 ENDING = state(POD, spec={"nodeName": "n"}, ending="2026-01-01T00:00:00Z")
 FINISHED = state(POD, status={"phase": "Failed"})
@@ -99,6 +103,11 @@ FINISHED = state(POD, status={"phase": "Failed"})
         ((state(CLAIM, **reserved("p", **ALLOCATED)), BOUND), []),
         # or before its claim is reserved for it, too
         ((state(CLAIM, **reserved("q", **ALLOCATED)), BOUND), [CLAIM]),
+        # the scheduler gives no devices without a reservation, and takes one back by a patch
+        ((state(CLAIM, kept=PROTECTED), GIVEN, BOUND), []),
+        ((state(CLAIM, kept=PROTECTED), GIVEN, LABELLED, BOUND), []),
+        ((state(CLAIM, kept=PROTECTED), LABELLED, BOUND), [CLAIM]),
+        ((LABELLED, state(CLAIM, SCHEDULER, "patch", status=ALLOCATED), BOUND), [CLAIM]),
         ((state(CLAIM, kept=PROTECTED), BOUND, state(CLAIM, status=ALLOCATED)), []),
         ((BOUND, state(CLAIM)), []),
     ],
@@ -121,6 +130,16 @@ def test_it_was_lost_between_the_last_line_and_the_act():
         lines.note(each, at(second))
     assert [line.since for line in lines.found(are_others_lost=False)] == [at(3)]
     assert lines.versions.spans == [(at(3), at(8))]
+
+
+def test_act_is_decided_before_its_request():
+    lines = LastLines(Leftover(is_any=True))
+    origin = Origin(source="audit", asked=at(6), answered=at(8))
+    freed = replace(FREED, stamp=replace(FREED.stamp, origin=origin))
+    for second, each in ((3, state(POD)), (5, USED), (8, freed)):
+        lines.note(each, at(second))
+    assert [line.since for line in lines.found(are_others_lost=False)] == [at(3)]
+    assert lines.versions.spans == [(at(3), at(6))]
 
 
 def test_controller_acts_no_later_than_twice_its_slowest_act():

@@ -92,6 +92,28 @@ def test_unversioned_write_may_have_got_another_version_of_its_time():
     assert hidden == [False, True, True, False]
 
 
+def test_version_is_left_for_a_write_only_where_all_others_find_one_too():
+    """The binding needs the one version of its time, though another one is left over later."""
+    binding = write("", 21, "create", asked=20)
+    other = write(14, 40, asked=39)
+    for asked, is_hidden in ((22, False), (20, True)):
+        versions = Versions()
+        given = [write(10, 10), binding, write(12, 22, asked=asked), other]
+        for each in given:
+            versions.follow(each)
+        # the version 13 was given after the request that got the 12th
+        assert versions.may_hide(at(11), at(21)) is is_hidden
+        assert versions.may_hide(at(30), at(35))
+
+
+def test_write_may_be_decided_before_the_write_that_it_follows_is_answered():
+    versions = Versions()
+    for each in (write(10, 10, asked=8), write(12, 14, asked=12)):
+        versions.follow(each)
+    assert versions.may_hide(at(10), at(9))
+    assert not versions.may_hide(at(10), at(7))
+
+
 def test_without_requests_versions_prove_nothing():
     versions = Versions()
     for each in (write(10, 10), write(12, 30), write(13, 31, request="")):
