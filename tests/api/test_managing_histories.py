@@ -158,7 +158,7 @@ async def test_recorded_inputs_go_on_in_a_fork_with_edits():
             ({"inputs": "some"}, 400, "inputs: "),
             ({"inputs": "recorded", "until": "99999"}, 404, "until: "),
             ({"inputs": "recorded", "until": "soon"}, 400, "until: "),
-            ({"inputs": "recorded", "until": at}, 400, "name a later one as until"),
+            ({"inputs": "recorded", "until": at}, 400, "let the inputs end at a later one"),
             ({"inputs": "recorded", "delete": ["configmap/none"]}, 400, "configmap/none"),
         ):
             refused = await server.post(
