@@ -13,6 +13,7 @@ from app.cli.connecting import answering
 from app.cli.console import Output, OutputOption, ProgressBar
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
+from app.domain.values import counts
 
 if TYPE_CHECKING:
     from app.bootstrap import managing
@@ -171,7 +172,7 @@ def _say(
         return
     console.say(
         f"history {history} continues after revision {made.revision} of history {source}"
-        + (f", with {made.changes} more events" if made.changes else "")
+        + (f", with {counts.of(made.changes, 'more event')}" if made.changes else "")
     )
     for note in made.notes:
         console.say(note)

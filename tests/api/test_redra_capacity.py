@@ -88,6 +88,21 @@ async def test_question_that_cannot_be_asked_is_refused(query, code):
         await server.get(f"{JSON}/fit?{query}", code=code)
 
 
+async def test_template_that_is_not_there_is_refused_without_an_option():
+    async with serving() as server:
+        refused = await server.get(f"{JSON}/fit?template=none", 400)
+    assert refused["message"] == (
+        "there is no ResourceClaimTemplate default/none; name its namespace, if that is not default"
+    )
+
+
+async def test_moment_before_the_first_event_is_told_as_such():
+    async with serving() as server:
+        before = "kind=node&name=n&at=2000-01-01T00:00:00Z"
+        refused = await server.get(f"{JSON}/why?{before}", 404)
+    assert refused["message"].startswith('nodes "n" not found before the first event')
+
+
 async def test_class_that_is_not_there_is_refused_with_those_that_are():
     async with serving() as server:
         await fill(server, 1)

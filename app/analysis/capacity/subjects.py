@@ -127,7 +127,7 @@ def check_template(objects: ObjectsReader, key: ObjectKey) -> None:
     if objects.get(key) is not None:
         return
     names = sorted(each.name for each in objects.keys(key.group, key.resource, key.namespace))
-    cure = scope.nearest(key.name, names) or "-n NAMESPACE says where to look"
+    cure = scope.nearest(key.name, names) or f"name its namespace, if that is not {key.namespace}"
     raise InputError(f"there is no {_TEMPLATE} {key.namespace}/{key.name}", cure=cure)
 
 

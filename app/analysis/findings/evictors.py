@@ -39,7 +39,9 @@ def lines(
             if each.slice:
                 slices.setdefault(taint, {})[each.slice] = None
     ranked = sorted(pods, key=lambda each: (-len(pods[each]), each))
-    named = [f"{_count(pods[one])} by {_source(one, slices.get(one, ()))}" for one in ranked]
+    named = [
+        f"{_count(pods[one])} by {_source(one, sorted(slices.get(one, ())))}" for one in ranked
+    ]
     return tuple(_bounded(named, unknown))
 
 

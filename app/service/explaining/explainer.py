@@ -179,9 +179,9 @@ class Explainer:
         events = await evidence.changes(key)
         if not events:
             where = f" in namespace {key.namespace}" if key.namespace else ""
+            when = f"up to revision {revision}" if revision else "before the first event"
             raise NotFound(
-                f'{key.resource} "{key.name}" not found{where} up to revision {revision}'
-                + await self._elsewhere(key),
+                f'{key.resource} "{key.name}" not found{where} {when}' + await self._elsewhere(key),
                 resource=key.resource,
             )
         last = events[0]
