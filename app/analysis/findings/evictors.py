@@ -25,19 +25,18 @@ def lines(
     """
     if not text.startswith(CONDITION_REASON):
         return ()
-    pods: dict[Evictor, set[ObjectKey]] = {}
-    slices: dict[Evictor, dict[str, None]] = {}
-    unknown: set[ObjectKey] = set()
+    alike: dict[tuple[Evictor, ...], set[ObjectKey]] = {}
     for pod, revision in evictions:
-        evictors = chronicle.evictors(revision)
-        if not evictors:
-            unknown.add(pod)
+        alike.setdefault(chronicle.evictors(revision), set()).add(pod)
+    unknown = alike.pop((), set())
+    pods: dict[Evictor, set[ObjectKey]] = {}
+    slices: dict[Evictor, set[str]] = {}
+    for evictors, evicted in alike.items():
         for each in evictors:
             # A driver taints devices in several slices, and it is one taint all the same.
             taint = each._replace(slice="")
-            pods.setdefault(taint, set()).add(pod)
-            if each.slice:
-                slices.setdefault(taint, {})[each.slice] = None
+            pods.setdefault(taint, set()).update(evicted)
+            slices.setdefault(taint, set()).update({each.slice} - {""})
     ranked = sorted(pods, key=lambda each: (-len(pods[each]), each))
     named = [
         f"{_count(pods[one])} by {_source(one, sorted(slices.get(one, ())))}" for one in ranked
