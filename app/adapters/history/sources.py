@@ -183,7 +183,7 @@ class Finder:
             raise InputError(
                 "redra does not know the format of the file",
                 place=source.name,
-                cure="name the format with --format if it is one of them",
+                cure="name its format with --format; docs/reference/formats.md lists them",
             )
         if kshrk.is_index(source.name):
             self._notes.count("indexes of captures")

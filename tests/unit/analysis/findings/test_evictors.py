@@ -1,0 +1,45 @@
+"""The taints that evicted pods, in stories whose taints are known."""
+
+import pytest
+
+from app.analysis.chronicle import Chronicle
+from app.analysis.findings import evictors
+from app.domain.log import ObjectKey
+from tests.unit.analysis.invariants.test_rules import (
+    Story,
+    evicted_at_its_time,
+    evicted_for_a_rule_that_has_just_gone,
+    evicted_for_a_taint,
+    evicted_without_a_taint,
+)
+
+POD = ObjectKey("", "pods", "default", "q")
+REASON = "DeletionByDeviceTaintManager: Device Taint manager: deleting due to NoExecute taint"
+
+
+def lines(story):
+    """The lines of a story in which one pod is evicted once."""
+    chronicle = Chronicle()
+    chronicle.fold(story.events)
+    marked = [entry for entry in chronicle.entries if entry.kind == "PodEvicted"]
+    return evictors.lines(chronicle, REASON, [(POD, entry.revision) for entry in marked])
+
+
+@pytest.mark.parametrize(
+    ("tell", "expected"),
+    [
+        (evicted_for_a_taint, "1 pod by driver gpu.example.com in slice p, taint k=v:NoExecute"),
+        (evicted_at_its_time, "1 pod by driver gpu.example.com in slice p, taint k=v:NoExecute"),
+        (evicted_for_a_rule_that_has_just_gone,
+         "1 pod by rule t, taint k=v:NoExecute, which had just ended"),
+        (evicted_without_a_taint, "1 pod by a taint that is not known"),
+    ],
+)  # fmt: skip
+def test_taint_of_a_story_is_named(tell, expected):
+    story = Story()
+    tell(story)
+    assert lines(story) == (expected,)
+
+
+def test_nothing_is_said_of_pods_that_were_evicted_for_another_reason():
+    assert evictors.lines(Chronicle(), "EvictionByEvictionAPI: x", [(POD, 1)]) == ()
