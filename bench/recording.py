@@ -1,11 +1,12 @@
 """Measures `redra record` on a large cluster: memory, time and requests.
 
-    python -m bench.recording [--nodes 5000] [--pods 50000] [--changes 2000]
+    python -m bench.recording [--nodes 5000] [--pods 50000] [--rate 50] [--seconds 60]
 
 One `redra up` without controllers acts as the cluster; it is filled with nodes and placed pods.
-First the cluster is recorded with `--once`. Then the recording goes on while `--changes` pods
-change, and is stopped. The memory is the highest resident memory of the recorder alone, without the
-database that it writes to.
+First the cluster is recorded with `--once`. Then the recording goes on while pods change, `--rate`
+times a second: of ten changes eight set a label, one creates a pod and one deletes it again. The
+memory is the resident memory of the recorder alone, without the database that it writes to; it is
+shown from time to time, with the processor time since the line before.
 """
 
 import argparse
@@ -25,7 +26,11 @@ from bench.folder import temporary_data
 
 CREATORS = 16
 PODS = "/api/v1/namespaces/default/pods"
+NOW = json.dumps({"gracePeriodSeconds": 0}).encode()
+LINES = 6
+"""The lines about the memory while pods change."""
 _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
+_PRESENT = re.compile(r"VmRSS:\s+(\d+) kB")
 _LISTED = re.compile(r'verb="(?P<verb>LIST|WATCH|GET)".*\} (?P<count>[\d.]+)$')
 
 
@@ -77,29 +82,38 @@ async def fill(cluster: Server, nodes: int, pods: int) -> None:
     await all_of(PODS, pods, lambda number: pod(number, nodes))
 
 
-async def change(cluster: Server, count: int) -> int:
-    """Changes a label of as many pods, and returns how often the cluster was too busy for one."""
+async def change(cluster: Server, pods: int, rate: float, seconds: float) -> tuple[int, int]:
+    """Changes pods at a rate; returns the number of changes, and of those that were put off."""
     client = await Client.connect(cluster.port)
-    number = refused = 0
-    while number < count:
-        body = json.dumps({"metadata": {"labels": {"turn": str(number)}}}).encode()
-        status, answer = await client.request(
-            "PATCH", f"{PODS}/p{number}", body, "application/merge-patch+json"
-        )
-        assert status in (200, 503), answer
-        if status == 503:
-            refused += 1
-            await asyncio.sleep(1)
-        else:
-            number += 1
+    begin, number, refused = time.perf_counter(), 0, 0
+    while (due := begin + number / rate) < begin + seconds:
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        round_, step = divmod(number, 10)
+        status = 0
+        while status in (0, 503):
+            match step:
+                case 8:
+                    path, method, body = PODS, "POST", pod(pods + round_, 1)
+                case 9:
+                    path, method, body = f"{PODS}/p{pods + round_}", "DELETE", NOW
+                case _:
+                    path, method = f"{PODS}/p{number % pods}", "PATCH"
+                    body = json.dumps({"metadata": {"labels": {"turn": str(number)}}}).encode()
+            kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+            status, answer = await client.request(method, path, body, kind)
+            assert status in (200, 201, 503), answer
+            if status == 503:
+                refused += 1
+                await asyncio.sleep(1)
+        number += 1
     client.writer.close()
-    return refused
+    return number, refused
 
 
-def peak_megabytes(process: int) -> int:
+def megabytes(process: int, of: "re.Pattern[str]" = _PEAK) -> int:
     """The highest resident memory of a process so far, in MiB; 0 for one that has ended."""
     try:
-        match = _PEAK.search(Path(f"/proc/{process}/status").read_text())
+        match = of.search(Path(f"/proc/{process}/status").read_text())
     except OSError:
         return 0
     return 0 if match is None else int(match[1]) >> 10
@@ -120,13 +134,35 @@ def watched(recorder: "subprocess.Popen[str]", is_over: Callable[[], bool]) -> t
     """The highest memory and the CPU time of a recorder, until something is over."""
     peak, spent = 0, 0.0
     while not is_over():
-        peak = max(peak, peak_megabytes(recorder.pid))
+        peak = max(peak, megabytes(recorder.pid))
         try:
             spent = cpu_seconds(recorder.pid)
         except OSError:
             break
         time.sleep(0.2)
     return peak, spent
+
+
+async def changed(
+    cluster: Server, recorder: int, pods: int, rate: float, seconds: float
+) -> tuple[int, int]:
+    """The numbers of `change`, while memory and processor time of the recorder are shown."""
+
+    async def show() -> None:
+        began, spent = time.perf_counter(), cpu_seconds(recorder)
+        while True:
+            await asyncio.sleep(seconds / LINES)
+            now, used = time.perf_counter(), cpu_seconds(recorder)
+            share = 100 * (used - spent) / (now - began)
+            memory = megabytes(recorder, _PRESENT)
+            print(f"{'memory and processor while pods change':44} {memory:7} MiB {share:5.1f} %")
+            began, spent = now, used
+
+    showing = asyncio.create_task(show())
+    try:
+        return await change(cluster, pods, rate, seconds)
+    finally:
+        showing.cancel()
 
 
 async def requests(cluster: Server) -> dict[str, int]:
@@ -146,7 +182,8 @@ def main(words: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.recording")
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=50_000)
-    parser.add_argument("--changes", type=int, default=2000)
+    parser.add_argument("--rate", type=float, default=50.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
     arguments = parser.parse_args(words)
     os.environ.pop("KUBECONFIG", None)
     with temporary_data() as folder, up(folder, "--no-workers") as cluster:
@@ -170,14 +207,18 @@ def main(words: Sequence[str] = ()) -> None:
             goes_on = record(kubeconfig, own)
             try:
                 end = time.perf_counter() + 30
-                watched(goes_on, lambda: time.perf_counter() > end)
-                refused = asyncio.run(change(cluster, arguments.changes))
+                peak, spent = watched(goes_on, lambda: time.perf_counter() > end)
+                print(f"{'highest memory until it goes on':44} {peak:7} MiB")
+                print(f"{'processor time until it goes on':44} {spent:7.1f} s", flush=True)
+                made, refused = asyncio.run(
+                    changed(cluster, goes_on.pid, arguments.pods, arguments.rate, arguments.seconds)
+                )
                 end = time.perf_counter() + 10
                 peak, spent = watched(goes_on, lambda: time.perf_counter() > end)
             finally:
                 goes_on.terminate()
                 output, _ = goes_on.communicate(timeout=120)
-            print(f"{'changes that the cluster put off':44} {refused:7}")
+            print(f"{'changes, and those that the cluster put off':44} {made:7} {refused:7}")
             print(f"{'highest memory while it goes on':44} {peak:7} MiB")
             print(f"{'processor time of the recorder that goes on':44} {spent:7.1f} s")
             print(output)
