@@ -7,8 +7,10 @@ the eviction or the wait that the judge computes (`expected_differences.Play`).
 
 import random
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from heapq import heapify, heappop, heappush
+from typing import Any
+from unittest import mock
 
 from app.adapters.clock import SystemClock
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
@@ -26,6 +28,8 @@ from app.ports import RuntimePorts
 from app.service import diffing
 from app.service.diffing import Comparison, ComparisonAspect, Ending
 from app.service.forking import Forker, ForkRequest, MadeFork
+from app.service.replays.deciding import continuing
+from app.service.replays.deciding.continuing import Control
 from app.service.runtime import RuntimeBounds
 from app.settings import Settings
 from tests import draws
@@ -38,6 +42,13 @@ SEEDS = draws.seeds(12)
 ACTS = 16
 EDITS = ("lose", "taint", "select", "cordon", "republish")
 ME = Actor(user="me")
+UNRELATED = Apply(
+    tree={
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "other", "namespace": "default"},
+    }
+)
 
 
 @dataclass
@@ -204,6 +215,46 @@ async def test_pod_without_a_claim_is_put_to_its_template_and_is_not_spared() ->
     assert difference.root.kind is RootKind.CHANGE
     assert difference.root.name == "resourceclaimtemplates.resource.k8s.io/default/gpu"
     assert report.unexplained == 0
+
+
+async def test_pod_that_the_recording_does_not_try_gets_a_device_that_is_free_later() -> None:
+    """The change taints the device; later its holder is evicted, and the other pod tolerates it.
+
+    Attempts that fail after the change are not written, because the recording shows none.
+    """
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.device_class()
+    cluster.slice("n1", devices=1)
+    lasting = {"key": scripted.KEY, "operator": "Exists", "effect": "NoExecute"}
+    cluster.template("short", tolerations=[{**lasting, "tolerationSeconds": 20}])
+    cluster.template("long", tolerations=[lasting])
+    cluster.pod("holder", template="short")
+    cluster.settle()
+    cluster.pod("waiting", template="long")
+    cluster.settle().wait(60)
+    at = cluster.line.events[-1].revision
+    cluster.wait(60)
+    cluster.create("v1", "ResourceQuota", "wide", spec={"hard": {"pods": "50"}})
+    cluster.settle().wait(30)
+    script = Script(devices=(), acts=())
+    log, info = await recorded(cluster, script)
+    uid = cluster.must("pods", "waiting")["metadata"]["uid"]
+    find_control = continuing.find_control
+
+    async def untried(*given: Any, **named: Any) -> Control:
+        control = await find_control(*given, **named)
+        return replace(control, variant=replace(control.variant, untried=frozenset({uid})))
+
+    tainted = edit_of(cluster, script, Act(0, 1, "taint", "rule", "gpu-0:NoExecute"))
+    with mock.patch.object(continuing, "find_control", untried):
+        _, unrelated = await fork(log, info, at, UNRELATED)
+        _, freed = await fork(log, info, Revision(at + 1), tainted)
+    began = unrelated[at].stamp.time
+    assert {event.stamp.time for event in unrelated[at:] if event.uid == uid} <= {began}
+    assert evictions(freed) == {"holder"}
+    last = {event.key.name: event for event in freed if event.key.resource == "pods"}
+    assert last["waiting"].object["spec"]["nodeName"] == "n1"
 
 
 async def test_each_pod_of_a_changed_world_fares_as_the_judge_says() -> None:

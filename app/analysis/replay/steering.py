@@ -156,6 +156,11 @@ class SteeredPace:
         """The recorded deferral; in a changed world, only if the unchanged one deferred, too."""
         if tried.node and self._is_hidden(pod):
             return None
+        if self._control is not None and self._is_untried(pod) and pod != self._let_through:
+            if not tried.node:
+                return NEVER
+            self._recorded.stray(pod)
+            return None
         is_let_through = self._control is not None and self._let_through == pod
         if self._strayed.pop(pod, None) == now or is_let_through:
             self._recorded.stray(pod)
@@ -210,9 +215,15 @@ class SteeredPace:
             return until
         if self._is_hidden(uid):
             return now
-        if uid in self._variant.untried and not self._recorded.has_attempts(uid):
-            return NEVER
+        if self._is_untried(uid):
+            # In a changed world the pod may fit, of which the recording says nothing: it is tried,
+            # and `put_off` drops what fails, as it does in the unchanged world.
+            return NEVER if self._control is None else now
         return None
+
+    def _is_untried(self, uid: str) -> bool:
+        """Whether the unchanged world does not try the pod from now on."""
+        return uid in self._variant.untried and not self._recorded.has_attempts(uid)
 
     def _is_hidden(self, uid: str) -> bool:
         """Whether placements of the pod from now on leave no recorded write."""

@@ -11,6 +11,7 @@ from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.steering import NEVER, SteeredPace
 from app.analysis.replay.variants import Variant
+from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import (
     Actor,
@@ -145,6 +146,15 @@ def test_rule_with_a_status_waits_for_a_reason_to_be_looked_at(observed: int, wa
     assert LATER < pace.not_before(*turn, LATER) < NEVER
     pace.follow(rule(observed=observed))
     assert NOW < pace.not_before(*turn, NOW) < NEVER
+
+
+def test_untried_pod_is_tried_in_a_changed_world_and_only_a_placement_counts() -> None:
+    pace = SteeredPace(
+        RecordedPace(), Variant(untried=frozenset({"pod"})), KEYS, Readiness({})
+    )  # fmt: skip
+    assert pace.not_before(*TURNS["attempt"], NOW) == NOW
+    assert pace.put_off("pod", AttemptOutcome(node="", devices=(), message="no"), NOW) == NEVER
+    assert pace.put_off("pod", AttemptOutcome(node="n", devices=(), message=""), NOW) is None
 
 
 def test_wait_is_noted_unless_it_has_no_end() -> None:
