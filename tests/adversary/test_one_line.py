@@ -21,6 +21,7 @@ LOST = [
     (TPU, 283),  # the removal of a pod
     (TPU, 352),  # the deletion of a Deployment
     (VERSIONS, 105),  # an allocation
+    (VERSIONS, 109),  # another one, sent before an allocation that took account of it
 ]
 """Recordings and the position of a line of each kind that `decide` once missed."""
 

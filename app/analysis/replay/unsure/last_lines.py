@@ -39,14 +39,22 @@ class LostLine(NamedTuple):
     keeps_devices: bool = False
 
 
+class _Act(NamedTuple):
+    """A write of a controller: its user, when it was sent at the latest, and known to others."""
+
+    user: str
+    sent: Instant
+    known: Instant
+
+
 @dataclass(slots=True)
 class _Living:
     """The last known state of an object without an end in the log so far.
 
     `is_run` is true of a pod with a node, or one that is finished, `is_ending` of one that is
     finished or is being deleted. `given_by` is the user that allocated a claim and reserved it for
-    nobody. `changed` is when a controller first decided to act upon another state, `changed_by` its
-    user, and `lines` how many lines have to be lost for that.
+    nobody. `changed_by` is the first act of a controller upon another state, and `lines` how many
+    lines have to be lost for that.
     """
 
     key: ObjectKey
@@ -57,14 +65,13 @@ class _Living:
     is_allocated: bool
     is_protected: bool
     given_by: str = ""
-    changed: Instant | None = None
-    changed_by: str = ""
+    changed_by: _Act | None = None
     lines: int = 1
 
-    def note_act(self, user: str, known: Instant, lines: int = 1) -> None:
+    def note_act(self, act: _Act, lines: int = 1) -> None:
         """Notes an act upon another state, between which and the known one are so many lines."""
-        if self.changed is None:
-            self.changed, self.changed_by, self.lines = known, user, lines
+        if self.changed_by is None:
+            self.changed_by, self.lines = act, lines
 
 
 @dataclass(slots=True)
@@ -84,8 +91,7 @@ class LastLines:
         """Processes an event that others could see from instant `known` on."""
         if not event.is_about_object:
             return
-        origin = event.stamp.origin
-        self._note_acts(event, Instant(min(known, (origin and origin.asked) or known)))
+        self._note_acts(event, known)
         key, is_end = event.key, event.type is EventType.OBJECT_DELETED
         if key.resource == "resourceclaims":
             users = frozenset() if is_end else frozenset(consumers(event.object))
@@ -123,23 +129,22 @@ class LastLines:
             return was.given_by
         return event.stamp.actor.user if event.stamp.verb == "update" else ""
 
-    def _note_acts(self, event: Event, decided: Instant) -> None:
-        """Notes the objects whose last known state is no reason for a write of a controller.
-
-        `decided` is when the controller sent it at the latest.
-        """
+    def _note_acts(self, event: Event, known: Instant) -> None:
+        """Notes the objects whose last known state is no reason for a write of a controller."""
         user, is_end = event.stamp.actor.user, event.type is EventType.OBJECT_DELETED
+        origin = event.stamp.origin
+        act = _Act(user, Instant(min(known, (origin and origin.asked) or known)), known)
         if user in MANAGED and event.key.resource == "resourceclaims" and not is_end:
             gone = self._reserved.get(event.uid, frozenset()) - consumers(event.object).keys()
-            self._note_ends(gone, user, decided)
+            self._note_ends(gone, act)
         if user in MANAGED and event.stamp.verb == "delete":
-            self._note_ends((owner.uid for owner in meta.owners(event.object)), user, decided)
+            self._note_ends((owner.uid for owner in meta.owners(event.object)), act)
         if event.key.resource == "pods" and not is_end and core.node_name(event.object):
             if event.uid not in self._bound and event.stamp.verb == "create":
-                self._note_binding(event, decided)
+                self._note_binding(event, act)
             self._bound.add(event.uid)
 
-    def _note_ends(self, uids: Iterable[str], user: str, decided: Instant) -> None:
+    def _note_ends(self, uids: Iterable[str], act: _Act) -> None:
         """Notes objects for whose end a controller acted, and how long after the recorded one.
 
         The claim controller acts for pods that are finished, too, the collector does not. A pod
@@ -149,31 +154,31 @@ class LastLines:
         for uid in uids:
             each = self._living.get(self._key_of.get(uid, _NO_KEY))
             is_there = each is not None and each.uid == uid
-            if each is not None and is_there and _may_have_ended(each, user):
-                each.note_act(user, decided)
+            if each is not None and is_there and _may_have_ended(each, act.user):
+                each.note_act(act)
             elif uid in self._ended:
-                self._note_lag(user, self._ended[uid], decided)
+                self._note_lag(act, self._ended[uid])
 
-    def _note_binding(self, binding: Event, decided: Instant) -> None:
+    def _note_binding(self, binding: Event, act: _Act) -> None:
         """Notes the claims of a pod that is bound, which are allocated and reserved for it or not.
 
         The scheduler adds the finalizer in a write before that of the allocation. Parity:
         controllers.md 3.7.
         """
-        pod, user = pods.facts(binding.object), binding.stamp.actor.user
+        pod = pods.facts(binding.object)
         for named in pods.named_claims(pod):
             key = ObjectKey(*api_resources.RESOURCE_CLAIMS, pod.namespace, named.name or "")
             each = self._living.get(key)
             if each is not None and each.is_allocated:
                 if binding.uid in self._reserved.get(each.uid, ()):
-                    self._note_lag(user, each.written, decided)
-                elif each.given_by != user:
-                    each.note_act(user, decided)
+                    self._note_lag(act, each.written)
+                elif each.given_by != act.user:
+                    each.note_act(act)
             elif each is not None:
-                each.note_act(user, decided, lines=1 if each.is_protected else 2)
+                each.note_act(act, lines=1 if each.is_protected else 2)
 
-    def _note_lag(self, user: str, reason: Instant, act: Instant) -> None:
-        self._slowest[user] = max(self._slowest.get(user, 0), act - reason)
+    def _note_lag(self, act: _Act, reason: Instant) -> None:
+        self._slowest[act.user] = max(self._slowest.get(act.user, 0), act.known - reason)
 
     def _lost_since(self, each: _Living) -> Instant | None:
         """The earliest instant of a write between the last line and the act that contradicts it.
@@ -181,12 +186,13 @@ class LastLines:
         A controller acts soon: as a rule no later than twice its slowest act with a reason. None if
         no line is lost in that time.
         """
-        if each.changed is None:
+        act = each.changed_by
+        if act is None:
             return None
-        slowest = self._slowest.get(each.changed_by)
-        soon = 0 if slowest is None else each.changed - _SLOWER * slowest
+        slowest = self._slowest.get(act.user)
+        soon = 0 if slowest is None else act.known - _SLOWER * slowest
         since = Instant(max(each.written, soon))
-        return since if self.versions.may_hide(since, each.changed) else None
+        return since if self.versions.may_hide(since, act.sent) else None
 
     def has_ended(self, uid: str) -> bool:
         """Whether the recording has the end of an object: no later write is possible."""

@@ -54,10 +54,11 @@ class _Line(NamedTuple):
 
 
 class _Binding(NamedTuple):
-    """The request by which a pod was bound."""
+    """How a pod was bound: when that was sent at the latest, and when it was answered."""
 
     revision: Revision
     sent: Instant
+    time: Instant
     user: str
 
 
@@ -90,13 +91,13 @@ class LastAllocations:
             if pod is None or not pod.is_there or pod.node_name:
                 return
             sent = Instant(min(stamp.time, (stamp.origin and stamp.origin.asked) or stamp.time))
-            self._bound[key] = _Binding(event.revision, sent, stamp.actor.user)
+            self._bound[key] = _Binding(event.revision, sent, stamp.time, stamp.actor.user)
             for claim in pod.claims:
                 if claim.allocation is not None and any(
                     each.uid == pod.uid for each in claim.reserved
                 ):
                     line = self._written.get(claim.key)
-                    lag = 0 if line is None else sent - line.time
+                    lag = 0 if line is None else stamp.time - line.time
                     self._slowest = max(lag, self._slowest or 0)
 
     def lost_since(self, claim: KnownClaim, pods: Iterable[ObjectKey]) -> Instant | None:
@@ -111,7 +112,7 @@ class LastAllocations:
             return None
         if self._is_given_to_nobody(claim, binding.user):
             return None
-        soon = 0 if self._slowest is None else binding.sent - _SLOWER * self._slowest
+        soon = 0 if self._slowest is None else binding.time - _SLOWER * self._slowest
         line = self._written.get(claim.key)
         since = Instant(max(0 if line is None else line.time, soon))
         return since if self._versions.may_hide(since, binding.sent) else None
