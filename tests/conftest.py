@@ -12,7 +12,6 @@ import os
 import secrets
 import shutil
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -28,7 +27,7 @@ from app.adapters.postgres import migrating, server
 from app.adapters.postgres.database import Database, open_database
 from app.adapters.postgres.server import EmbeddedServer
 from app.domain.errors import LogUnavailable
-from tests import draws
+from tests import draws, in_memory, prepared_data
 from tests.kept import Kept
 from tests.order_of_files import in_order
 from tests.run_folder import run_folder
@@ -55,10 +54,6 @@ _NOTHING_LASTS = {
     "min_wal_size": "32MB",
 }
 """Options of the shared server, whose data need not survive a crash of the machine."""
-
-_MEMORY = Path("/dev/shm")
-_MEMORY_BYTES_MIN = 2 << 30
-"""The room in memory with which the shared servers are there: each takes up to 300 MB."""
 
 
 def pytest_configure() -> None:
@@ -140,9 +135,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Frees at the end of a module what its tests made once."""
+    """Frees at the end of a module what its tests made once, and its data folders in memory."""
     if nextitem is None or nextitem.path != item.path:
         Kept.forget()
+        prepared_data.forget()
 
 
 def with_database(url: str, name: str) -> str:
@@ -178,25 +174,15 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @contextmanager
 def quick_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder for a server, in memory where there is room.
-
-    Each database is three hundred files, which are soon deleted. For five seconds ext4 gives no
-    deleted inode to a new file, and looks for another one: half a second of CPU time for each
-    database, instead of a twentieth.
-    """
-    try:
-        room = shutil.disk_usage(_MEMORY).free >= _MEMORY_BYTES_MIN
-    except OSError:
-        room = False
-    if not room:
+    """A folder for a server, in memory where there is room."""
+    folder = in_memory.new_folder()
+    if folder is None:
         yield tmp_path_factory.mktemp("postgres")
         return
-    # What killed runs left would stay in memory.
-    for left in _MEMORY.glob("redra-tests-*-*"):
-        if not Path("/proc", left.name.split("-")[2]).exists():
-            shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"redra-tests-{os.getpid()}-", dir=_MEMORY) as folder:
-        yield Path(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
 
 
 @contextmanager
