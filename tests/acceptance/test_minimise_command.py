@@ -119,8 +119,6 @@ def write_of_a_scheduler_that_sees_rules(path: Path) -> Path:
     recorder.reserve("web", "web", allocation("node-0", result("gpu", driver, "node-0", "gpu-1")))
     recorder.bind("web", "node-0")
     recorder.start("web")
-    recorder.wait(3)
-    recorder.node("node-1")
     return recorder.write(path)
 
 
