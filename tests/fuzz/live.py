@@ -6,8 +6,6 @@ no internal error, and a replay of its log must find a complete chain and the sa
 """
 
 import json
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -16,9 +14,9 @@ from urllib.parse import quote
 import httpx
 
 from tests.acceptance.server_process import ServerProcess
+from tests.command_line import database_running, redra
 from tests.fuzz import bodies, requests
 from tests.fuzz.target import Answered, Judge
-from tests.redra_process import ROOT
 
 MEMORY_MAX = 1024 * 1024
 """KiB of memory that the process may have used at its peak."""
@@ -106,15 +104,15 @@ def _check_history(data):
 
     Invariants of claims are not checked: the cases write statuses that no driver would write.
     """
-    verified, _ = _redra(data, "replay", "default", "--mode", "verify")
+    with database_running(data):
+        verified, _ = _redra(data, "replay", "default", "--mode", "verify")
+        views, code = _redra(data, "rebuild", "default")
     assert verified["chain"]["problem"] == ""
     assert verified["decisions"]["differences"] == verified["effects"]["differences"] == []
-    views, code = _redra(data, "rebuild", "default")
     assert code == 0, views
 
 
 def _redra(data, *words):
-    command = [sys.executable, "-m", "app.cli", *words, "--data", str(data), "-o", "json"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode in (0, 1), done.stderr
-    return json.loads(done.stdout), done.returncode
+    code, text, problem = redra(*words, "-o", "json", data=data)
+    assert code in (0, 1), problem
+    return json.loads(text), code
