@@ -9,7 +9,6 @@ judges by other tests than those of the area, such as its quick ones first.
 
 import argparse
 import hashlib
-import math
 import os
 import random
 import sys
@@ -21,11 +20,9 @@ import pytest
 
 from tests.mutants import making
 from tests.mutants.areas import AREAS, Area
+from tests.mutants.intervals import interval
 from tests.mutants.judging import KILLED, SURVIVED, TIMED_OUT, UNREACHED, UNUSABLE, Judge, Verdict
 from tests.shared_data import REPOSITORY
-
-Z_95 = 1.959964
-"""The quantile of the normal distribution for 95 %."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -110,16 +107,6 @@ def summary(outcomes: list[str], made: int) -> str:
         f"{counts[SURVIVED]} survived, {counts[UNREACHED]} reached by no test, "
         f"{counts[UNUSABLE]} not applicable; {made} mutants in all"
     )
-
-
-def interval(killed: int, tried: int) -> tuple[float, float]:
-    """Wilson's interval of 95 % for a share."""
-    if not tried:
-        return 0.0, 1.0
-    share, weight = killed / tried, Z_95**2 / tried
-    middle = (share + weight / 2) / (1 + weight)
-    reach = Z_95 / (1 + weight) * math.sqrt(share * (1 - share) / tried + weight / (4 * tried))
-    return max(0.0, middle - reach), min(1.0, middle + reach)
 
 
 if __name__ == "__main__":

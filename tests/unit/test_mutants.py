@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.mutants.__main__ import interval
+from tests.mutants.intervals import interval
 from tests.shared_data import REPOSITORY
 
 CODE = """
