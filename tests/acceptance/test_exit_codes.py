@@ -344,6 +344,7 @@ NAMED = {
     "histories delete": "histories delete spare --yes",
     "incidents list": "incidents list", "incidents show": "incidents show rules-not-seen",
     "incidents run": "incidents run rules-not-seen", "sweep": "sweep {plan} -o {folder}",
+    "histories delete": "histories delete unwanted --yes",
 }  # fmt: skip
 """Commands that ask only a server that is named."""
 
@@ -373,6 +374,8 @@ def test_mistake_in_showing_the_work_of_a_server_is_not_blamed_on_it(
     plan = tmp_path / "plan.yaml"
     plan.write_text("histories: [default]")
     line = NAMED[name].format(plan=plan, folder=tmp_path / "out")
+    if name == "histories delete":
+        assert redra("histories", "create", "unwanted", data=server.data)[0] == 0
     monkeypatch.setattr(console, "_put", fail)
     with pytest.raises(KeyError, match="a mistake of ours"):
         redra(*line.split(), "--server", server.url)
