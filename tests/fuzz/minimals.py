@@ -37,7 +37,10 @@ SWITCHES = (
     "gate=DRAPartitionableDevices",
 )
 ENDS = ("moved", "newly placed", "newly unschedulable")
-"""The classes of differences that the own check sees: where pods end."""
+"""The classes of differences that the own check sees as another end of pods."""
+
+EVICTIONS = ("evicted", "spared")
+"""Those that it sees as evictions under one control plane alone."""
 
 NAMED = (
     f"{sys.executable} -c 'import sys, zipfile; "
@@ -131,9 +134,16 @@ def check(case: Case, bundle: Path, small: Path) -> str:
     fact = fact_of(case, pod.rpartition("/")[2])
     if case.fact == "unschedulable":
         fact = saying(fact, said.partition(": ")[2])
+    is_about_eviction = case.fact == "differs" and report["predicate"].endswith(EVICTIONS)
+    if is_about_eviction:
+        fact = one_minimal.differs(f"{case.about} evicted")
+        shown = any(map(fact, sides))
+    if case.fact == "difference":
+        fact = about_the_same(fact, whole(sides[0]))
     is_recorded = report["decisions"] == "recorded"
     # Control planes may differ in more than where pods and claims end.
-    if case.fact != "differs" or report["predicate"].endswith(ENDS):
+    is_seen = case.fact != "differs" or report["predicate"].endswith(ENDS)
+    if is_seen or is_about_eviction:
         assert shown, case
         more = list(one_minimal.superfluous(small, fact, is_recorded=is_recorded))
         assert more == [], (case, more)
@@ -158,6 +168,17 @@ def saying(fact: Fact, message: str) -> Fact:
     words = message.partition("preemption:")[0].partition("…")[0].strip()
     plain = re.sub(r"\d+|\"[^\"]*\"", "#", words)
     return lambda ran: frozenset(way for way in fact(ran) if way.startswith(plain))
+
+
+def about_the_same(fact: Fact, ways: frozenset[str]) -> Fact:
+    """The fact, about an object of these ways: the result shows what the whole shows."""
+    meant = set(map(_subject, ways))
+    return lambda ran: frozenset(way for way in fact(ran) if _subject(way) in meant)
+
+
+def _subject(way: str) -> str:
+    """The object of a way in which a difference shows: `ASPECT OBJECT: DETAIL`."""
+    return way.partition(": ")[0].rpartition(" ")[2]
 
 
 def run(*, cases: int, seed: int) -> list[str]:
