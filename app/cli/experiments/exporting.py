@@ -195,6 +195,11 @@ def _check(form: ExportFormat, flags: dict[str, bool], never: list[str] | None, 
             )
         if is_wrong:
             raise InputError(f"it cannot be combined with --as {form.value}", place=option)
+    if never:
+        from app.analysis.minimise import predicates
+
+        for words in never:
+            predicates.parse(words, "--never")
 
 
 def _here(
