@@ -369,7 +369,7 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
     assert explained is not None
     if explained.outcome == "refused" and reason.is_combination:
         where = f" on {reason.node}" if nodes > 1 else ""
-        text = _alone([one for _, one in reason.requests()])
+        text = alone_text([one.needs for _, one in reason.requests()])
         names = [device.device for _, one in reason.requests() for device in one.devices]
         prefix = common_prefix(names)
         lines = [
@@ -392,11 +392,14 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
     return []
 
 
-def _alone(requests: Sequence[RequestReason]) -> str:
-    """That no request lacks suitable devices, for the requests of a node that refuses the pod."""
-    if len(requests) > 1:
+def alone_text(needs: Sequence[int]) -> str:
+    """That no request lacks suitable devices where a node refuses the pod.
+
+    `needs` are the numbers of devices that the requests want.
+    """
+    if len(needs) > 1:
         return "each request could be satisfied alone, but not all together"
-    if requests[0].needs > 1:
+    if needs[0] > 1:
         return "each device could be taken alone, but not as many together"
     return "a device could be taken alone, but the search chose none"
 

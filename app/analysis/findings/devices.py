@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app.analysis import scheduler_messages
 from app.analysis.explain.tallies import devices_text, nodes_text
+from app.analysis.explain.trees import alone_text
 from app.analysis.views import LiveViews
 from app.domain.allocation.reasons import causes
 from app.domain.allocation.reasons.summary import SummaryBounds
@@ -24,6 +25,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
 from app.domain.values import condition_types, counts
 from app.domain.values.fields import decision_body, dra, meta
 from app.domain.values.fields.decision_body import CauseCount, DecisionSummary
+from app.domain.values.fields.dra import RequestDetails
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -74,13 +76,8 @@ def lines(
         sentences.append(f"no device can be used on the {nodes_text(summary.causes_nodes)} asked")
     if summary.together:
         count = nodes_text(summary.together)
-        said = "each request could be satisfied alone, but not all together"
-        if len(requests) == 1:
-            ((claim, name),) = requests
-            said = "each device could be taken alone, but not as many together"
-            if _wants(views, claim, name).startswith(" wants 1 "):
-                said = "a device could be taken alone, but the search chose none"
-        sentences.append(f"on {count} {said}")
+        needs = [_needs(views, claim, name) for claim, name in requests]
+        sentences.append(f"on {count} {alone_text(needs)}")
         sentences += _constraints(views, {claim for claim, _ in requests})
     sentences += [
         f"{counts.of(pool.count, 'pool')} that cannot be used: {pool.problem}"
@@ -117,6 +114,22 @@ def _constraints(views: LiveViews, claims: Iterable[str]) -> Iterator[str]:
 
 def _wants(views: LiveViews, claim: str, request: str) -> str:
     """What a request wants, as words after its name; empty for a claim that does not exist yet."""
+    wish = _wish(views, claim, request)
+    if wish is None:
+        return ""
+    is_all = wish.allocation_mode == "All"
+    wants = _WANTS_ALL if is_all else f" wants {wish.count or 1} "
+    return f"{wants}of class {wish.device_class_name}"
+
+
+def _needs(views: LiveViews, claim: str, request: str) -> int:
+    """The number of devices that a request wants; 2 stands for all, and where it is unknown."""
+    wish = _wish(views, claim, request)
+    return 2 if wish is None or wish.allocation_mode == "All" else wish.count or 1
+
+
+def _wish(views: LiveViews, claim: str, request: str) -> RequestDetails | None:
+    """The request, or the alternative of one, by its name; None if it does not exist yet."""
     namespace, _, name = claim.rpartition("/")
     tree = views.objects.get(claim_key(namespace, name)) or {}
     main, _, alternative = request.partition("/")
@@ -124,10 +137,8 @@ def _wants(views: LiveViews, claim: str, request: str) -> str:
         wishes = (each.exactly, *each.first_available) if each.name == main else ()
         for wish in wishes:
             if wish is not None and wish.name in ("", alternative):
-                of_class = f"of class {wish.device_class_name}"
-                is_all = wish.allocation_mode == "All"
-                return f"{_WANTS_ALL if is_all else f' wants {wish.count or 1} '}{of_class}"
-    return ""
+                return wish
+    return None
 
 
 def _causes(
