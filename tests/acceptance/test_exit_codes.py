@@ -341,7 +341,6 @@ READING = {
 }  # fmt: skip
 
 NAMED = {
-    "histories delete": "histories delete spare --yes",
     "incidents list": "incidents list", "incidents show": "incidents show rules-not-seen",
     "incidents run": "incidents run rules-not-seen", "sweep": "sweep {plan} -o {folder}",
     "histories delete": "histories delete unwanted --yes",
