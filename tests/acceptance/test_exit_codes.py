@@ -153,11 +153,9 @@ def test_server_and_data_folder_refuse_alike(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server with its history `default`, and one to delete."""
+    """A server with its history `default`."""
     process = ServerProcess(tmp_path_factory.mktemp("server"))
     process.start()
-    with process.client() as client:
-        assert client.post("/redra/v1/histories", json={"name": "spare"}).status_code == 201
     yield process
     process.end()
 
