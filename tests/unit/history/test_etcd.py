@@ -76,10 +76,12 @@ def inline(elements):
     return struct.pack("<QQ", 0, 0) + page(0, 2, elements)
 
 
-def bolt(entries, compacted=0, *, digest=True, root_page=None):
+def bolt(entries, compacted=0, *, scheduled=0, digest=True, root_page=None):
     buckets = [(b"key", inline([(key, value, 0) for key, value in entries]), 1)]
-    if compacted:
-        buckets.append((b"meta", inline([(b"finishedCompactRev", revision(compacted), 0)]), 1))
+    marks = [(b"finishedCompactRev", compacted), (b"scheduledCompactRev", scheduled)]
+    known = [(name, revision(main), 0) for name, main in marks if main]
+    if known:
+        buckets.append((b"meta", inline(known), 1))
     pages = [
         meta(0, 3, 4, 1),
         meta(1, 3, 4, 2),
@@ -129,6 +131,18 @@ def test_vector_of_writes_after_a_compaction(tmp_path):
         (Op.ADDED, "t2", "7"),
     ]
     assert records[2].object["metadata"]["labels"] == {"v": "2"}
+
+
+def test_compaction_that_was_under_way_has_taken_away_writes_already(tmp_path):
+    """The creation of a, at 4, is gone; only its last write before revision 6 is sure to exist."""
+    entries = [entry(5, "a", 2), entry(6, "b", 1), entry(7, "a", 3)]
+    path = tmp_path / "snapshot.db"
+    path.write_bytes(bolt(entries, compacted=3, scheduled=6))
+    assert [(record.op, record.name, record.resource_version) for record in read_records(path)] == [
+        (Op.BASELINE, "a", "5"),
+        (Op.BASELINE, "b", "6"),
+        (Op.MODIFIED, "a", "7"),
+    ]
 
 
 def test_digest_is_checked_and_may_be_absent(tmp_path):

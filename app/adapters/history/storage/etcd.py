@@ -29,6 +29,7 @@ DIGEST_BYTES = 32
 PREFIXES = ("/registry/", "/kubernetes.io/", "/openshift.io/")
 """Prefixes of the keys of objects, in upstream Kubernetes and in OpenShift."""
 NOT_OBJECTS = ("ranges/", "masterleases/", "peerserverleases/")
+_COMPACTIONS = (b"finishedCompactRev", b"scheduledCompactRev")
 _REVISION = struct.Struct(">QxQ")
 _PLACES = {
     "minions": "nodes",
@@ -294,11 +295,13 @@ def _cut(place: str) -> InputError:
 
 
 def _compacted(bolt: BoltFile) -> int:
-    for key, value in bolt.bucket(b"meta"):
-        if key == b"finishedCompactRev" and len(value) >= 17:
-            main: int = _REVISION.unpack(value[:17])[0]
-            return main
-    return 0
+    """The last revision up to which writes may be missing, also by a compaction under way."""
+    revisions = [
+        _REVISION.unpack(value[:17])[0]
+        for key, value in bolt.bucket(b"meta")
+        if key in _COMPACTIONS and len(value) >= 17
+    ]
+    return max(revisions, default=0)
 
 
 def _check_digest(buffer: mmap.mmap, size: int, place: str) -> int:
