@@ -47,7 +47,10 @@ class StartStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodStart(msgspec.Struct, frozen=True, kw_only=True):
-    """One pod's start; `waits_for` is the unfinished step, empty when the pod runs."""
+    """One pod's start; `waits_for` is the unfinished step, empty when the pod runs.
+
+    `gone_before` is the step that a deleted pod never finished; its start lasted as long as it.
+    """
 
     namespace: str
     name: str
@@ -56,6 +59,7 @@ class PodStart(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     steps: tuple[StartStep, ...]
     waits_for: str = ""
+    gone_before: str = ""
 
     @property
     def key(self) -> ObjectKey:
@@ -89,8 +93,8 @@ class StartPace(msgspec.Struct, frozen=True, kw_only=True):
     """The durations of pod starts, up to a revision.
 
     `pods` are the slowest ones; of equal durations, waiting ones come first. `omitted` counts the
-    rest of `count`. `older` counts the pod names that began before those examined. `note` says if
-    the log was not read to its end.
+    rest of `count`. `gone` counts those that were deleted before they ran. `older` counts the pod
+    names that began before those examined. `note` says if the log was not read to its end.
     """
 
     history: str
@@ -101,6 +105,7 @@ class StartPace(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[StepPace, ...]
     stretches: tuple[PaceStretch, ...]
     pods: tuple[PodStart, ...]
+    gone: int = 0
     omitted: int = 0
     older: int = 0
     note: str = ""
@@ -114,6 +119,7 @@ class _Start:
     created: spans.Moment
     steps: tuple[tuple[str, spans.Moment], ...]
     waits_for: str
+    gone_before: str
     length: int
 
     def lengths(self) -> Iterator[tuple[str, int]]:
@@ -152,6 +158,7 @@ def of(
         note=chronicle.unread(until),
         count=len(starts),
         waiting=sum(bool(one.waits_for) for one in starts),
+        gone=sum(bool(one.gone_before) for one in starts),
         steps=tuple(_paces(starts)),
         stretches=tuple(_stretches(starts, bounds.stretches)),
         pods=tuple(_shown(one) for one in slowest[: bounds.pods_max]),
@@ -211,16 +218,21 @@ def _start(
         made = None
     devices = _latest((_since(lane, _HAS_DEVICES, end[0]) for lane in claims), created)
     steps: list[tuple[str, spans.Moment]] = []
-    before, waits_for = created, ""
+    before, waits_for, gone_before = created, "", ""
     for step, moment in zip(STEPS, (made, devices, bound, runs), strict=True):
         if moment is None:
             # A pod that was deleted before this step waits no longer.
-            waits_for = "" if last is not None else step
+            waits_for, gone_before = ("", step) if last is not None else (step, "")
             break
         before = max(before, moment)
         steps.append((step, before))
-    final = now if waits_for else before[1]
-    return _Start(key, created, tuple(steps), waits_for, max(0, final - created[1]))
+    final = before[1]
+    if waits_for:
+        final = now
+    elif gone_before and last is not None:
+        final = last[1]
+    length = max(0, final - created[1])
+    return _Start(key, created, tuple(steps), waits_for, gone_before, length)
 
 
 def _shown(start: _Start) -> PodStart:
@@ -241,6 +253,7 @@ def _shown(start: _Start) -> PodStart:
             for step, moment in start.steps
         ),
         waits_for=start.waits_for,
+        gone_before=start.gone_before,
     )
 
 

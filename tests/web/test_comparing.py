@@ -72,6 +72,20 @@ async def test_first_difference_has_the_reasons_of_both_sides(name, pod, nodes):
         ]  # fmt: skip
 
 
+async def test_pod_that_only_one_side_evicts_is_asked_when_it_is_evicted():
+    async with serving(store=await both_variants("tolerations-not-copied")) as server:
+        main = await main_of(server, "/ui/h/broken/compare?with=repaired")
+        evicted, spared = (side.text for side in main.one(class_="pair").all("section"))
+        assert " evicted on " in evicted
+        assert "DeletionByDeviceTaintManager" in evicted
+        assert "tainted" in evicted
+        assert " runs on " in spared
+        assert "has not started" not in spared
+        report = await server.get(f"{JSON}/broken/diff?with=repaired")
+        (pod,) = [each["a"] for each in report["differences"] if "spared" in each["classes"]]
+        assert f"broken at revision {pod['evictedRevision']}" in evicted
+
+
 async def test_histories_that_are_the_same_part_nowhere():
     async with serving(store=await both_variants("claim-waits-for-a-pod")) as server:
         main = await main_of(server, "/ui/h/broken/compare?with=broken")

@@ -123,8 +123,8 @@ ROWS = {
     ),
     "devices that both nodes see": (
         shelf() + wanting(ask("c", selectors=cel("false"))),
-        [f"{WANTS}4 devices counted on each of 2 nodes not selected (selector #0 of the request: "
-         "false)"],
+        [f"{WANTS}4 devices counted node by node on 2 nodes not selected "
+         "(selector #0 of the request: false)"],
     ),
     "no device at all": (
         [space("lab"), class_of("c", D), *map(node, NODES), *wanting(ask("c"))],

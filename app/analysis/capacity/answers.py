@@ -110,7 +110,7 @@ class ClassCapacity(msgspec.Struct, frozen=True, kw_only=True):
 class CounterCapacity(msgspec.Struct, frozen=True, kw_only=True):
     """A counter over all pools of a driver: the total, the rest, and the stranded part of the rest.
 
-    The rest of a counter set is stranded if no free device of its pool can draw on it.
+    The rest of a counter set is stranded if no device of its pool outside claims can draw on it.
     """
 
     driver: str

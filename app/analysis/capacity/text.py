@@ -87,7 +87,7 @@ def limit_lines(one: Fit) -> Iterator[str]:
     for cause in near_first[:CAUSES_SHOWN_MAX]:
         yield f"  {cause_text(cause)}"
     if (more := len(causes_there) - CAUSES_SHOWN_MAX) > 0:
-        yield f"  … {more} more causes; -o json has them"
+        yield f"  … {counts.of(more, 'more cause')}; -o json has all of them"
     for pool in limit.pools:
         yield f"  {counts.of(pool.count, 'pool')} that cannot be used: {pool.problem}"
     if limit.victims:

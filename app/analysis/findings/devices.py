@@ -162,10 +162,12 @@ def _causes(
             about = f"{about[:ABOUT_CHARACTERS_MAX]}…"
         if len(group) > 1:
             about += f" and {len(group) - 1} more"
-        where = f" {'on' if is_local else 'counted on each of'} {nodes_text(count)}"
+        where = (
+            f" {'on' if is_local or count == 1 else 'counted node by node on'} {nodes_text(count)}"
+        )
         if len(group) > 1:
             # Which nodes the counters share is not counted.
-            where = "" if is_local else " counted on each node"
+            where = "" if is_local else " counted node by node"
         is_suitable = cause.cause == causes.SUITABLE
         said = "suitable" if is_suitable else causes.said(cause.cause, about)
         if is_suitable and is_spread:

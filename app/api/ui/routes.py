@@ -294,9 +294,9 @@ class Pages:
     async def _first(self, inquiry: Inquiry, report: DiffReport, other: str) -> tuple[Tree, ...]:
         """The reasons on both sides of the first difference, at the time of the decisions."""
         trees = []
-        for course, side in compare.first_of(report):
-            runtime = inquiry.runtime
-            if side is report.b:
+        for witness in compare.first_of(report):
+            course, runtime = witness.course, inquiry.runtime
+            if witness.side is report.b:
                 runtime = await self._histories.open(other)
             if course is None:
                 trees.append(Tree(links=links.Links(history=runtime.info.name), course=None))
@@ -304,7 +304,7 @@ class Pages:
             there = replace(
                 inquiry,
                 runtime=runtime,
-                moment=str(compare.moment_of(course)),
+                moment=str(witness.revision),
                 reader=partial(self._authorizer.reader, runtime, inquiry.actor),
             )
             question = Question(kind="pod", namespace=course.key.namespace, name=course.key.name)

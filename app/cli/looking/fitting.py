@@ -104,7 +104,7 @@ def capacity(
     """Show the largest claim of each class that fits, and stranded counters, over time.
 
     Moments are sampled at equal distances of the log. A counter is stranded if some of it is left
-    that no free device can draw.
+    that no device outside claims can draw, whether it is tainted or not.
     """
     import msgspec
 

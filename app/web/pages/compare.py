@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from app.analysis import profiles
 from app.analysis.diff import text
-from app.analysis.diff.courses import Course
+from app.analysis.diff.classes import Parted, PodAspect
+from app.analysis.diff.courses import Course, Moment
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import Side
@@ -46,23 +47,56 @@ class Tree:
     problem: str = ""
 
 
-def first_of(report: DiffReport) -> Sequence[tuple[Course | None, Side]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witness:
+    """One side of the first difference: the pod there, and the revision at which it is asked."""
+
+    side: Side
+    course: Course | None = None
+    revision: Revision = Revision(0)
+
+
+def first_of(report: DiffReport) -> Sequence[Witness]:
     """The first pod that differs, on both sides; a pod that both sides have is preferred.
 
     Empty when no pod differs.
     """
-    pairs = [differences[0].pair for _, differences in report.roots()]
-    if not pairs:
+    firsts = [differences[0] for _, differences in report.roots()]
+    if not firsts:
         return ()
-    pair = next((each for each in pairs if each.a is not None and each.b is not None), pairs[0])
-    return ((pair.a, report.a), (pair.b, report.b))
+    pairs = (each for each in firsts if each.pair.a is not None and each.pair.b is not None)
+    first = next(pairs, firsts[0])
+    sides = ((first.pair.a, report.a), (first.pair.b, report.b))
+    return [
+        Witness(side=side)
+        if course is None
+        else Witness(side=side, course=course, revision=_moment(course, side, first.parted))
+        for course, side in sides
+    ]
 
 
-def moment_of(course: Course) -> Revision:
-    """The revision observed by the decision that placed the pod, or else last refused it."""
-    if course.placed is not None:
-        return course.placed.decided
-    return course.refusals[-1].decided if course.refusals else course.created.revision
+def _moment(course: Course, side: Side, parted: Parted) -> Revision:
+    """The revision at which the reasons of a side show the difference.
+
+    For a difference in placement, the one observed by the decision that placed the pod, or else
+    last refused it. A placed pod that was evicted or ended on one side only is asked at that
+    instant on both.
+    """
+    if course.placed is None:
+        return course.refusals[-1].decided if course.refusals else course.created.revision
+    own: Moment | None = None
+    match parted.aspect:
+        case PodAspect.EVICTION:
+            own = None if course.evicted is None else course.evicted.at
+        case PodAspect.END:
+            # The pod may be gone with the event of its end.
+            own = course.ended and Moment(Revision(course.ended.revision - 1), course.ended.time)
+        case _:
+            return course.placed.decided
+    if own is not None:
+        return own.revision
+    until = [each.revision for each in side.events if side.instant(each.stamp.time) <= parted.time]
+    return max(until[-1] if until else side.common, course.placed.at.revision)
 
 
 def page(

@@ -43,7 +43,7 @@ def page(frame: Frame, answer: StartPace, wanted: LanesRequest) -> bytes:
 
 
 def waterfall(start: PodStart, longest: float) -> Markup:
-    """The steps of one pod start in sequence; the step it waits for is dashed."""
+    """The steps of one pod start in sequence; the step it waits or waited for is dashed."""
     scale = WIDTH / longest if longest else 0.0
     x = 0.0
     shapes: list[Markup] = []
@@ -58,9 +58,11 @@ def waterfall(start: PodStart, longest: float) -> Markup:
                 )
             )  # fmt: skip
         x += width
-    if start.waits_for:
+    unfinished = start.waits_for or start.gone_before
+    if unfinished:
         left = start.seconds - sum(step.seconds for step in start.steps)
-        text = f"waits for {left:.2f} s {NAMES[start.waits_for]}"
+        verb = "waits" if start.waits_for else "waited"
+        text = f"{verb} for {seconds_text(left)} {NAMES[unfinished]}"
         shapes.append(
             svg.element(
                 "rect",

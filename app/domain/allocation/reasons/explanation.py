@@ -427,7 +427,7 @@ def _request_text(
         most = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
         text += ": " + ", ".join(f"{count} {name}" for name, count in most[:4])
         if len(most) > 4:
-            text += f" and {len(most) - 4} more causes"
+            text += f" and {counts.of(len(most) - 4, 'more cause')}"
     return text
 
 

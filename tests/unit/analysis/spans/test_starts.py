@@ -82,9 +82,10 @@ def test_steps_are_those_of_the_raw_events(seed):
     now = Instant(events[until - 1].stamp.time)
     answer = starts.of("h", chronicle, Revision(until), now)
     shown = sorted(
-        (one.created, one.name, tuple((step.name, step.ended) for step in one.steps), one.waits_for)
+        (one.created, one.name, tuple((step.name, step.ended) for step in one.steps),
+         one.waits_for, one.gone_before)
         for one in answer.pods
-    )
+    )  # fmt: skip
     expected = []
     for life in modelled(events, until):
         # Of a pod whose claim is not there yet nobody knows that it will have one.
@@ -92,20 +93,27 @@ def test_steps_are_those_of_the_raw_events(seed):
         steps = [("claims", life.get("claims", life["created"]))]
         if not has_claim:
             steps.append(("devices", life["created"]))
-        waits = ""
+        waits = gone = ""
         for name in ("devices", "binding", "starting") if has_claim else ("binding", "starting"):
             if name not in life:
-                waits = "" if "deleted" in life else name
+                waits, gone = ("", name) if "deleted" in life else (name, "")
                 break
             steps.append((name, life[name]))
         told = tuple((name, timestamps.micro_text(Instant(time))) for name, time in steps)
         expected.append(
-            (timestamps.micro_text(Instant(life["created"])), life["name"], told, waits)
+            (timestamps.micro_text(Instant(life["created"])), life["name"], told, waits, gone)
         )
     assert shown == sorted(expected)
     assert answer.waiting == sum(bool(one[3]) for one in expected)
+    assert answer.gone == sum(bool(one[4]) for one in expected)
+    deletions = {
+        (life["name"], timestamps.micro_text(Instant(life["created"]))): life.get("deleted")
+        for life in modelled(events, until)
+    }
     for one in answer.pods:
         last = now if one.waits_for else timestamps.parse(one.steps[-1].ended)
+        if one.gone_before:
+            last = deletions[one.name, one.created]
         assert one.seconds == (last - timestamps.parse(one.created)) / SECOND
 
 
