@@ -1,8 +1,10 @@
-"""Deciding a history again: `python -m bench.verifying [--pods N] [--processes N] [--profile]`.
+"""Deciding a history again: `python -m bench.verifying [--pods N] [--processes N]`.
 
-The history is that of pods with a claim each from a template, as in `bench.scheduling`. Decisions
-a CPU second are what this process had spent when all was verified; read those rather than decisions
-a second on a machine that others use too. With several processes, CPU of the others is told apart.
+The history is that of pods with a claim each from a template, as in `bench.scheduling`. With
+`--distinct`, no two pods have the same labels and requests; `--profile` shows where the time goes.
+Decisions a CPU second are what this process had spent when all was verified; read those rather than
+decisions a second on a machine that others use too. With several processes, CPU of the others is
+told apart.
 """
 
 import argparse
@@ -11,19 +13,23 @@ import os
 import pstats
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import anyio
 
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import replays
+from app.domain.objects.write.commands import CreateObject
 from bench import figures
 from bench.cluster import history, prepare
 from bench.shapes import arrive, template_pods
 
 NODES = 500
 PODS = 1_000
+
+AMOUNTS = 997
+"""Different amounts of CPU that pods request, in thousandths."""
 
 
 def silent(*_: object) -> None:
@@ -36,13 +42,27 @@ def of_children() -> float:
     return spent.children_user + spent.children_system
 
 
-async def measure(pods: int, processes: int, profiler: cProfile.Profile | None) -> None:
+def distinct(pods: Sequence[CreateObject]) -> Iterator[CreateObject]:
+    """The pods with labels, images and requests of their own."""
+    for number, pod in enumerate(pods):
+        spec = pod.tree["spec"]
+        (container,) = spec["containers"]
+        resources = {"requests": {"cpu": f"{50 + number % AMOUNTS}m"}}
+        own = {**container, "image": f"i:{number}", "resources": resources}
+        metadata = {**pod.tree["metadata"], "labels": {"app": f"app-{number}"}}
+        tree = {**pod.tree, "metadata": metadata, "spec": {**spec, "containers": [own]}}
+        yield replace(pod, tree=tree)
+
+
+async def measure(
+    pods: Sequence[CreateObject], processes: int, profiler: cProfile.Profile | None
+) -> None:
     """Make the history, then fold and verify it."""
     async with history() as cluster:
         store, runtime = cluster.store, cluster.runtime
         chosen = replace(cluster.settings, verify_processes=processes)
         await prepare(cluster, NODES)
-        await arrive(cluster, template_pods("pod", pods), "")
+        await arrive(cluster, pods, "")
         name, events = runtime.info.name, runtime.head.revision
         started = time.process_time()
         await replays.fold(store, chosen, name, "", silent)
@@ -76,11 +96,13 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--pods", type=int, default=PODS)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
+    parser.add_argument("--distinct", action="store_true", help="no two pods are alike")
     options = parser.parse_args(arguments)
+    pods = template_pods("pod", options.pods)
+    if options.distinct:
+        pods = list(distinct(pods))
     profiler = cProfile.Profile() if options.profile else None
-    anyio.run(
-        measure, options.pods, options.processes, profiler, backend_options={"use_uvloop": True}
-    )
+    anyio.run(measure, pods, options.processes, profiler, backend_options={"use_uvloop": True})
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ The check of a node stops at the first failing filter; only the reasons of that 
 Parity: controllers.md 4.2 and 4.3. Volumes are left out.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.domain.controllers.scheduling.framework.amounts import CPU, PODS
@@ -53,11 +52,22 @@ def check_node(
     `served_by_devices` are extended resources that devices provide on this node; they are not
     compared with the node's own resources.
     """
-    for check in _CHECKS:
-        refusal = check(pod, info)
-        if refusal is not None:
-            return refusal
-    return _check_room(pod, info, served_by_devices)
+    # Most pods state none of these, and most nodes pass: only what is stated is compared.
+    if pod.only_nodes is not None and info.name not in pod.only_nodes:
+        # Parity: controllers.md 4.2; an affinity to nodes by name, as DaemonSets set it, is checked
+        # before all filters.
+        return NOT_NAMED
+    if info.is_unschedulable and not is_tolerated(pod, UNSCHEDULABLE_TAINT):
+        return UNSCHEDULABLE
+    if pod.node_name and pod.node_name != info.name:
+        return NAME
+    if info.taints and _is_tainted(pod, info):
+        return TAINTED
+    if (pod.node_selector or pod.node_affinity is not None) and not _has_affinity(pod, info):
+        return AFFINITY
+    if pod.ports and _are_ports_used(pod, info):
+        return PORTS
+    return None if _has_room(pod, info) else _room_rejection(pod, info, served_by_devices)
 
 
 def is_tolerated(pod: PodSpec, taint: JsonView) -> bool:
@@ -65,54 +75,51 @@ def is_tolerated(pod: PodSpec, taint: JsonView) -> bool:
     return any(tolerates(toleration, taint) for toleration in pod.tolerations)
 
 
-def _check_named(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
-    # Parity: controllers.md 4.2; an affinity to nodes by name, as DaemonSets set it, is checked
-    # before all filters.
-    is_out = pod.only_nodes is not None and info.name not in pod.only_nodes
-    return NOT_NAMED if is_out else None
+def _is_tainted(pod: PodSpec, info: NodeInfo) -> bool:
+    """True when the pod does not tolerate a taint that keeps pods away."""
+    return any(
+        taint.get("effect") in HARD_EFFECTS and not is_tolerated(pod, taint)
+        for taint in info.taints
+    )
 
 
-def _check_unschedulable(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
-    if info.is_unschedulable and not is_tolerated(pod, UNSCHEDULABLE_TAINT):
-        return UNSCHEDULABLE
-    return None
-
-
-def _check_name(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
-    return NAME if pod.node_name and pod.node_name != info.name else None
-
-
-def _check_taints(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
-    for taint in info.taints:
-        if taint.get("effect") in HARD_EFFECTS and not is_tolerated(pod, taint):
-            return TAINTED
-    return None
-
-
-def _check_affinity(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
+def _has_affinity(pod: PodSpec, info: NodeInfo) -> bool:
+    """True when the node has the labels that the pod selects, and fits its node affinity."""
     labels = info.labels
     if any(labels.get(key) != value for key, value in pod.node_selector):
-        return AFFINITY
-    if pod.node_affinity is not None and not pod.node_affinity.matches(info.name, labels):
-        return AFFINITY
-    return None
+        return False
+    return pod.node_affinity is None or pod.node_affinity.matches(info.name, labels)
 
 
-def _check_ports(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
-    if not pod.ports:
-        return None
+def _are_ports_used(pod: PodSpec, info: NodeInfo) -> bool:
+    """True when a pod of the node has a port that the pod wants."""
     used_ports = [port for bound in info.pods.values() for port in bound.ports]
     for address, protocol, number in pod.ports:
         for other, used_protocol, used in used_ports:
             anywhere = "0.0.0.0" in (address, other)  # noqa: S104 - upstream's any address
             if number == used and protocol == used_protocol and (anywhere or address == other):
-                return PORTS
-    return None
+                return True
+    return False
 
 
-def _check_room(
+def _has_room(pod: PodSpec, info: NodeInfo) -> bool:
+    """True when the node has room for another pod and for all that this one requests.
+
+    Where devices serve some of that, the pod may fit nevertheless.
+    """
+    room, requested = info.room, info.requested
+    if len(info.pods) >= room.get(PODS, 0):
+        return False
+    for name, amount in pod.amounts.requests.items():
+        if amount > 0 and amount > room.get(name, 0) - requested.get(name, 0):
+            return False
+    return True
+
+
+def _room_rejection(
     pod: PodSpec, info: NodeInfo, served_by_devices: frozenset[str]
 ) -> NodeRejection | None:
+    """The rejection of a node for each resource that it lacks, in order; None for none."""
     reasons: list[str] = []
     resolvable = True
     if len(info.pods) + 1 > info.has(PODS):
@@ -134,13 +141,3 @@ def _check_room(
 def _in_order(pod: PodSpec) -> list[tuple[str, int]]:
     first = {CPU: 0, "memory": 1, "ephemeral-storage": 2}
     return sorted(pod.amounts.requests.items(), key=lambda item: (first.get(item[0], 3), item[0]))
-
-
-_CHECKS: tuple[Callable[[PodSpec, NodeInfo], NodeRejection | None], ...] = (
-    _check_named,
-    _check_unschedulable,
-    _check_name,
-    _check_taints,
-    _check_affinity,
-    _check_ports,
-)

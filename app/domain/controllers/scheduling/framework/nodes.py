@@ -62,11 +62,14 @@ class NodeInfo:
         """The node's labels."""
         return self.node.labels
 
+    @property
+    def room(self) -> Mapping[str, int]:
+        """The allocatable amounts, those of pods included; a resource that is absent has none."""
+        return self.allocatable if self.is_reported else _UNREPORTED
+
     def has(self, resource: str) -> int:
         """The allocatable amount of a resource."""
-        if not self.is_reported:
-            return _UNREPORTED.get(resource, 0)
-        return self.allocatable.get(resource, 0)
+        return self.room.get(resource, 0)
 
     def changed(self, gone: Iterable[BoundPod], come: Iterable[BoundPod]) -> "NodeInfo":
         """A copy of the node without the pods `gone` and with the pods `come`."""

@@ -5,7 +5,7 @@ This module has the scores that depend on the pod and the node alone. The scores
 other pods or nodes too are `pod_topology_spread`, `inter_pod_affinity_score` and `image_locality`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from app.domain.controllers.scheduling.framework.amounts import CPU, MEMORY
 from app.domain.controllers.scheduling.framework.filters import is_tolerated
@@ -33,6 +33,8 @@ def room_score(pod: PodSpec, info: NodeInfo, *, leaves: bool = False) -> int:
 
 def soft_taints(pod: PodSpec, info: NodeInfo) -> int:
     """The number of PreferNoSchedule taints that the pod does not tolerate."""
+    if not info.taints:
+        return 0
     return sum(
         taint.get("effect") == "PreferNoSchedule" and not is_tolerated(pod, taint)
         for taint in info.taints
@@ -41,6 +43,8 @@ def soft_taints(pod: PodSpec, info: NodeInfo) -> int:
 
 def preference(pod: PodSpec, info: NodeInfo) -> int:
     """The sum of the weights of preferred node affinity terms that the node meets."""
+    if not pod.preferences:
+        return 0
     return sum(
         term.weight for term in pod.preferences if term.selector.matches(info.name, info.labels)
     )
@@ -95,45 +99,43 @@ def _add_normalised(totals: list[int], raw: Sequence[int], weight: int) -> None:
 
 
 def _least_allocated(pod: PodSpec, info: NodeInfo) -> int:
+    amounts, room = pod.amounts, info.room
     total = weights = 0
-    for name, requested, request in (
-        (CPU, info.scored_cpu, pod.amounts.scored_cpu),
-        (MEMORY, info.scored_memory, pod.amounts.scored_memory),
-    ):
-        room = info.has(name)
-        if room == 0:
-            continue
+    if cpu := room.get(CPU, 0):
         weights += 1
-        wanted = requested + request
-        if wanted <= room:
-            total += (room - wanted) * SCORE_MAX // room
+        wanted = info.scored_cpu + amounts.scored_cpu
+        if wanted <= cpu:
+            total += (cpu - wanted) * SCORE_MAX // cpu
+    if memory := room.get(MEMORY, 0):
+        weights += 1
+        wanted = info.scored_memory + amounts.scored_memory
+        if wanted <= memory:
+            total += (memory - wanted) * SCORE_MAX // memory
     return total // weights if weights else 0
 
 
 def _balanced(pod: PodSpec, info: NodeInfo, *, leaves: bool) -> int:
     # Parity: controllers.md 4.5; this plug-in does not score pods without CPU and memory requests.
     requests = pod.amounts.requests
-    if not requests.get(CPU) and not requests.get(MEMORY):
+    cpu, memory = requests.get(CPU, 0), requests.get(MEMORY, 0)
+    if not cpu and not memory:
         return 0
-    after = _balance(info, requests)
+    room, requested = info.room, info.requested
+    cpu_room, memory_room = room.get(CPU, 0), room.get(MEMORY, 0)
+    cpu_used, memory_used = requested.get(CPU, 0), requested.get(MEMORY, 0)
+    after = _balance(cpu_used + cpu, cpu_room, memory_used + memory, memory_room)
     if leaves:
         return after
-    before = _balance(info, {})
+    before = _balance(cpu_used, cpu_room, memory_used, memory_room)
     # Recorded: 1.36. The score is the change of the node's balance by the pod, not the balance
     # that the pod leaves: 0..100 around 75, halved towards zero as upstream's integers are.
     half = SCORE_MAX // 2
     return half + int((half + after - before) / 2)
 
 
-def _balance(info: NodeInfo, requests: Mapping[str, int]) -> int:
+def _balance(cpu: int, cpu_room: int, memory: int, memory_room: int) -> int:
     """100 when equal shares of the node's CPU and memory are requested, less when they differ."""
-    fractions: list[float] = []
-    for name in (CPU, MEMORY):
-        room = info.has(name)
-        if room:
-            wanted = info.requested.get(name, 0) + requests.get(name, 0)
-            fractions.append(min(wanted / room, 1.0))
-    if len(fractions) < 2:
+    if not cpu_room or not memory_room:
         return SCORE_MAX
-    spread = abs(fractions[0] - fractions[1]) / 2
+    spread = abs(min(cpu / cpu_room, 1.0) - min(memory / memory_room, 1.0)) / 2
     return int((1 - spread) * SCORE_MAX)

@@ -238,7 +238,7 @@ def _walk_one_by_one(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[l
     wanted = nodes_to_find(len(order))
     feasible: list[NodeInfo] = []
     for looked_at, info in enumerate((*order[first:], *order[:first]), start=1):
-        if _fits(cycle, info, looked_at):
+        if _fits(cycle, info, cycle.verdict(info), looked_at):
             feasible.append(info)
             if len(feasible) >= wanted:
                 return feasible, looked_at
@@ -268,9 +268,9 @@ def _walk_in_runs(
         if feasible_count >= wanted or unknown < 0:
             break
         place = (first + unknown) % count
-        fits = _fits(cycle, order[place], unknown + 1)
+        verdict = in_order[place] = cycle.verdict(order[place])
+        fits = _fits(cycle, order[place], verdict, unknown + 1)
         turned[unknown] = states[place] = FITS if fits else REFUSED
-        in_order[place] = cycle.verdict(order[place])
         feasible_count += fits
         position = unknown + 1
     # Hundreds of nodes fit, and nearly all are known: no step of the interpreter for each.
@@ -287,10 +287,10 @@ _FITTING = bytes(state == FITS for state in range(256))
 """A translation table: the state of a node that fits becomes 1, every other state 0."""
 
 
-def _fits(cycle: Cycle, info: NodeInfo, looked_at: int) -> bool:
+def _fits(cycle: Cycle, info: NodeInfo, verdict: NodeVerdict, looked_at: int) -> bool:
     """Checks one node; raises Aborted with the number of nodes checked so far."""
     try:
-        return cycle.check(info, cycle.verdict(info)) is None
+        return cycle.check(info, verdict) is None
     except Aborted as abort:
         raise Aborted(abort.text, looked_at) from abort
 

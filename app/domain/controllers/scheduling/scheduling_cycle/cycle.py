@@ -236,8 +236,13 @@ class Cycle:
         if not self.claims and self.wanted is None:
             return None
         devices = verdict.devices
+        if devices is None and self.is_cached:
+            known = self.kind.by_claims.get(info.name)
+            if known is not None and known.version == info.version:
+                devices = verdict.devices = known.devices
         if devices is None or not self.is_cached or self._is_about_others(devices):
             devices = verdict.devices = self._devices(info)
+            self.kind.by_claims[info.name] = verdict
         if devices.error:
             raise Aborted(devices.error)
         return devices.refusal
@@ -409,7 +414,7 @@ def begin(
         pod=pod,
         now=now,
         claims=claims,
-        kind=KindOfPod() if waits else verdicts.of(_kind_of(pod, claims, wanted, tree)),
+        kind=KindOfPod() if waits else verdicts.of(pod.shape, _claims_of(claims, wanted, tree)),
         hood=inter_pod_affinity.survey(pod, nodes, _namespace_labels(views.objects)),
         spread=pod_topology_spread.survey(
             views.objects, pod, nodes, tree, counts_empty=not rules.quirks.r6
@@ -442,11 +447,12 @@ def _wanted(rules: SchedulerRules, objects: ObjectsReader, pod: PodSpec) -> Exte
     return wanted if wanted is not None and wanted.classes else None
 
 
-def _kind_of(
-    pod: PodSpec, claims: tuple[PodClaim, ...], wanted: ExtendedRequests | None, tree: JsonObject
+def _claims_of(
+    claims: tuple[PodClaim, ...], wanted: ExtendedRequests | None, tree: JsonObject
 ) -> bytes:
+    """Bytes that are equal for pods whose claims are the same to the devices' filter."""
     if not claims and wanted is None:
-        return pod.shape
+        return b""
     parts: list[object] = []
     if wanted is not None:
         spec = meta.spec(tree)
@@ -468,7 +474,7 @@ def _kind_of(
     for claim in claims:
         spec = json_tree.get(claim.tree, "spec")
         parts.append([spec] if claim.allocation is None else [spec, claim.allocation])
-    return pod.shape + canonical_json(parts)
+    return canonical_json(parts)
 
 
 def _namespace_labels(objects: ObjectsReader) -> Callable[[str], Mapping[str, str]]:

@@ -4,6 +4,9 @@ Two pods are of one kind when they are the same to all filters and scores: equal
 claims. The verdict of a kind on a node is reused while the node's version is the same, so the
 second of two equal pods costs one comparison per node. The cache never changes a result: a verdict
 depends only on the kind of pod and on the state that the node's version identifies.
+
+What the devices say depends on the claims alone. Kinds with equal claims share it, so pods that
+differ from each other in requests or labels check the devices of a node once.
 """
 
 from dataclasses import dataclass, field
@@ -61,7 +64,7 @@ UNKNOWN, FITS, REFUSED = 0, 1, 2
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class KindOfPod:
-    """The verdicts of one kind, by node name.
+    """The verdicts of one kind, by node name; `by_claims` are the last ones with its claims.
 
     `states` has a byte per node in the order of nodes, so that many nodes are searched at once, and
     `in_order` the verdicts of those whose state is known; `era` and `cursor` identify the last
@@ -70,6 +73,7 @@ class KindOfPod:
     """
 
     by_node: dict[str, NodeVerdict] = field(default_factory=dict)
+    by_claims: dict[str, NodeVerdict] = field(default_factory=dict)
     states: bytearray = field(default_factory=bytearray)
     in_order: list[NodeVerdict] = field(default_factory=list)
     era: int = -1
@@ -95,15 +99,21 @@ class Verdicts:
     """The cached kinds of pods, least recently used first."""
 
     def __init__(self) -> None:
-        self._kinds: Bounded[bytes, KindOfPod] = Bounded(KINDS_MAX)
+        self._kinds: Bounded[tuple[bytes, bytes], KindOfPod] = Bounded(KINDS_MAX)
+        self._by_claims: Bounded[bytes, dict[str, NodeVerdict]] = Bounded(KINDS_MAX)
 
-    def of(self, kind: bytes) -> KindOfPod:
-        """The verdicts of a kind; they are empty for a new kind."""
+    def of(self, shape: bytes, claims: bytes) -> KindOfPod:
+        """The verdicts of pods with this shape and these claims; they are empty for a new kind."""
+        kind = (shape, claims)
         known = self._kinds.recent(kind)
         if known is None:
-            known = self._kinds[kind] = KindOfPod()
+            by_claims = self._by_claims.recent(claims)
+            if by_claims is None:
+                by_claims = self._by_claims[claims] = {}
+            known = self._kinds[kind] = KindOfPod(by_claims=by_claims)
         return known
 
     def clear(self) -> None:
         """Removes all verdicts, after a change that the versions of nodes do not cover."""
         self._kinds.clear()
+        self._by_claims.clear()
