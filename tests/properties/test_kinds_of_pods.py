@@ -188,6 +188,11 @@ class World:
         ports = [{"containerPort": 1, "hostPort": 1, "protocol": "TCP"}]
         there = {"containers": [{**container, "ports": ports}], "nodeName": "n0"}
         self.nodes.bind(bound_pod({**other, "metadata": labelled, "spec": there}))
+        term = {"labelSelector": {"matchLabels": {"app": "mine"}}, "topologyKey": "zone"}
+        keeping = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        away = {**other["metadata"], "name": "away", "uid": "away"}
+        lonely = {"containers": [container], "nodeName": "n1", "affinity": keeping}
+        self.nodes.bind(bound_pod({**other, "metadata": away, "spec": lonely}))
         self.made = made
         self.rules = cycle.SchedulerRules(
             gates=made.profile,

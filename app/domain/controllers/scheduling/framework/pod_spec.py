@@ -62,8 +62,8 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One pod, ready for filters and scores.
 
     `only_nodes` are the nodes that its node affinity names, when every term of it names some.
-    `shape` is equal for pods that are the same to the filters and scores of the framework, apart
-    from their claims.
+    `shape` is equal for pods that are the same to the filters and scores of the framework that look
+    at a node alone, apart from their claims. Labels matter only beside other pods.
     """
 
     facts: PodFacts
@@ -99,7 +99,6 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
     shape = canonical_json(
         [
             namespace,
-            labels,
             json_tree.text(spec, "nodeName"),
             node_selector,
             affinity,
