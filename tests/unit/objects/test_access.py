@@ -1,5 +1,8 @@
 """Rules, roles and bindings: what a question is answered, row by row."""
 
+from collections import Counter
+from unittest import mock
+
 import pytest
 
 from app.domain.objects.access import defaults
@@ -116,6 +119,16 @@ def decide(cluster, name, question, *groups):
 
 def allowed(cluster, name, question, *groups):
     return decide(cluster, name, question, *groups).allowed
+
+
+def test_only_roles_that_are_bound_are_read_each_once(cluster):
+    for number in range(5):
+        role(cluster, f"unbound-{number}", READ_CLAIMS)
+        bind(cluster, f"bound-{number}", "readers", user("ann"), namespace="other")
+    with mock.patch.object(cluster.world, "get", wraps=cluster.world.get) as get:
+        assert allowed(cluster, "ann", ask("list", namespace="other", **CLAIMS))
+    read = Counter(call.args[0].name for call in get.mock_calls)
+    assert read == {"readers": 1} | {f"bound-{number}": 1 for number in range(5)}
 
 
 def test_cluster_role_binding_holds_everywhere(cluster):

@@ -12,7 +12,13 @@ from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
 from app.domain.objects.access import defaults
 from app.domain.objects.access import rules as access
-from app.domain.objects.access.rules import EVERYTHING, AccessRequest, AccessRule, Grants
+from app.domain.objects.access.rules import (
+    EVERYTHING,
+    AccessRequest,
+    AccessRule,
+    Grants,
+    RolesOfObjects,
+)
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonView
@@ -65,8 +71,8 @@ def _check_binding(
     is_cluster = kind == "ClusterRole"
     if _may(rights, "bind", "clusterroles" if is_cluster else "roles", key.namespace, name):
         return
-    roles = defaults.ROLES.with_objects(reader)
-    rules = roles.rules.get(("" if is_cluster else key.namespace, name))
+    roles = RolesOfObjects(reader, defaults.ROLES)
+    rules = roles.rules("" if is_cluster else key.namespace, name)
     if rules is None:
         raise _refusal(key, rights, f'{kind.lower()}.{api_groups.RBAC} "{name}" not found')
     _check_held(key, list(rules), rights)

@@ -243,7 +243,7 @@ def signature(reader: ObjectsReader) -> tuple[int, ...]:
 
 def read_book(reader: ObjectsReader, built_in: "Roles") -> Book:
     """Returns the bindings of the objects and the built-in ones."""
-    roles = built_in.with_objects(reader)
+    roles = RolesOfObjects(reader, built_in)
     bindings = list(built_in.bindings)
     for tree in _trees(reader, "clusterrolebindings"):
         bindings.append(_binding(tree, roles, namespace=""))
@@ -260,16 +260,31 @@ class Roles:
     rules: Mapping[tuple[str, str], tuple[AccessRule, ...]]
     bindings: tuple[Binding, ...] = ()
 
-    def with_objects(self, reader: ObjectsReader) -> "Roles":
-        """Returns these roles with those of the objects, which have priority over equal names."""
-        rules = dict(self.rules)
-        trees = list(_trees(reader, "clusterroles"))
-        for tree in trees:
-            rules["", meta.name(tree)] = _aggregated(tree, trees)
-        for tree in _trees(reader, "roles"):
-            place = meta.place(tree)
-            rules[place] = _own_rules(tree)
-        return Roles(rules=rules, bindings=self.bindings)
+
+class RolesOfObjects:
+    """The roles of the objects, which have priority over built-in ones of equal names.
+
+    A role is parsed when its rules are asked for, once; most roles of a cluster are not bound.
+    """
+
+    def __init__(self, reader: ObjectsReader, built_in: Roles) -> None:
+        self._reader = reader
+        self._built_in = built_in
+        self._rules: dict[tuple[str, str], tuple[AccessRule, ...] | None] = {}
+
+    def rules(self, namespace: str, name: str) -> tuple[AccessRule, ...] | None:
+        """The rules of a role, or of a cluster role (no namespace); None if there is none."""
+        place = namespace, name
+        if place not in self._rules:
+            self._rules[place] = self._read(namespace, name)
+        return self._rules[place]
+
+    def _read(self, namespace: str, name: str) -> tuple[AccessRule, ...] | None:
+        resource = "roles" if namespace else "clusterroles"
+        tree = self._reader.get(ObjectKey(api_groups.RBAC, resource, namespace, name))
+        if tree is None:
+            return self._built_in.rules.get((namespace, name))
+        return _own_rules(tree) if namespace else _aggregated(tree, self._reader)
 
 
 def forbidden(question: AccessRequest, user: str, reason: str = "") -> Forbidden:
@@ -330,23 +345,23 @@ def _own_rules(tree: JsonView) -> tuple[AccessRule, ...]:
     return tuple(rule_of(rule) for rule in json_tree.objects(tree, "rules"))
 
 
-def _aggregated(tree: JsonView, trees: list[JsonObject]) -> tuple[AccessRule, ...]:
-    """A cluster role's own rules and those of the roles that its aggregation rule selects."""
+def _aggregated(tree: JsonView, reader: ObjectsReader) -> tuple[AccessRule, ...]:
+    """A cluster role's own rules and those that its aggregation rule selects, each once."""
     rules = list(_own_rules(tree))
     for wanted in json_tree.objects(tree, "aggregationRule", "clusterRoleSelectors"):
         try:
             selector = selectors.label_selector_of(wanted)
         except selectors.SelectorError:
             continue
-        for other in trees:
-            if other is not tree and selector.matches(meta.labels(other)):
+        for other in _trees(reader, "clusterroles"):
+            if selector.matches(meta.labels(other)):
                 rules += _own_rules(other)
     return tuple(dict.fromkeys(rules))
 
 
-def _binding(tree: JsonView, roles: Roles, *, namespace: str) -> Binding:
+def _binding(tree: JsonView, roles: RolesOfObjects, *, namespace: str) -> Binding:
     kind, name = json_tree.text(tree, "roleRef", "kind"), json_tree.text(tree, "roleRef", "name")
-    rules = roles.rules.get(("" if kind == "ClusterRole" else namespace, name))
+    rules = roles.rules("" if kind == "ClusterRole" else namespace, name)
     users: set[str] = set()
     groups: set[str] = set()
     for subject in json_tree.objects(tree, "subjects"):
