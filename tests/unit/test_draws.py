@@ -104,6 +104,18 @@ def test_row_that_the_track_record_names_comes_each_day():
         assert track_record.defect_of(row) == ""
 
 
+def test_ends_and_parts_of_names_mean_no_test():
+    text = "Words\n## Track record\n| `…_without_…`, `_nobody`, `test_lines_without_…` |"
+    with mock.patch.object(track_record, "named", return_value=track_record.pattern_of(text)):
+        for name in ("test_logs_without_writers", "test_of_nobody"):
+            (row,) = rows_of(name, ["plain"])
+            assert track_record.defect_of(row) == ""
+        (row,) = rows_of("test_logs_without_writers", ["loses_pods_without_end"])
+        assert track_record.defect_of(row)
+        (row,) = rows_of("test_lines_without_end", ["plain"])
+        assert track_record.defect_of(row)
+
+
 def test_first_row_of_an_alteration_that_the_track_record_names_comes_each_day():
     text = "Words\n## Track record\n| `altered_lines` |"
     with mock.patch.object(track_record, "named", return_value=track_record.pattern_of(text)):
