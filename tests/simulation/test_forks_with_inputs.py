@@ -6,11 +6,13 @@ the eviction or the wait that the judge computes (`expected_differences.Play`).
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from typing import Any
 from unittest import mock
+
+import pytest
 
 from app.adapters.clock import SystemClock
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
@@ -255,6 +257,29 @@ async def test_pod_that_the_recording_does_not_try_gets_a_device_that_is_free_la
     assert evictions(freed) == {"holder"}
     last = {event.key.name: event for event in freed if event.key.resource == "pods"}
     assert last["waiting"].object["spec"]["nodeName"] == "n1"
+
+
+@pytest.mark.parametrize("edits", [(), (UNRELATED,)], ids=["no change", "another object"])
+async def test_pod_that_terminates_at_the_moment_ends_when_it_ended(edits: Sequence[Edit]) -> None:
+    """Its recorded kubelet ends it 20 s later; no emulated one does."""
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.pod("leaving")
+    cluster.settle().wait(5)
+    cluster.delete("pods", "leaving")
+    cluster.settle().wait(9)
+    cluster.pod("other")
+    cluster.settle()
+    at = cluster.line.events[-1].revision
+    cluster.wait(11)
+    cluster.kill("leaving")
+    ended = cluster.line.now
+    log, info = await recorded(cluster, Script(devices=(), acts=()))
+    made, events = await fork(log, info, at, *edits)
+    assert made.continued is not None
+    assert made.continued.unapplied == ()
+    last = [event for event in events if event.key.name == "leaving"][-1]
+    assert (last.type, last.stamp.time) == (EventType.OBJECT_DELETED, ended)
 
 
 async def test_each_pod_of_a_changed_world_fares_as_the_judge_says() -> None:

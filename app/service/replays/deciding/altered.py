@@ -73,13 +73,19 @@ class StrayPods:
     """Emulated kubelets for the pods that no recorded kubelet ran or ended.
 
     `reached` has the instants at which pods were `bound` and `terminating` in the recording, by
-    uid. The kubelets serve a bound pod that was never bound there, and a pod that terminates here
-    but not there, or earlier than there.
+    uid; what was so at the `beginning` of the run has that instant. The kubelets serve a bound pod
+    that was never bound there, and a pod that terminates here but not there, or earlier than there.
     """
 
-    def __init__(self, kubelet: Reconciler, reached: Mapping[tuple[str, str], Instant]) -> None:
+    def __init__(
+        self,
+        kubelet: Reconciler,
+        reached: Mapping[tuple[str, str], Instant],
+        beginning: Instant,
+    ) -> None:
         self._kubelet = kubelet
         self._reached = reached
+        self._beginning = beginning
         self.name = kubelet.name
         self.reads = kubelet.reads
         self.queues = kubelet.queues
@@ -104,7 +110,8 @@ class StrayPods:
         if not meta.is_deleting(pod):
             return False
         there = self._reached.get((event.uid, "terminating"))
-        return there is None or there > event.stamp.time + tolerances.TABLE.unseen
+        here = max(event.stamp.time, self._beginning)
+        return there is None or there > here + tolerances.TABLE.unseen
 
 
 def paced(command: Command) -> Command:

@@ -120,7 +120,7 @@ class Run:
         self.timeline = ReplayTimeline(
             rules=rules,
             uids=self._names,
-            controllers=[self._placed(each, starts.get(each.name)) for each in controllers],
+            controllers=[self._placed(each, starts.get(each.name), start) for each in controllers],
             start=start,
             keep_events=keep_events,
             adapt=self._adapt,
@@ -145,10 +145,10 @@ class Run:
         if self._pace is not None:
             self._pace.begin(beginning.objects, beginning.head.time)
 
-    def _placed(self, controller: Reconciler, start: Instant | None) -> Reconciler:
+    def _placed(self, controller: Reconciler, start: Instant | None, begun: Instant) -> Reconciler:
         """Wraps a controller for this run: kubelets serve stray pods, others wait for `start`."""
         if isinstance(controller, KubeletReconciler):
-            return StrayPods(controller, self._recorded_at)
+            return StrayPods(controller, self._recorded_at, begun)
         if controller.name == deployments.NAME:
             return deployments.DeploymentsHere(controller, self._deployments)
         if short_name(registry.actor_of(controller.name).user) in self._variant.unstarted:
