@@ -219,26 +219,32 @@ async def test_pod_without_a_claim_is_put_to_its_template_and_is_not_spared() ->
     assert report.unexplained == 0
 
 
-async def test_pod_that_the_recording_does_not_try_gets_a_device_that_is_free_later() -> None:
+@pytest.mark.parametrize("has_room", [True, False], ids=["room", "victim"])
+async def test_pod_that_the_recording_does_not_try_gets_a_device_that_is_free_later(
+    has_room: bool,
+) -> None:
     """The change taints the device; later its holder is evicted, and the other pod tolerates it.
 
-    Attempts that fail after the change are not written, because the recording shows none.
+    Attempts that fail after the change are not written, because the recording shows none. Without
+    room on the node, the pod evicts one of lower priority.
     """
     cluster = Cluster()
-    cluster.node("n1")
+    cluster.node("n1", cpu="4")
     cluster.device_class()
     cluster.slice("n1", devices=1)
+    cluster.create("scheduling.k8s.io/v1", "PriorityClass", "high", value=1000)
     lasting = {"key": scripted.KEY, "operator": "Exists", "effect": "NoExecute"}
     cluster.template("short", tolerations=[{**lasting, "tolerationSeconds": 20}])
     cluster.template("long", tolerations=[lasting])
-    cluster.pod("holder", template="short")
+    cluster.pod("holder", template="short", priorityClassName="high")
+    cluster.pod("victim", requests={"cpu": "1" if has_room else "3"})
     cluster.settle()
-    cluster.pod("waiting", template="long")
+    cluster.pod("waiting", template="long", requests={"cpu": "3"}, priorityClassName="high")
     cluster.settle().wait(60)
     at = cluster.line.events[-1].revision
     cluster.wait(60)
     cluster.create("v1", "ResourceQuota", "wide", spec={"hard": {"pods": "50"}})
-    cluster.settle().wait(30)
+    cluster.settle().wait(60)
     script = Script(devices=(), acts=())
     log, info = await recorded(cluster, script)
     uid = cluster.must("pods", "waiting")["metadata"]["uid"]
@@ -254,7 +260,7 @@ async def test_pod_that_the_recording_does_not_try_gets_a_device_that_is_free_la
         _, freed = await fork(log, info, Revision(at + 1), tainted)
     began = unrelated[at].stamp.time
     assert {event.stamp.time for event in unrelated[at:] if event.uid == uid} <= {began}
-    assert evictions(freed) == {"holder"}
+    assert evictions(freed) == ({"holder"} if has_room else {"holder", "victim"})
     last = {event.key.name: event for event in freed if event.key.resource == "pods"}
     assert last["waiting"].object["spec"]["nodeName"] == "n1"
 

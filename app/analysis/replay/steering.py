@@ -157,7 +157,7 @@ class SteeredPace:
         if tried.node and self._is_hidden(pod):
             return None
         if self._control is not None and self._is_untried(pod) and pod != self._let_through:
-            if not tried.node:
+            if not (tried.node or tried.moves_others):
                 return NEVER
             self._recorded.stray(pod)
             return None

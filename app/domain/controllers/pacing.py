@@ -5,7 +5,7 @@ with jitter, lagging caches. A replay takes only these instants from the recordi
 here make the decisions. Live histories have no pace: every key is processed as soon as it is ready.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from app.domain.values.timestamps import Instant
@@ -15,12 +15,15 @@ from app.domain.values.timestamps import Instant
 class AttemptOutcome:
     """The outcome of one attempt to place a pod: a node with devices, or a message.
 
-    `devices` are `request: pool/device` of the claims that it allocates, sorted.
+    `devices` are `request: pool/device` of the claims that it allocates, sorted. With
+    `moves_others` an attempt without a node evicts pods or frees a claim for the pod; recorded
+    attempts do not have it, so it is not compared.
     """
 
     node: str = ""
     devices: tuple[str, ...] = ()
     message: str = ""
+    moves_others: bool = field(default=False, compare=False)
 
 
 class Pace(Protocol):

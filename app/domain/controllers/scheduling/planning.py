@@ -101,7 +101,10 @@ def put_off(pace: Pace | None, turn: Turn, result: Attempt) -> Instant | None:
         return None
     devices = [name for allocation in result.allocations for name in dra.device_names(allocation)]
     tried = AttemptOutcome(
-        node=result.node, devices=tuple(sorted(devices)), message=messages.note(result.message)
+        node=result.node,
+        devices=tuple(sorted(devices)),
+        message=messages.note(result.message),
+        moves_others=result.moves_others,
     )
     return pace.put_off(turn.pod.facts.uid, tried, turn.now)
 

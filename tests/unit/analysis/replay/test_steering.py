@@ -148,13 +148,14 @@ def test_rule_with_a_status_waits_for_a_reason_to_be_looked_at(observed: int, wa
     assert NOW < pace.not_before(*turn, NOW) < NEVER
 
 
-def test_untried_pod_is_tried_in_a_changed_world_and_only_a_placement_counts() -> None:
+def test_untried_pod_is_tried_in_a_changed_world_and_counts_if_it_changes_anything() -> None:
     pace = SteeredPace(
         RecordedPace(), Variant(untried=frozenset({"pod"})), KEYS, Readiness({})
     )  # fmt: skip
     assert pace.not_before(*TURNS["attempt"], NOW) == NOW
     assert pace.put_off("pod", AttemptOutcome(node="", devices=(), message="no"), NOW) == NEVER
     assert pace.put_off("pod", AttemptOutcome(node="n", devices=(), message=""), NOW) is None
+    assert pace.put_off("pod", AttemptOutcome(message="no", moves_others=True), NOW) is None
 
 
 def test_wait_is_noted_unless_it_has_no_end() -> None:
