@@ -332,6 +332,7 @@ class Settings(GroupedSettings):
         200_000, ge=1, description="Events of all these runs; the rest is not attributed"
     )
     rehearse_at_once_events_max: int = setting(200, ge=0, description="More are rehearsed by jobs")
+    diff_at_once_events_max: int = setting(2_000, ge=0, description="More: in a process of its own")
     diff_listed_max: int = setting(10_000, ge=1, description="Entries in a list of differences")
     diffs_at_once_max: int = setting(1, ge=1, description="Comparisons that are made at a time")
     timelines_at_once_max: int = setting(4, ge=1, description="Timelines that are read at a time")

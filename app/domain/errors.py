@@ -30,6 +30,7 @@
     ├── ClusterUnreachable          a real cluster's API gives no usable answer; try again
     ├── ServerUnreachable           a server of redra gives no usable answer; try again
     └── InputError                  a file, an argument or a setting; names place and cure
+        └── PlainSecrets            a history with Secrets in plain text, which must not leave it
 
 An error carries fields; the message is made from them. `app/api/kubernetes/status.py` turns
 `Rejected` into a Kubernetes Status, the command line prints `InputError` and `LogError` as one
@@ -376,3 +377,10 @@ class InputError(RedraError):
         self.cure = cure
         text = f"{place}: {problem}" if place else problem
         super().__init__(f"{text}; {cure}" if cure else text)
+
+
+class PlainSecrets(InputError):
+    """A history holds values of Secrets in plain text, as old programs stored them.
+
+    A bundle without keys is refused; work that needs one is done where the history is.
+    """

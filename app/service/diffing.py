@@ -17,6 +17,7 @@ from app.analysis.recordings import recorded_gates
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, HistoryId, HistoryInfo, ObjectKey, Revision
+from app.domain.log.doubts import Doubt
 from app.domain.log.forks import INPUTS_END
 from app.domain.objects import profile as profiles
 from app.domain.objects.schema.structural import Schemas
@@ -62,24 +63,115 @@ class Ending:
     moment: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedSide:
+    """One side with its end: it is read up to `revision`, which is at the instant `until`.
+
+    `history` has the settings that count. `is_open` is whether no moment was given, so that what
+    comes after the end may be read, too.
+    """
+
+    history: HistoryInfo
+    revision: Revision
+    until: Instant
+    is_open: bool
+    is_recorded: bool
+    is_fork: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonPlan:
+    """What is read for a comparison: both sides, from the last common revision on.
+
+    `shift` is subtracted from the instants of B. `doubts` are those of both histories.
+    """
+
+    a: PlannedSide
+    b: PlannedSide
+    common: Revision
+    shift: int
+    doubts: tuple[Doubt, ...]
+
+    @property
+    def events(self) -> int:
+        """The number of events that are compared."""
+        return self.a.revision + self.b.revision - 2 * self.common
+
+
 async def compare_histories(
     log: EventLog, a: Ending, b: Ending, comparison: Comparison
 ) -> DiffReport | EndReport:
     """The differences of two histories. Raises InputError, RevisionTooLarge."""
+    planned = await plan(log, a, b, comparison.by, events_max=comparison.events_max)
+    return await carry_out(log, planned, comparison)
+
+
+async def plan(
+    log: EventLog, a: Ending, b: Ending, by: ComparisonAspect, *, events_max: int
+) -> ComparisonPlan:
+    """What a comparison reads. Raises InputError for too long histories, RevisionTooLarge.
+
+    Where no moment is given, decisions, and two recordings, are compared up to the earlier of the
+    ends. Histories without common events whose times do not overlap are compared from their
+    beginnings.
+    """
+    infos = {info.id: info for info in await log.histories()}
+    ends = [await _end(log, each) for each in (a, b)]
+    common = _common(a.history, b.history, infos)
+    common = Revision(min(common, *(revision for revision, _ in ends)))
+    firsts = [await _first(log, each.history) for each in (a, b)]
+    shift = 0
+    is_apart = ends[0][1] < firsts[1] or ends[1][1] < firsts[0]
+    if not common and is_apart:
+        shift = firsts[1] - firsts[0]
     are_recordings = a.history.is_recorded and b.history.is_recorded
-    is_timed = comparison.by is ComparisonAspect.DECISIONS or are_recordings
-    left, right = await read_sides(log, a, b, events_max=comparison.events_max, together=is_timed)
-    if are_recordings and not left.common:
-        left = await _beyond(log, a, left, comparison.events_max)
-        right = await _beyond(log, b, right, comparison.events_max)
-    elif is_timed and left.common:
-        left = await _finishing(log, a, left, comparison.events_max)
-        right = await _finishing(log, b, right, comparison.events_max)
-    report = await _compared(left, right, comparison)
-    if isinstance(report, EndReport):
-        return report
+    is_timed = by is ComparisonAspect.DECISIONS or are_recordings
+    if is_timed and not a.moment and not b.moment:
+        ends = await _together(log, (a, b), ends, shift, common)
+    left, right = [
+        await moments.history_at(log, each.history, revision)
+        for each, (revision, _) in zip((a, b), ends, strict=True)
+    ]
+    sides = [
+        PlannedSide(
+            history=shown,
+            revision=revision,
+            until=until,
+            is_open=is_timed and not each.moment,
+            is_recorded=each.history.is_recorded,
+            is_fork=each.history.is_fork,
+        )
+        for each, shown, (revision, until) in zip(
+            (a, b), (as_recorded(left, right), as_recorded(right, left)), ends, strict=True
+        )
+    ]
+    for side in sides:
+        _check_length(side, common, events_max)
     doubts = [await recorded_doubts.doubts_of(log, each.history) for each in (a, b)]
-    return replace(report, doubts=tuple(dict.fromkeys((*doubts[0], *doubts[1]))))
+    return ComparisonPlan(
+        a=sides[0],
+        b=sides[1],
+        common=common,
+        shift=shift,
+        doubts=tuple(dict.fromkeys((*doubts[0], *doubts[1]))),
+    )
+
+
+async def carry_out(
+    log: EventLog, planned: ComparisonPlan, comparison: Comparison
+) -> DiffReport | EndReport:
+    """The differences of the histories of a plan, which are in this log."""
+    events_max = comparison.events_max
+    left = await _read(log, planned.a, planned.common)
+    right = replace(await _read(log, planned.b, planned.common), shift=planned.shift)
+    if planned.a.is_recorded and planned.b.is_recorded and not planned.common:
+        left = await _beyond(log, planned.a, left, events_max)
+        right = await _beyond(log, planned.b, right, events_max)
+    elif planned.common:
+        left = await _finishing(log, planned.a, left, events_max)
+        right = await _finishing(log, planned.b, right, events_max)
+    report = await _compared(left, right, comparison)
+    return report if isinstance(report, EndReport) else replace(report, doubts=planned.doubts)
 
 
 async def report_of_fork(
@@ -174,36 +266,6 @@ def _settings(info: HistoryInfo, events: Iterable[Event]) -> JsonObject:
     return info.settings
 
 
-async def read_sides(
-    log: EventLog, a: Ending, b: Ending, *, events_max: int, together: bool = True
-) -> tuple[Side, Side]:
-    """Both sides of a comparison. Raises InputError for too long histories, RevisionTooLarge.
-
-    With `together`, and when neither side has a moment, both are read up to the earlier of their
-    ends. Histories without common events whose times do not overlap are compared from their
-    beginnings.
-    """
-    infos = {info.id: info for info in await log.histories()}
-    ends = [await _end(log, each) for each in (a, b)]
-    common = _common(a.history, b.history, infos)
-    common = Revision(min(common, *(revision for revision, _ in ends)))
-    firsts = [await _first(log, each.history) for each in (a, b)]
-    shift = 0
-    is_apart = ends[0][1] < firsts[1] or ends[1][1] < firsts[0]
-    if not common and is_apart:
-        shift = firsts[1] - firsts[0]
-    if together and not a.moment and not b.moment:
-        ends = await _together(log, (a, b), ends, shift, common)
-    left_info, right_info = [
-        await moments.history_at(log, each.history, revision)
-        for each, (revision, _) in zip((a, b), ends, strict=True)
-    ]
-    shown = as_recorded(left_info, right_info), as_recorded(right_info, left_info)
-    left = await _read(log, shown[0], common, *ends[0], events_max=events_max)
-    right = await _read(log, shown[1], common, *ends[1], events_max=events_max)
-    return left, replace(right, shift=shift)
-
-
 async def same_moment(log: EventLog, moment: str, a: HistoryInfo, b: HistoryInfo) -> str:
     """The moment of history B that is the same as a moment of history A; empty: the end of B.
 
@@ -276,31 +338,31 @@ async def _together(
     return common_ends
 
 
-async def _beyond(log: EventLog, ending: Ending, side: Side, events_max: int) -> Side:
+async def _beyond(log: EventLog, planned: PlannedSide, side: Side, events_max: int) -> Side:
     """A side with its events after the other recording's end, if there are any.
 
     When there are too many, it has the first of them.
     """
-    if ending.moment or not side.left_out:
+    if not planned.is_open or not side.left_out:
         return side
     events: list[Event] = []
     after = side.revision
     while len(events) < events_max and (
-        page := await log.read(ending.history.id, after=after, limit=_PAGE)
+        page := await log.read(planned.history.id, after=after, limit=_PAGE)
     ):
         events += page
         after = page[-1].revision
     return replace(side, beyond=events)
 
 
-async def _finishing(log: EventLog, ending: Ending, side: Side, events_max: int) -> Side:
+async def _finishing(log: EventLog, planned: PlannedSide, side: Side, events_max: int) -> Side:
     """A fork with recorded inputs, extended by the work in progress when these inputs ended."""
-    if ending.moment or not side.left_out or not ending.history.is_fork:
+    if not planned.is_open or not side.left_out or not planned.is_fork:
         return side
     events: list[Event] = []
     after = side.revision
     while len(events) < events_max and (
-        page := await log.read(ending.history.id, after=after, limit=_PAGE)
+        page := await log.read(planned.history.id, after=after, limit=_PAGE)
     ):
         for event in page:
             if event.type is EventType.CLOCK_ADVANCED and event.object == INPUTS_END:
@@ -341,21 +403,18 @@ def _line(info: HistoryInfo, infos: dict[HistoryId, HistoryInfo]) -> dict[Histor
     return untils
 
 
-async def _read(
-    log: EventLog,
-    info: HistoryInfo,
-    common: Revision,
-    revision: Revision,
-    until: Instant,
-    *,
-    events_max: int,
-) -> Side:
-    if revision - common > events_max:
+def _check_length(side: PlannedSide, common: Revision, events_max: int) -> None:
+    """Raise InputError for a side with more events."""
+    if side.revision - common > events_max:
         raise InputError(
-            f"history {info.name} has {revision - common} events to compare, more than "
-            f"{events_max}",
+            f"history {side.history.name} has {side.revision - common} events to compare, more "
+            f"than {events_max}",
             cure="compare up to an earlier moment, or raise REDRA_DIFF_EVENTS_MAX",
         )
+
+
+async def _read(log: EventLog, planned: PlannedSide, common: Revision) -> Side:
+    info, revision = planned.history, planned.revision
     start = await _objects(log, info, common) if common else []
     events: list[Event] = []
     after = common
@@ -372,7 +431,7 @@ async def _read(
         common=common,
         events=events,
         revision=revision,
-        until=until,
+        until=planned.until,
         left_out=(await log.head(info.id)).revision - revision,
     )
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from anyio import lowlevel
 
-from app.domain.errors import InputError
+from app.domain.errors import InputError, PlainSecrets
 from app.domain.log import ChainStart, Event, EventType, Head, HistoryInfo, Revision, chain
 from app.domain.log.heads import SignedHead
 from app.domain.objects.kinds import secret_values
@@ -150,7 +150,7 @@ async def export_history(
     The chain is verified on the way: a damaged history is not exported. The bundle carries the
     signed heads that are kept with the history. When none of them is the end of the export, a head
     made with `sign` is added. With `secrets` the bundle contains the keys of its Secrets. Without,
-    Secrets that an old program stored in plain text are refused with InputError.
+    Secrets that an old program stored in plain text are refused with PlainSecrets.
     """
     head = await log.head(info.id)
     last = head.revision if until is None else min(until, head.revision)
@@ -248,7 +248,7 @@ class _Contents:
 
 def _refuse_plain(event: Event, info: HistoryInfo) -> None:
     if secret_values.count_plain(event.object):
-        raise InputError(
+        raise PlainSecrets(
             f"revision {event.revision} holds the values of {event.key} in plain text, as programs "
             "before this one stored them",
             place=info.name,

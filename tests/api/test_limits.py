@@ -60,6 +60,7 @@ CHANGED = {
     "diffs_at_once_max": 2,
     "diff_explained_max": 29,
     "diff_events_max": 30,
+    "diff_at_once_events_max": 51,
     "timelines_at_once_max": 45,
     "rehearse_runs_max": 44,
     "rehearse_events_max": 47,

@@ -1,21 +1,28 @@
-"""`/redra/v1/histories/<history>/diff`: the differences between the decisions of two histories."""
+"""`/redra/v1/histories/<history>/diff`: the differences between the decisions of two histories.
+
+A long comparison takes seconds to minutes of a processor, so another process does the work.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import anyio
+import msgspec
 
+from app.analysis.diff import answers
+from app.analysis.diff.answers import DiffForm
 from app.analysis.diff.forks import ForkReport
-from app.analysis.diff.outcomes import EndReport
-from app.analysis.diff.report import DiffReport
 from app.api.access.authorization import Gate
+from app.api.redra.beside import Beside
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
-from app.domain.errors import BadRequest, HistoryOpening, NotFound, RevisionTooLarge
+from app.domain.errors import BadRequest, HistoryOpening, NotFound, PlainSecrets, RevisionTooLarge
 from app.domain.log import Actor
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.service import diffing
-from app.service.diffing import Comparison, ComparisonAspect, Ending
+from app.service.answering.jobs import JobKind, JobSource, JobWish
+from app.service.diffing import Comparison, ComparisonAspect, ComparisonPlan, Ending
 from app.service.forking import MadeFork
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
@@ -26,8 +33,9 @@ _WITHIN_MAX = 86_400.0
 class DiffApi:
     """Answers diff questions, a bounded number at a time; the others wait for their turn."""
 
-    def __init__(self, histories: Histories, limits: ApiLimits, gate: Gate) -> None:
+    def __init__(self, histories: Histories, limits: ApiLimits, gate: Gate, beside: Beside) -> None:
         self._histories = histories
+        self._worker = beside.worker
         self._gate = gate
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
@@ -52,14 +60,15 @@ class DiffApi:
             events_max=self._limits.diff_events_max,
         )
 
-    async def report(
+    async def answer(
         self,
         request: HttpRequest,
         runtime: HistoryRuntime,
         check: Callable[[HistoryRuntime, str], Awaitable[None]],
         moment: str,
         actor: Actor,
-    ) -> DiffReport | EndReport:
+        form: DiffForm,
+    ) -> JsonObject:
         """The comparison of two histories; `check` raises when the reader may not read one of them.
 
         Raises Rejected.
@@ -97,9 +106,46 @@ class DiffApi:
         comparison = self._comparison(ComparisonAspect(by), runtime, _within(request))
         async with self._turns:
             try:
-                return await diffing.compare_histories(runtime.log, *sides, comparison)
+                planned = await diffing.plan(
+                    runtime.log, *sides, comparison.by, events_max=comparison.events_max
+                )
+                return await self._carried_out(runtime, other, planned, comparison, form)
             except RevisionTooLarge as problem:
                 raise NotFound(str(problem), resource="revisions") from problem
+
+    async def _carried_out(
+        self,
+        runtime: HistoryRuntime,
+        other: HistoryRuntime,
+        planned: ComparisonPlan,
+        comparison: Comparison,
+        form: DiffForm,
+    ) -> JsonObject:
+        """The answer of a plan, from this process, or from another one if there is much to do."""
+        if self._worker is None or planned.events <= self._limits.diff_at_once_events_max:
+            return answers.of(await diffing.carry_out(runtime.log, planned, comparison), form)
+        parameters: JsonObject = {
+            "plan": msgspec.to_builtins(planned),
+            "by": comparison.by.value,
+            "withinSeconds": comparison.bounds.within / SECOND,
+            "form": form.value,
+        }
+        sources = [
+            JobSource(
+                name=each.info.name,
+                info=each.info,
+                until=(await self._histories.head(each.info)).revision,
+            )
+            for each in (runtime, other)
+        ]
+        wish = JobWish(kind=JobKind.DIFF, parameters=parameters, sources=sources)
+        try:
+            outcome = await self._worker(runtime.log, wish, lambda _: None)
+        except PlainSecrets:
+            # They leave in no bundle, so the work stays here.
+            return answers.of(await diffing.carry_out(runtime.log, planned, comparison), form)
+        answer: JsonObject = msgspec.convert(outcome.result, JsonObject)
+        return answer
 
 
 END = "end"

@@ -9,7 +9,7 @@ import anyio.to_thread
 import msgspec
 from pydantic import BaseModel
 
-from app.analysis.diff import text as diff_text
+from app.analysis.diff.answers import DiffForm
 from app.analysis.lint.linting import LintReport
 from app.api.access.authorization import Authorizer, Gate
 from app.api.access.readers import WORKED_OUT_FROM
@@ -64,7 +64,7 @@ class RedraApi:
         self._authorizer = authorizer
         self._limits = limits
         self.blasts = BlastApi(histories, limits)
-        self.diffs = DiffApi(histories, limits, gate)
+        self.diffs = DiffApi(histories, limits, gate, beside)
         self.rehearsals = RehearsalApi(histories, limits, beside, self._jobs)
         self._managing = ManagingApi(histories, limits)
         self._replays = ReplayApi(beside.players, limits)
@@ -143,8 +143,8 @@ class RedraApi:
 
     async def _diff(self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor) -> Response:
         check, moment = partial(self.check_compared, actor, runtime), request.parameter("at")
-        compared = await self.diffs.report(request, runtime, check, moment, actor)
-        body = diff_text.page_json(compared) if request.flag("page") else compared.to_json()
+        form = DiffForm.TEXT if request.flag("page") else DiffForm.REPORT
+        body = await self.diffs.answer(request, runtime, check, moment, actor, form)
         return relative.named(runtime, moment, _encoded(body))
 
     async def _inquiry(

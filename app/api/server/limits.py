@@ -82,7 +82,8 @@ class ApiLimits:
     `waits` bounds the time that a page is waited for.
     `diffs_at_once_max` comparisons are made at a time (and pages with one, or with a rehearsal),
     each within `diff` and of at most
-    `diff_events_max` events of each history; `rehearse_runs_max` runs with `rehearse_events_max`
+    `diff_events_max` events of each history; more than `diff_at_once_events_max` events of both are
+    compared in a process of its own. `rehearse_runs_max` runs with `rehearse_events_max`
     events in all determine which setting of another release causes which change. A history of more
     than `rehearse_at_once_events_max` events is rehearsed in a process of its own.
     """
@@ -121,6 +122,7 @@ class ApiLimits:
     diffs_at_once_max: int = 1
     diff: DiffBounds = DiffBounds()
     diff_events_max: int = 500_000
+    diff_at_once_events_max: int = 2_000
     rehearse_runs_max: int = 64
     rehearse_events_max: int = 200_000
     rehearse_at_once_events_max: int = 200

@@ -10,11 +10,12 @@ from functools import partial
 from urllib.parse import quote
 
 import anyio
+import msgspec
 
 from app.analysis import behaviours as numbered
 from app.analysis import profiles as releases
 from app.analysis.capacity import subjects
-from app.analysis.diff.report import DiffReport
+from app.analysis.diff.answers import ComparedPage, DiffForm
 from app.analysis.explain.questions import Question
 from app.api.access.authorization import Authorizer
 from app.api.access.readers import WORKED_OUT_FROM
@@ -279,27 +280,29 @@ class Pages:
         names = ("with", "withAt", "by", "within")
         parameters = {name: request.parameter(name) for name in names}
         others = [one.name for one in await self._api.histories(inquiry.actor) if one.name != own]
-        report = None
+        compared: ComparedPage | None = None
+        first: tuple[Tree, ...] = ()
         if parameters["with"]:
             check = partial(self._api.check_compared, inquiry.actor, inquiry.runtime)
-            report = await self._api.diffs.report(
-                request, inquiry.runtime, check, inquiry.moment, inquiry.actor
+            answer = await self._api.diffs.answer(
+                request, inquiry.runtime, check, inquiry.moment, inquiry.actor, DiffForm.PAGE
             )
-        first: tuple[Tree, ...] = ()
-        if isinstance(report, DiffReport):
-            first = await self._first(inquiry, report, parameters["with"])
+            compared = msgspec.convert(answer, ComparedPage)
+            first = await self._first(inquiry, compared, parameters["with"])
         frame = await framing.frame(self.answers, inquiry, "compare", parameters)
-        return compare.page(frame, others, parameters, report, first)
+        return compare.page(frame, others, parameters, compared, first)
 
-    async def _first(self, inquiry: Inquiry, report: DiffReport, other: str) -> tuple[Tree, ...]:
+    async def _first(
+        self, inquiry: Inquiry, compared: ComparedPage, other: str
+    ) -> tuple[Tree, ...]:
         """The reasons on both sides of the first difference, at the time of the decisions."""
         trees = []
-        for witness in compare.first_of(report):
-            course, runtime = witness.course, inquiry.runtime
-            if witness.side is report.b:
+        for witness in compared.first:
+            runtime = inquiry.runtime
+            if witness.is_b:
                 runtime = await self._histories.open(other)
-            if course is None:
-                trees.append(Tree(links=links.Links(history=runtime.info.name), course=None))
+            if not witness.name:
+                trees.append(Tree(links=links.Links(history=runtime.info.name), pod=None))
                 continue
             there = replace(
                 inquiry,
@@ -307,14 +310,14 @@ class Pages:
                 moment=str(witness.revision),
                 reader=partial(self._authorizer.reader, runtime, inquiry.actor),
             )
-            question = Question(kind="pod", namespace=course.key.namespace, name=course.key.name)
+            question = Question(kind="pod", namespace=witness.namespace, name=witness.name)
             place = links.Links(history=runtime.info.name, moment=there.moment)
             answer, problem = None, ""
             try:
                 answer = await self.answers.explained(there, question)
             except (Rejected, InputError) as refusal:
                 problem = getattr(refusal, "message", "") or str(refusal)
-            trees.append(Tree(links=place, course=course, answer=answer, problem=problem))
+            trees.append(Tree(links=place, pod=witness, answer=answer, problem=problem))
         return tuple(trees)
 
     async def _rehearsal(self, inquiry: Inquiry) -> bytes:

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from app.analysis.diff import text
+from app.analysis.diff import answers
+from app.analysis.diff.answers import DiffForm
 from app.analysis.diff.forks import ForkReport
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
@@ -43,7 +44,7 @@ async def diff(
     if at and is_of_both:
         moment = await diffing.same_moment(store.log, left.moment, left.history, right.history)
         right = replace(right, moment=moment)
-    comparison = _comparison(settings, left.history, by, within_seconds)
+    comparison = comparison_of(settings, left.history, by, within_seconds)
     return await diffing.compare_histories(store.log, left, right, comparison)
 
 
@@ -79,7 +80,7 @@ async def diff_again(
         else Proofs(),
         progress=progress,
     )
-    comparison = _comparison(settings, history, by, within_seconds)
+    comparison = comparison_of(settings, history, by, within_seconds)
     return await diffing.compare_again(store.log, history, decided_as, again, comparison)
 
 
@@ -87,18 +88,19 @@ async def report_of_fork(
     store: Store, settings: Settings, parent: HistoryInfo, made: MadeFork
 ) -> ForkReport | None:
     """The results of recorded inputs in a fork; None when no inputs continue in it."""
-    comparison = _comparison(settings, parent, ComparisonAspect.DECISIONS, 1.0)
+    comparison = comparison_of(settings, parent, ComparisonAspect.DECISIONS, 1.0)
     return await diffing.report_of_fork(store.log, parent, made, comparison)
 
 
 def shown(report: DiffReport | EndReport, *, as_page: bool) -> JsonObject:
     """A report as JSON: the whole, or the parts for its page."""
-    return text.page_json(report) if as_page else report.to_json()
+    return answers.of(report, DiffForm.TEXT if as_page else DiffForm.REPORT)
 
 
-def _comparison(
+def comparison_of(
     settings: Settings, history: HistoryInfo, by: ComparisonAspect, within_seconds: float
 ) -> Comparison:
+    """The question of a comparison of a history with another one."""
     return Comparison(
         by=by,
         schemas=rules_of(history).schemas,

@@ -38,12 +38,7 @@ def api_limits(settings: Settings) -> ApiLimits:
         send_seconds_max=settings.send_seconds_max,
         blasts_at_once_max=settings.blasts_at_once_max,
         blast=blast_bounds(settings),
-        fit=FitBounds(
-            copies_max=settings.fit_copies_max,
-            subjects_max=settings.fit_subjects_max,
-            attempts_max=settings.fit_attempts_max,
-            puts_max=settings.fit_puts_max,
-        ),
+        fit=_fit_bounds(settings),
         capacity=CapacityBounds(
             moments_max=settings.capacity_moments_max,
             at_once_max=settings.capacity_at_once_max,
@@ -83,7 +78,17 @@ def api_limits(settings: Settings) -> ApiLimits:
         diff_events_max=settings.diff_events_max,
         rehearse_runs_max=settings.rehearse_runs_max,
         rehearse_events_max=settings.rehearse_events_max,
+        diff_at_once_events_max=settings.diff_at_once_events_max,
         rehearse_at_once_events_max=settings.rehearse_at_once_events_max,
+    )
+
+
+def _fit_bounds(settings: Settings) -> FitBounds:
+    return FitBounds(
+        copies_max=settings.fit_copies_max,
+        subjects_max=settings.fit_subjects_max,
+        attempts_max=settings.fit_attempts_max,
+        puts_max=settings.fit_puts_max,
     )
 
 

@@ -9,11 +9,13 @@ import anyio
 import msgspec
 
 from app.adapters import packed_folders
+from app.analysis.diff import answers
+from app.analysis.diff.answers import DiffForm
 from app.analysis.minimise import predicates
 from app.analysis.rehearse.report import Rehearsal
 from app.analysis.sweep import plans
 from app.bootstrap import garbage_collection, process_settings, recordings, replays
-from app.bootstrap.answers import rehearsals
+from app.bootstrap.answers import differences, rehearsals
 from app.bootstrap.executors import InlineExecutor
 from app.bootstrap.gallery import incident_files, playing
 from app.bootstrap.handover import exporting
@@ -22,10 +24,12 @@ from app.bootstrap.minimising import searching, sources
 from app.bootstrap.minimising.searching import State
 from app.bootstrap.minimising.sources import Source
 from app.bootstrap.recordings import RecordingFiles, ToolForm
-from app.bootstrap.stores import Store, memory_store
+from app.bootstrap.stores import Store, find_history, memory_store
 from app.bootstrap.sweeping import histories, running, tables
 from app.domain.log.doubts import Doubt
 from app.domain.values.json_tree import JsonObject
+from app.service import diffing
+from app.service.diffing import ComparisonAspect, ComparisonPlan
 from app.settings import Settings
 
 Tell = Callable[[JsonObject], None]
@@ -144,6 +148,32 @@ def rehearse(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -
     return WorkDone(result=rehearsals.shown(anyio.run(work), wish["asOf"]))
 
 
+def diff(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
+    """The differences of two histories, by the plan of the server. Raises InputError."""
+    settings = process_settings.settings()
+    garbage_collection.expect_large_heap()
+    planned = msgspec.convert(wish["plan"], ComparisonPlan)
+
+    async def work() -> JsonObject:
+        store = memory_store()
+        sides = []
+        for number, side in enumerate((planned.a, planned.b)):
+            # The same history may be on both sides, so they have names of their own.
+            files, name = RecordingFiles(paths=(folder / f"{number}.zip",)), f"side-{number}"
+            await recordings.import_history(store, settings, files, name, lambda *_: None)
+            here = await find_history(store, name)
+            info = msgspec.structs.replace(side.history, id=here.id)
+            sides.append(replace(side, history=info))
+        comparison = differences.comparison_of(
+            settings, sides[0].history, ComparisonAspect(wish["by"]), wish["withinSeconds"]
+        )
+        plan = replace(planned, a=sides[0], b=sides[1])
+        report = await diffing.carry_out(store.log, plan, comparison)
+        return answers.of(report, DiffForm(wish["form"]))
+
+    return WorkDone(result=anyio.run(work))
+
+
 def export(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
     """A history as one file; that of a folder is a zip archive of it. Raises InputError."""
     form, is_redacted = wish["form"], wish["redact"]
@@ -203,4 +233,5 @@ DONE_BY: Mapping[str, Callable[[Path, JsonObject, Sequence[str], Tell], WorkDone
     "incidents": run_incidents,
     "rehearse": rehearse,
     "export": export,
+    "diff": diff,
 }

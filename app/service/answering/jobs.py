@@ -34,6 +34,7 @@ class JobKind(StrEnum):
     INCIDENTS = "incidents"
     REHEARSE = "rehearse"
     EXPORT = "export"
+    DIFF = "diff"
 
 
 class JobState(StrEnum):
