@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
+
+from app.analysis.diff import named_lists
 from app.analysis.diff.testimony import DeviceFacts, Testimony, pool_of
 from app.analysis.explain.trees import NodeReason
 from app.domain.allocation.reasons.causes import CauseKind
@@ -180,8 +183,8 @@ def _of_pod(sides: Sides) -> Iterator[Parting]:
             causes = tuple(ByPod(side, uid) for uid in sorted(users))
             yield Parting(a=text["a"], b=text["b"], causes=causes)
         elif mine.content != other.content:
-            text = {"a": mine.content.decode(), "b": other.content.decode()}
-            yield Parting(a=text["a"], b=text["b"], causes=(ByObject(mine.origin),))
+            a, b = named_lists.differing(*map(msgspec.json.decode, (mine.content, other.content)))
+            yield Parting(a=a, b=b, causes=(ByObject(mine.origin),))
     for name in {**left.classes, **right.classes}:
         if bool(left.classes.get(name)) != bool(right.classes.get(name)):
             key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)

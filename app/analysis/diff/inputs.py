@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from app.analysis import masks
+from app.analysis.diff import named_lists
 from app.analysis.diff.courses import Moment
 from app.analysis.diff.sides import Side
 from app.analysis.replay.authors import UNNAMED, Authors, acting
@@ -227,13 +228,13 @@ def _fields(old: JsonObject, new: JsonObject) -> Iterator[str]:
 
 def _listed(was: Any, now: Any) -> str:
     """The change of a value; for a list of named entries only the entries that differ."""
-    left, right = _by_name(was), _by_name(now)
+    left, right = named_lists.by_name(was), named_lists.by_name(now)
     if left is None or right is None:
         return f"{_shown(was)} → {_shown(now)}"
     parts = [f"without {name}" for name in left if name not in right]
     parts += [f"with {_shown(entry)}" for name, entry in right.items() if name not in left]
     parts += [
-        f"{name} {_shown(entry)} → {_shown(right[name])}"
+        f"{name} {'; '.join(_fields(entry, right[name]))}"
         for name, entry in left.items()
         if name in right and entry != right[name]
     ]
@@ -246,7 +247,7 @@ def _differing(a: JsonObject, b: JsonObject) -> Iterator[str]:
         if left is None or right is None:
             yield f"{path} only in {'B' if left is None else 'A'}"
             continue
-        old, new = _by_name(left), _by_name(right)
+        old, new = named_lists.by_name(left), named_lists.by_name(right)
         if old is None or new is None or old.keys() != new.keys():
             yield f"{path}: {_listed(left, right)}"
             continue
@@ -256,13 +257,6 @@ def _differing(a: JsonObject, b: JsonObject) -> Iterator[str]:
             yield f"{path}: {len(names)} of {len(old)} differ, such as {names[0]}: {example}"
         else:
             yield f"{path}: in another order"
-
-
-def _by_name(value: Any) -> dict[str, Any] | None:
-    if not isinstance(value, list):
-        return None
-    named = {str(entry.get("name")): entry for entry in value if isinstance(entry, dict)}
-    return named if len(named) == len(value) and named else None
 
 
 def _content(event: Event) -> JsonObject:

@@ -1,0 +1,46 @@
+"""Lists whose entries have names, such as devices and requests: compared entry by entry."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.analysis import masks
+from app.domain.log.chain import canonical_json
+
+
+def by_name(value: Any) -> dict[str, Any] | None:
+    """The entries of a list by their names; None if it is no list, or not all have their own."""
+    if not isinstance(value, list):
+        return None
+    named = {str(entry.get("name")): entry for entry in value if isinstance(entry, dict)}
+    return named if len(named) == len(value) and named else None
+
+
+def differing(a: Any, b: Any) -> tuple[str, str]:
+    """The fields that differ, with the value of each side, as two texts.
+
+    devices.requests[gpu].exactly.count=2
+    no devices.requests[gpu].exactly.count
+    """
+    parts = list(_differing(a, b, ""))
+    left, right = (
+        ", ".join(
+            f"no {path}" if value is None else f"{path}={canonical_json(value).decode()}"
+            for path, value in values
+        )
+        for values in (
+            [(path, left) for path, left, _ in parts],
+            [(path, right) for path, _, right in parts],
+        )
+    )
+    return left, right
+
+
+def _differing(a: Any, b: Any, above: str) -> Iterator[tuple[str, Any, Any]]:
+    for path, left, right in masks.changes(a, b):
+        place = f"{above}.{path}".lstrip(".")
+        old, new = by_name(left), by_name(right)
+        if old is None or new is None or list(old) != list(new):
+            yield place, left, right
+            continue
+        for name, entry in old.items():
+            yield from _differing(entry, new[name], f"{place}[{name}]")
