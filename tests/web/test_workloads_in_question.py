@@ -135,9 +135,25 @@ def container_that_is_not_made_again():
     )  # fmt: skip
 
 
+def deployment_on_a_drained_node():
+    """What kubectl drain does: it cordons the node, and evicts the pods there."""
+    evicted = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+               "message": "Eviction API: evicting"}  # fmt: skip
+    stays = pod("stays", "lab", template="one")
+    return (
+        world(("x", "y"), stays), {"wait": 5},
+        {"patch": {"spec": {"unschedulable": True}}, "of": "node/n"},
+        {"status": {"conditions": [evicted]}, "of": "pod/lab/stays"},
+        {"delete": "pod/lab/stays"},
+        {"apply": [workload("Deployment", replicas=1)]}, {"wait": 5},
+    )  # fmt: skip
+
+
 EVICTED = "1 pod was evicted: DeletionByDeviceTaintManager: "
 
 ROWS = [
+    (deployment_on_a_drained_node, "deployment/web", "node n is cordoned, by "),
+    (deployment_on_a_drained_node, "pod/stays", "its node n was cordoned, by "),
     (deployment_that_lost_a_device, "deployment/web", "1 of 2 wanted pods runs"),
     (deployment_that_lost_a_device, "deployment/web", "1 pod is waiting: cannot allocate all "),
     (deployment_that_lost_a_device, "deployment/web", "taint ecc:NoExecute by rule bad is not "),

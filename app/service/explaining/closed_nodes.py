@@ -1,4 +1,4 @@
-"""Nodes that are closed to a waiting pod: the taint or the cordon, and the user who set it.
+"""Nodes that are closed to a pod: the taint or the cordon, and the user who set it.
 
 The message of the scheduler does not name the taint that is not tolerated.
 """
@@ -9,9 +9,10 @@ from functools import partial
 from app.analysis.explain import sources
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.trees import NodeReason
+from app.domain.controllers.eviction.taints import NO_EXECUTE
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.devices.taints import taint_of
-from app.domain.log import ObjectKey
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -48,6 +49,44 @@ async def reasons(
                 text=said,
                 count=len(names),
                 revision=since.revision if since is not None and is_seen else 0,
+                about=key,
+                is_kept=True,
+            )
+        )
+    return reasons
+
+
+async def before_eviction(
+    evidence: ExplainedMoment, since: Event, *, is_drain: bool
+) -> list[Reason]:
+    """The cordon (of a drain), or the taints that evict, which the pod's node had before an event.
+
+    `since` is the pod's event with the eviction. Whoever drains a node cordons it first.
+    """
+    name = core.node_name(since.object)
+    if not name:
+        return []
+    key = ObjectKey(*api_resources.NODES, "", name)
+    earlier = [each for each in await evidence.changes(key) if each.revision < since.revision]
+    if not earlier or earlier[0].type is EventType.OBJECT_DELETED:
+        return []
+    node = earlier[0].object
+    kinds = [((_CORDON, ""), _CORDON)] if core.unschedulable(node) else []
+    if not is_drain:
+        kinds = [
+            (("tainted", _kind(taint)), f"tainted {taint_of(taint).text}")
+            for taint in core.taints(node)
+            if taint.get("effect") == NO_EXECUTE
+        ]
+    reasons = []
+    for kind, text in kinds:
+        set_by = sources.since(earlier, partial(_has, kind))
+        is_seen = set_by is not None and evidence.sight.sees(set_by)
+        by = f", {sources.by(set_by)}" if set_by is not None and is_seen else ""
+        reasons.append(
+            Reason(
+                text=f"its node {name} was {text}{by}",
+                revision=set_by.revision if set_by is not None and is_seen else 0,
                 about=key,
                 is_kept=True,
             )

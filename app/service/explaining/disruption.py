@@ -11,10 +11,16 @@ from app.domain.values import condition_types
 from app.domain.values.fields import meta
 from app.domain.values.fields.meta import Condition
 from app.domain.values.json_tree import JsonView
-from app.service.explaining import templates
+from app.service.explaining import closed_nodes, templates
 from app.service.explaining.evidence import ExplainedMoment, drive
 
 BY_PREEMPTION = default_preemption.CONDITION_REASON
+
+BY_NODE_TAINT = "DeletionByTaintManager"
+"""The reason of the condition on pods that were evicted for a taint of their node."""
+
+BY_REQUEST = "EvictionByEvictionAPI"
+"""The reason of the condition on pods whose eviction was requested, as by a drain."""
 
 BY_TAINT = "DeletionByDeviceTaintManager"
 """The reason of the condition on pods that were evicted for a taint of their device."""
@@ -58,6 +64,9 @@ async def among(evidence: ExplainedMoment, events: Sequence[Event]) -> list[Reas
         reads = evidence.sight.reads_events
         if evicting is not None or reads:
             children = [*preemption.evicted_for(evicting, views.objects, since.object)]
+    elif condition.reason in (BY_REQUEST, BY_NODE_TAINT):
+        is_drain = condition.reason == BY_REQUEST
+        children = await closed_nodes.before_eviction(evidence, since, is_drain=is_drain)
     text = f"{condition.reason}: {condition.message}"
     return [
         Reason(

@@ -150,7 +150,8 @@ async def causes(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) ->
     waiting = await _findings(evidence, tree, decision, question)
     children = waiting.children
     children = await evidence.run(lambda views: selected.with_values(views, children))
-    return replace(waiting, children=children)
+    closed = await closed_nodes.reasons(evidence, tree, waiting.nodes)
+    return replace(waiting, children=(*children, *closed))
 
 
 async def _state_reasons(

@@ -184,8 +184,9 @@ async def _ended(
     children = await disruption.among(evidence, alike[0].events[1:]) if is_explained else []
     # The condition itself is in the words.
     below = [child for one in children for child in one.children]
-    if is_explained and not below:
-        below = [*lives.asked_for(alike[0].events[1:])]
+    is_requested = disruption.BY_REQUEST in alike[0].words
+    if is_explained and (not below or is_requested):
+        below += lives.asked_for(alike[0].events[1:])
     return members.ended_reason(alike, below)
 
 
