@@ -21,7 +21,4 @@ OPEN: dict[tuple[str, str, str], str] = {
     # When in its second a namespace was to end is not known, and its controller looks again five
     # seconds later.
     ("a-quickstart", "times_to_seconds", "decide"): "fails",
-    # Two pods that get the better node are tried first here. The windows of the attempts overlap,
-    # because answers may come late; that their requests were sent in another order is not used.
-    ("a-quickstart", "binding_to_a_worse_node", "decide"): "in part",
 }

@@ -140,6 +140,7 @@ FEW: list[Row] = [
     ("a-quickstart", "bound_without_a_reservation_and_a_server_ahead", "verify"),
     ("j-api-versions", "allocation_was_a_trial", "verify"),
     ("a-quickstart", "bound_beyond_the_cpu_of_the_node_and_both_next_reports_lost", "decide"),
+    ("a-quickstart", "binding_to_a_worse_node", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

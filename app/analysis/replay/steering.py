@@ -4,7 +4,9 @@ A variant never determines the outcome of an act, only whether it is made earlie
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
+from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.lateness import FirstAttempt, KeyLook, PacedAct, PacedRun
@@ -12,10 +14,13 @@ from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import BESIDE
+from app.domain.controllers import pods
 from app.domain.controllers.pacing import AttemptOutcome
+from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.rule_status import condition
+from app.domain.controllers.scheduling.queue import hints
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
-from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
@@ -23,6 +28,76 @@ from app.domain.values.timestamps import Instant
 
 NEVER = Instant(2**62)
 """An instant later than any in a recording."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NewPod:
+    """A pod that was made in the run: when it was made, and when its claims were named."""
+
+    made: Revision
+    made_at: Instant
+    named: Revision
+    priority: int
+    facts: PodFacts
+
+
+class FirstTurns:
+    """The order in which a scheduler takes new pods from its queue. Parity: controllers.md 4.1.
+
+    A pod enters the queue when it and all of its claims exist and the pod names them. One watch
+    shows the scheduler the pods, another one the claims, each in log order. So of two new pods, one
+    that precedes the other in both, and has no lower priority, is tried first. Pods with scheduling
+    gates and pods of groups enter the queue in other ways, and have no turn.
+    """
+
+    def __init__(self) -> None:
+        self._pods: dict[str, _NewPod] = {}
+        self._claims: dict[tuple[str, str], Revision] = {}
+
+    def follow(self, event: Event) -> None:
+        """Notes when pods and claims are made, and when pods get the names of their claims."""
+        is_new = event.type is EventType.OBJECT_CREATED
+        if is_new and event.key[:2] == api_resources.RESOURCE_CLAIMS:
+            self._claims[event.key.namespace, event.key.name] = event.revision
+        if event.key[:2] != api_resources.PODS or event.type is EventType.OBJECT_DELETED:
+            return
+        facts = pods.facts_of(event)
+        known = self._pods.get(event.uid)
+        if known is not None:
+            if known.facts.generated != facts.generated:
+                self._pods[event.uid] = replace(known, named=event.revision, facts=facts)
+            return
+        has_turn = is_new and event.stamp.verb == "create" and not facts.group
+        if has_turn and not core.scheduling_gates(event.object):
+            self._pods[event.uid] = _NewPod(
+                made=event.revision,
+                made_at=event.stamp.time,
+                named=event.revision,
+                priority=core.priority(event.object) or 0,
+                facts=facts,
+            )
+
+    def precedes(self, pod: str, other: str, until: Instant) -> bool:
+        """Whether the first attempt for a pod was surely made before that for another one.
+
+        That one was made by the instant `until`. A scheduler that was started since the pod was
+        made would have listed the pods in another order.
+        """
+        one, two = self._pods.get(pod), self._pods.get(other)
+        if one is None or two is None or one.priority < two.priority:
+            return False
+        return (
+            one.made < two.made
+            and one.named < two.named
+            and self._claimed(one) <= self._claimed(two)
+            and until - one.made_at < tolerances.TABLE.replaced_after
+        )
+
+    def _claimed(self, pod: _NewPod) -> Revision:
+        """When the last claim of a pod was made."""
+        names = hints.claim_names(pod.facts)
+        made = (self._claims.get((pod.facts.namespace, name), Revision(0)) for name in names)
+        return max(made, default=Revision(0))
 
 
 class SteeredPace:
@@ -43,10 +118,16 @@ class SteeredPace:
         keys: Mapping[str, ObjectKey],
         control: Readiness | None = None,
         starts: Mapping[str, Instant] | None = None,
+        turns: FirstTurns | None = None,
     ) -> None:
-        """`starts` has the start instants of controllers that did not run at the beginning."""
+        """`starts` has the start instants of controllers that did not run at the beginning.
+
+        Where the recording shows in which order pods became ready, `turns` follows it.
+        """
         self.readiness = Readiness(starts or {})
         self._control = control
+        self._turns = turns
+        self._put_off: dict[str, Instant] = {}
         self._strayed: dict[str, Instant] = {}
         self._recorded = recorded
         self._variant = variant
@@ -95,6 +176,8 @@ class SteeredPace:
 
     def follow(self, event: Event) -> None:
         """Notes which pods are finished here, and which rules have changed since the beginning."""
+        if self._turns is not None:
+            self._turns.follow(event)
         if event.key[:2] == api_resources.DEVICE_TAINT_RULES:
             self._looked_at.discard((event.key.name, event.uid))
         if event.key[:2] != api_resources.PODS:
@@ -166,10 +249,38 @@ class SteeredPace:
             self._recorded.stray(pod)
             return None
         is_patient = self._control is None or self._control.was_put_off(pod, now)
-        until = self._recorded.put_off(pod, tried, now, is_patient=is_patient)
+        first = self._recorded.first_attempt(pod)
+        until = self._turn_of(pod, first, tried, now) if is_patient else None
+        if until is None:
+            until = self._recorded.put_off(pod, tried, now, is_patient=is_patient)
+            self._note_put_off(pod, first, until)
         if until is not None:
             self.readiness.note_put_off(pod, now, until)
         return until
+
+    def _turn_of(
+        self, pod: str, first: Try | None, tried: AttemptOutcome, now: Instant
+    ) -> Instant | None:
+        """The latest instant of the first attempt for a pod while one before it is put off.
+
+        Without this, a pod that was tried later would get the node that the one before it should
+        have had: then no instant shows that the recorded scheduler placed it otherwise.
+        """
+        if self._turns is None or first is None or first.placing is None or not tried.node:
+            return None
+        ends = (
+            min(until, first.last)
+            for other, until in self._put_off.items()
+            if now < until and self._turns.precedes(other, pod, first.instant)
+        )
+        until = max(ends, default=now)
+        return until if now < until else None
+
+    def _note_put_off(self, pod: str, first: Try | None, until: Instant | None) -> None:
+        if until is None or first is None or first.placing is None:
+            self._put_off.pop(pod, None)
+        else:
+            self._put_off[pod] = until
 
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
         """The recorded instants of claims and binding; for hidden pods, after their deletion."""

@@ -29,7 +29,7 @@ from app.analysis.replay.proving.runs import IsOver, MadeRun
 from app.analysis.replay.races import Races
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.report import DecideReport
-from app.analysis.replay.steering import SteeredPace
+from app.analysis.replay.steering import FirstTurns, SteeredPace
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.unsure.earliness import Early, early_acts
 from app.analysis.replay.unsure.implied import Implied
@@ -172,7 +172,8 @@ class Runs:
         if variant.is_paced:
             control = None if alteration is None else alteration.control
             keys, starts = recording.trace.keys, starts_of(recording, self.beginning)
-            pace = SteeredPace(self.pace(variant), variant, keys, control, starts)
+            turns = None if recording.lacks.is_any else FirstTurns()
+            pace = SteeredPace(self.pace(variant), variant, keys, control, starts, turns)
             pace.busy_until = recording.busy_until
         run = Run(
             recording,

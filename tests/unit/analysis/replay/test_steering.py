@@ -9,7 +9,7 @@ import pytest
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import Readiness
-from app.analysis.replay.steering import NEVER, SteeredPace
+from app.analysis.replay.steering import NEVER, FirstTurns, SteeredPace
 from app.analysis.replay.variants import Variant
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
@@ -188,3 +188,56 @@ def test_a_pace_begins_anew_for_each_run() -> None:
     assert first.not_before(queue, key, Instant(NOW + 1)) == due
     for pace in (learned.afresh(), learned):
         assert pace.not_before(queue, key, LATER) == due + LATER - NOW
+
+
+def written(revision: int, kind: str, name: str, tree: JsonObject, **how: object) -> Event:
+    """A write about a new object, or with `later` about one that exists."""
+    draft = Draft(
+        type=EventType.OBJECT_UPDATED if "later" in how else EventType.OBJECT_CREATED,
+        key=POD._replace(name=name) if kind == "pod" else CLAIM._replace(name=name),
+        uid=Uid(name),
+        tree={**tree, "metadata": {"namespace": "ns", "name": name, "uid": name}},
+        stamp=Stamp(time=NOW, actor=Actor(user="me"), verb=str(how.get("verb", "create"))),
+    )
+    return chain.seal(draft, Revision(revision), b"")
+
+
+def course(name: str, made: int, claimed: int, named: int, **spec: object) -> list[Event]:
+    """A pod, its claim, and the pod with the name of its claim, at these revisions."""
+    verb = spec.pop("verb", "create")
+    entries = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
+    tree: JsonObject = {"spec": {**entries, **spec}}
+    status = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": f"{name}-gpu"}]}
+    return [
+        written(made, "pod", name, tree, verb=verb),
+        written(claimed, "claim", f"{name}-gpu", {}),
+        written(named, "pod", name, {**tree, "status": status}, later=True),
+    ]
+
+
+A = course("a", 1, 3, 5)
+SOON, LONG_AFTER = Instant(NOW + 1), Instant(NOW + 60_000_000)
+
+
+@pytest.mark.parametrize(
+    ("other", "until", "is_first"),
+    [
+        (course("b", 2, 4, 6), SOON, True),
+        (course("b", 2, 4, 6), LONG_AFTER, False),
+        (course("b", 2, 6, 4), SOON, False),  # named before A
+        (course("b", 4, 2, 6), SOON, False),  # claimed before A
+        (course("b", 2, 4, 6, priority=7), SOON, False),
+        (course("b", 2, 4, 6, priority=-7), SOON, True),
+        (course("b", 2, 4, 6, schedulingGates=[{"name": "g"}]), SOON, False),
+        (course("b", 2, 4, 6, schedulingGroup={"podGroupName": "g"}), SOON, False),
+        (course("b", 2, 4, 6, verb=""), SOON, False),  # it was there at the beginning
+    ],
+)
+def test_new_pod_that_is_ready_first_is_tried_first(
+    other: list[Event], until: Instant, is_first: bool
+) -> None:
+    turns = FirstTurns()
+    for event in sorted([*A, *other], key=lambda event: event.revision):
+        turns.follow(event)
+    assert turns.precedes("a", "b", until) is is_first
+    assert not turns.precedes("b", "a", until)
