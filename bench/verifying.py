@@ -1,7 +1,8 @@
 """Deciding a history again: `python -m bench.verifying [--pods N] [--processes N]`.
 
 The history is that of pods with a claim each from a template, as in `bench.scheduling`. With
-`--distinct`, no two pods have the same labels and requests; `--profile` shows where the time goes.
+`--kinds N`, each pod has labels of its own and one of N different requests;
+`--profile` shows where the time goes.
 Decisions a CPU second are what this process had spent when all was verified; read those rather than
 decisions a second on a machine that others use too. With several processes, CPU of the others is
 told apart.
@@ -28,9 +29,6 @@ from bench.shapes import arrive, template_pods
 NODES = 500
 PODS = 1_000
 
-AMOUNTS = 997
-"""Different amounts of CPU that pods request, in thousandths."""
-
 
 def silent(*_: object) -> None:
     """No progress is shown."""
@@ -42,12 +40,12 @@ def of_children() -> float:
     return spent.children_user + spent.children_system
 
 
-def distinct(pods: Sequence[CreateObject]) -> Iterator[CreateObject]:
-    """The pods with labels, images and requests of their own."""
+def varied(pods: Sequence[CreateObject], kinds: int) -> Iterator[CreateObject]:
+    """The pods with labels and images of their own, and requests of so many kinds in turn."""
     for number, pod in enumerate(pods):
         spec = pod.tree["spec"]
         (container,) = spec["containers"]
-        resources = {"requests": {"cpu": f"{50 + number % AMOUNTS}m"}}
+        resources = {"requests": {"cpu": f"{50 + number % kinds}m"}}
         own = {**container, "image": f"i:{number}", "resources": resources}
         metadata = {**pod.tree["metadata"], "labels": {"app": f"app-{number}"}}
         tree = {**pod.tree, "metadata": metadata, "spec": {**spec, "containers": [own]}}
@@ -96,11 +94,11 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--pods", type=int, default=PODS)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
-    parser.add_argument("--distinct", action="store_true", help="no two pods are alike")
+    parser.add_argument("--kinds", type=int, default=0, help="the number of different requests")
     options = parser.parse_args(arguments)
     pods = template_pods("pod", options.pods)
-    if options.distinct:
-        pods = list(distinct(pods))
+    if options.kinds:
+        pods = list(varied(pods, options.kinds))
     profiler = cProfile.Profile() if options.profile else None
     anyio.run(measure, pods, options.processes, profiler, backend_options={"use_uvloop": True})
 

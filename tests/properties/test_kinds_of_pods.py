@@ -248,3 +248,15 @@ def test_a_signature_hides_no_change_of_what_is_read(spec: JsonObject) -> None:
         assert world.said(warm, specs, *base) == first
         answers.add(alone[:2_000])
     assert len(answers) > 10, "alterations change the answer"
+
+
+@pytest.mark.parametrize(("nodes", "kinds"), [(100, 640), (500, 128), (5_000, 32)])
+def test_fewer_nodes_leave_room_for_more_kinds_of_pods(nodes: int, kinds: int) -> None:
+    verdicts = Verdicts()
+    first = verdicts.of(b"0", b"", nodes=nodes)
+    for number in range(1, kinds):
+        verdicts.of(str(number).encode(), b"", nodes=nodes)
+    assert verdicts.of(b"0", b"", nodes=nodes) is first
+    verdicts.of(b"0", b"other claims", nodes=nodes)
+    assert verdicts.of(b"0", b"", nodes=nodes) is first
+    assert len(verdicts._kinds) == kinds

@@ -34,6 +34,12 @@ class Bounded(dict[K, V]):
         super().__setitem__(key, value)
         return value
 
+    def resize(self, size_max: int) -> None:
+        """Change the bound; entries beyond it are dropped, the oldest first."""
+        self._size_max = size_max
+        while len(self) > size_max:
+            del self[next(iter(self))]
+
     def copy(self) -> "Bounded[K, V]":
         """A copy with the same entries and the same bound."""
         made: Bounded[K, V] = Bounded(self._size_max)

@@ -32,3 +32,14 @@ def test_keeps_what_was_written_or_used_last(size_max: int, steps: list[tuple[st
         else:
             assert held.get(key) == there.get(key)
         assert list(held.items()) == model
+
+
+def test_smaller_bound_drops_the_oldest_entries_at_once():
+    kept: Bounded[str, int] = Bounded(3)
+    for number, name in enumerate("abc"):
+        kept[name] = number
+    kept.resize(1)
+    assert list(kept) == ["c"]
+    kept.resize(2)
+    kept["d"] = 3
+    assert list(kept) == ["c", "d"]

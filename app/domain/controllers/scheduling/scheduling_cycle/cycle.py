@@ -414,7 +414,9 @@ def begin(
         pod=pod,
         now=now,
         claims=claims,
-        kind=KindOfPod() if waits else verdicts.of(pod.shape, _claims_of(claims, wanted, tree)),
+        kind=KindOfPod()
+        if waits
+        else verdicts.of(pod.shape, _claims_of(claims, wanted, tree), nodes=len(nodes)),
         hood=inter_pod_affinity.survey(pod, nodes, _namespace_labels(views.objects)),
         spread=pod_topology_spread.survey(
             views.objects, pod, nodes, tree, counts_empty=not rules.quirks.r6

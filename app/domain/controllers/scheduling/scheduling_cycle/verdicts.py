@@ -18,8 +18,12 @@ from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.log import ObjectKey
 from app.domain.values.bounded import Bounded
 
-KINDS_MAX = 32
-"""The number of kinds of pods that are cached; the least recently used is removed first."""
+KINDS_MIN = 32
+"""The kinds of pods that are cached however many nodes there are; the least recently used goes
+first."""
+
+VERDICTS_MAX = 64_000
+"""The verdicts on nodes up to which more kinds are cached: on 500 nodes 128 kinds, some 12 MB."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -99,14 +103,20 @@ class Verdicts:
     """The cached kinds of pods, least recently used first."""
 
     def __init__(self) -> None:
-        self._kinds: Bounded[tuple[bytes, bytes], KindOfPod] = Bounded(KINDS_MAX)
-        self._by_claims: Bounded[bytes, dict[str, NodeVerdict]] = Bounded(KINDS_MAX)
+        self._kinds: Bounded[tuple[bytes, bytes], KindOfPod] = Bounded(KINDS_MIN)
+        self._by_claims: Bounded[bytes, dict[str, NodeVerdict]] = Bounded(KINDS_MIN)
 
-    def of(self, shape: bytes, claims: bytes) -> KindOfPod:
-        """The verdicts of pods with this shape and these claims; they are empty for a new kind."""
+    def of(self, shape: bytes, claims: bytes, *, nodes: int) -> KindOfPod:
+        """The verdicts of pods with this shape and these claims; they are empty for a new kind.
+
+        The fewer `nodes` there are, the more kinds are kept.
+        """
         kind = (shape, claims)
         known = self._kinds.recent(kind)
         if known is None:
+            kinds_max = max(KINDS_MIN, VERDICTS_MAX // max(nodes, 1))
+            self._kinds.resize(kinds_max)
+            self._by_claims.resize(kinds_max)
             by_claims = self._by_claims.recent(claims)
             if by_claims is None:
                 by_claims = self._by_claims[claims] = {}
