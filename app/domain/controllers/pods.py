@@ -3,7 +3,9 @@
 Parity: allocator.md 20 (claim helper functions) and controllers.md 2.1, 3.1.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import itemgetter
+from typing import Any
 
 import msgspec
 
@@ -13,6 +15,7 @@ from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
+_read_uid: Callable[[JsonView], Any] = itemgetter("uid")
 _uid_of = paths.typed(Uid, paths.text("uid"))
 
 RESERVED_MAX = 256
@@ -206,22 +209,30 @@ def is_reserved_for(claim: JsonView, pod_uid: Uid, group: str = "") -> bool:
 
     A `group`, which upstream accepts only behind an alpha gate, is compared by its name.
     """
-    for reference in dra.reserved_for(claim):
-        if reference.get("uid") == pod_uid:
-            return True
-        if (
-            group
-            and reference.get("name") == group
-            and reference.get("resource") == "podgroups"
-            and reference.get("apiGroup") == api_groups.SCHEDULING
-        ):
-            return True
-    return False
+    references = dra.reserved_for(claim)
+    try:
+        is_named = pod_uid in map(_read_uid, references)
+    except KeyError:
+        is_named = any(reference.get("uid") == pod_uid for reference in references)
+    if is_named or not group:
+        return is_named
+    return any(
+        reference.get("name") == group
+        and reference.get("resource") == "podgroups"
+        and reference.get("apiGroup") == api_groups.SCHEDULING
+        for reference in references
+    )
 
 
 def reserved_uids(claim: JsonView) -> frozenset[Uid]:
     """The uids of all reservations, for callers that check many pods of one claim."""
     reserved = dra.reserved_for(claim)
+    try:
+        uids = frozenset(map(_read_uid, reserved))
+        if uids and set(map(type, uids)) == {str}:
+            return uids
+    except (KeyError, TypeError):
+        pass
     return frozenset([_uid_of(reference) for reference in reserved])
 
 

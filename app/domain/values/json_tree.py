@@ -60,8 +60,21 @@ def mapping(tree: JsonView, *path: str) -> JsonView:
 
 def objects(tree: JsonView, *path: str) -> list[JsonObject]:
     """The objects in the list at `path`, in order; items of another type are skipped."""
-    value = get(tree, *path)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return objects_of(get(tree, *path))
+
+
+def objects_of(value: Any) -> list[JsonObject]:
+    """The objects in a list, in order; items of another type are skipped. Empty for no list."""
+    if not isinstance(value, list):
+        return []
+    if len(value) >= _LONG and set(map(type, value)) == _DICT:
+        return value.copy()
+    return [item for item in value if isinstance(item, dict)]
+
+
+_DICT = {dict}
+_LONG = 8
+"""The length from which on the types of a list's items are looked at together."""
 
 
 def texts(tree: JsonView, *path: str) -> list[str]:

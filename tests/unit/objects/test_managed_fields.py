@@ -6,11 +6,12 @@ from app.domain.objects import registry
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import structural
-from app.domain.objects.write import admission, managed_fields
+from app.domain.objects.write import admission, field_sets, managed_fields
 from app.domain.objects.write.commands import WriteOptions
 from app.domain.objects.write.managed_fields import KNOWN_BYTES_MAX, Manager
 from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant
+from tests.unit.objects import builders
 from tests.unit.objects.builders import release
 
 
@@ -37,6 +38,72 @@ def test_long_set_of_fields_is_not_kept():
 def test_long_set_of_fields_is_written_as_it_was_read():
     given = metadata(KNOWN_BYTES_MAX // 40)
     assert managed_fields.dump(managed_fields.load(given)) == given["managedFields"]
+
+
+def consumers(*uids: str) -> list[dict]:
+    return [{"resource": "pods", "name": f"p-{uid}", "uid": uid} for uid in uids]
+
+
+LONG = [f"{number}" for number in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (LONG, [*LONG, "new"]),
+        (LONG, LONG[:-1]),
+        (LONG[1:], LONG),
+        ([*LONG, "0"], LONG),
+        (LONG, [*LONG, "0"]),
+        ([*LONG, "a"], [*LONG, "b", "a"]),
+        (["0", "0", *LONG], ["0", "0", *LONG[1:]]),
+    ],
+)
+def test_equal_beginning_of_lists_does_not_change_what_is_found_changed(monkeypatch, before, after):
+    node = builders.node("resourceclaims")
+    first, second = ({"status": {"reservedFor": consumers(*uids)}} for uids in (before, after))
+    second["status"]["reservedFor"][-1]["name"] = "another"
+    results = [field_sets.changes(first, second, node)]
+    monkeypatch.setattr(field_sets, "LONG_BEGINNING", 1_000)
+    results.append(field_sets.changes(first, second, node))
+    assert results[0] == results[1]
+
+
+def test_keys_with_defaults_are_compared_whole(monkeypatch):
+    node = builders.node("pods", group="")
+    ports = [{"containerPort": number} for number in range(40)]
+    old, new = (
+        {"spec": {"containers": [{"name": "c", "ports": list}]}}
+        for list in (ports, [*ports, {"containerPort": 1, "protocol": "TCP", "name": "x"}])
+    )
+    result = field_sets.changes(old, new, node)
+    monkeypatch.setattr(field_sets, "LONG_BEGINNING", 1_000)
+    assert result == field_sets.changes(old, new, node)
+
+
+def test_long_sets_that_grow_and_shrink_are_those_that_reading_them_gives():
+    node = builders.node("resourceclaims")
+    writer = Manager(
+        name="scheduler", operation="Update", api_version="v1", subresource="status", fields={}
+    )
+    old = {"metadata": metadata(1), "status": {"reservedFor": consumers("0")}}
+    for count in (40, 41, 80, 60, 39, 5, 70):
+        new = {"metadata": dict(old["metadata"])}
+        new["status"] = {"reservedFor": consumers(*map(str, range(count)))}
+        managed_fields.track(new["metadata"], new, old, node, writer, has_status=True)
+        copied = json_tree.copy(new["metadata"])
+        assert managed_fields.load(new["metadata"])[-1].fields == (
+            managed_fields.load(copied)[-1].fields
+        )
+        assert managed_fields.dump(managed_fields.load(copied)) == copied["managedFields"]
+        old = new
+
+
+@pytest.mark.parametrize("odd", [None, [], "x", 1, {"f:a": None}, {"f:a": [1] * 40}], ids=str)
+def test_odd_parts_of_imported_sets_are_read(odd):
+    entry = {"manager": "m", "operation": "Update", "fieldsV1": {"f:spec": odd, "f:data": {}}}
+    (manager,) = managed_fields.load({"managedFields": [entry]})
+    assert "f:data" in manager.fields
 
 
 LEAF = {"f:a": {}}

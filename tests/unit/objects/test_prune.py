@@ -34,6 +34,37 @@ def test_the_tree_that_came_is_not_changed_and_not_shared() -> None:
     assert "count" not in tree["spec"]["devices"]["requests"][0]["exactly"]
 
 
+ODD_ITEMS: list[Any] = [
+    None,
+    {},
+    {"uid": ""},
+    {"uid": None},
+    {"uid": "x", "nmae": "a"},
+    "x",
+    {"uid": 1},
+]
+
+
+@pytest.mark.parametrize("odd", [{"uid": "x"}, *ODD_ITEMS], ids=str)
+def test_long_lists_of_texts_are_pruned_as_each_item_is(
+    odd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = [{"resource": "pods", "name": f"p-{n}", "uid": f"{n}"} for n in range(20)]
+    node = builders.node("resourceclaims")
+
+    def outcome() -> Any:
+        try:
+            return prune.clean(node, {"status": {"reservedFor": [*items, odd]}})
+        except WrongType as wrong:
+            return str(wrong)
+
+    together = outcome()
+    monkeypatch.setattr(prune, "LONG_LIST", 1_000)
+    assert together == outcome()
+    if not isinstance(together, str):
+        assert together[0]["status"]["reservedFor"][0] is not items[0]
+
+
 def test_nulls_and_empty_collections_vanish() -> None:
     tree = builders.claim()
     tree["metadata"] |= {"labels": None, "annotations": {}, "finalizers": []}

@@ -537,6 +537,23 @@ def test_the_257th_consumer_is_refused() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("last", "problem"),
+    [
+        ({"resource": "pods", "name": "b", "uid": "u3"}, '[9]: Duplicate value: "u3"'),
+        ({"resource": "pods", "uid": "v"}, "[9].name: Required value"),
+        ({"name": "b", "uid": "v"}, "[9].resource: Required value"),
+        ({"resource": "pods", "name": "b"}, "[9].uid: Required value"),
+    ],
+)
+def test_one_odd_consumer_of_many_is_named(last: dict[str, Any], problem: str) -> None:
+    many = [CONSUMER | {"uid": f"u{number}"} for number in range(9)]
+    new = status(allocation=ALLOCATION, reservedFor=[*many, last])
+    assert change("ResourceClaim", status(allocation=ALLOCATION), new, "status") == [
+        f"status.reservedFor{problem}"
+    ]
+
+
 def test_consumers_are_not_added_to_a_terminating_claim() -> None:
     old = status(allocation=ALLOCATION, reservedFor=[CONSUMER])
     new = status(allocation=ALLOCATION, reservedFor=[CONSUMER, CONSUMER | {"uid": "v"}])

@@ -9,7 +9,8 @@ wrong type names the innermost struct, the path without indices, and the Go type
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
 from app.domain.errors import RedraError
@@ -180,9 +181,18 @@ def _compile_list(node: SchemaNode, *, complete: bool) -> Cleaner:
     plain = _PLAIN.get(items.shape)
     zero = _ZERO.get(items.shape)
 
+    @cache  # asked when a list is pruned: a type may contain itself
+    def text_fields() -> frozenset[str]:
+        if items.shape is not SchemaShape.OBJECT or (complete and items.always):
+            return frozenset()
+        are_texts = all(_PLAIN.get(field.shape) is str for field in items.fields.values())
+        return frozenset(items.fields) if are_texts else frozenset()
+
     def clean_list(value: Any, problems: list[str]) -> Any:
         if value.__class__ is not list:
             raise WrongType(_name(value), go_type)
+        if len(value) >= LONG_LIST and (texts := text_fields()) and _are_clean(value, texts):
+            return list(map(dict.copy, value))
         cleaner = _cleaner(items, complete=complete)
         kept: list[Any] = []
         for index, item in enumerate(value):
@@ -196,6 +206,18 @@ def _compile_list(node: SchemaNode, *, complete: bool) -> Cleaner:
         return kept
 
     return clean_list
+
+
+LONG_LIST = 8
+"""The length from which on the items of a list are looked at together before each for itself."""
+
+
+def _are_clean(items: list[Any], texts: frozenset[str]) -> bool:
+    """Whether pruning changes nothing: all items are objects of known texts that are not empty."""
+    if set(map(type, items)) != {dict} or not texts.issuperset(chain.from_iterable(items)):
+        return False
+    values = list(chain.from_iterable(map(dict.values, items)))
+    return all(values) and set(map(type, values)) == {str}
 
 
 _ZERO: Mapping[SchemaShape, Any] = {

@@ -8,8 +8,9 @@ Parity: api.md 9. Structure comes from the schema: objects and maps are granular
 they are atomic, lists are atomic unless they are keyed or sets.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import msgspec
@@ -24,6 +25,10 @@ FieldSet: TypeAlias = dict[str, Any]
 
 MEMBER = "."
 _LEAF: FieldSet = {MEMBER: True}
+_NOTHING: FieldSet = {}
+
+LONG_BEGINNING = 8
+"""Equal items at the beginning of two lists from which on they are left out of a comparison."""
 
 _encoder = msgspec.json.Encoder(order="sorted")
 
@@ -63,14 +68,27 @@ def _is_element(element: str) -> bool:
     return kind == "v:" or isinstance(value, dict)
 
 
-def dump(fields: FieldSet) -> JsonObject:
-    """The `fieldsV1` of a set."""
+def dump(
+    fields: FieldSet, known: FieldSet = _NOTHING, written: JsonObject = _NOTHING
+) -> JsonObject:
+    """The `fieldsV1` of a set. Parts that `known` has as well are taken from `written`, its form.
+
+    Such parts are shared: never change them.
+    """
     dumped: JsonObject = {}
     for element, below in fields.items():
         if element == MEMBER:
             dumped[MEMBER] = {}
+            continue
+        before = known.get(element)
+        if before is below:
+            dumped[element] = written[element]
+        elif below is _LEAF or below == _LEAF:
+            dumped[element] = {}
+        elif before is None:
+            dumped[element] = dump(below)
         else:
-            dumped[element] = {} if below is _LEAF or below == _LEAF else dump(below)
+            dumped[element] = dump(below, before, written[element])
     return dumped
 
 
@@ -324,8 +342,9 @@ def _compare(
         changed[MEMBER] = True
         return
     if node.shape is SchemaShape.LIST:
-        before = {_element(item, node): item for item in old or ()}
-        after = {_element(item, node): item for item in new or ()}
+        old, new = _beyond_equal(old or (), new or (), node)
+        before = {_element(item, node): item for item in old}
+        after = {_element(item, node): item for item in new}
         prefix = ""
     else:
         before = old or {}
@@ -352,6 +371,39 @@ def _compare(
         if key not in after and item is not None:
             child = node.fields.get(key) if is_object else node.items
             removed[prefix + key] = everything(item, child)
+
+
+def _beyond_equal(
+    old: Sequence[Any], new: Sequence[Any], node: SchemaNode
+) -> tuple[Sequence[Any], Sequence[Any]]:
+    """The items of two keyed lists after those at the beginning that are equal.
+
+    The lists are returned whole where that could change what is compared: an item that follows may
+    have the key of an earlier one.
+    """
+    if not node.list_keys or not old or not new:
+        return old, new
+    count = 0
+    for one, other in zip(old, new, strict=False):
+        if one is not other and one != other:
+            break
+        count += 1
+    if count < LONG_BEGINNING:
+        return old, new
+    read_key = _key_reader(node.list_keys)
+    rest_of_old, rest_of_new = old[count:], new[count:]
+    try:
+        known = set(map(read_key, new[:count]))
+        if known.isdisjoint(map(read_key, rest_of_old)) and (
+            known.isdisjoint(map(read_key, rest_of_new))
+        ):
+            return rest_of_old, rest_of_new
+    except (KeyError, TypeError):
+        pass  # a key has a default, or is no text
+    return old, new
+
+
+_key_reader = lru_cache(maxsize=256)(lambda names: itemgetter(*names))
 
 
 def _children(value: Any, node: SchemaNode | None) -> Iterator[tuple[str, Any, SchemaNode | None]]:

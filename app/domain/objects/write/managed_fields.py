@@ -7,6 +7,7 @@ updates, only from the first apply.
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -37,6 +38,14 @@ KNOWN_MAX = 2_048
 KNOWN_BYTES_MAX = 4_096
 """The largest size of a cached `fieldsV1` in bytes. A longer one is decoded each time: sets of long
 lists rarely repeat, and each of their versions would take memory."""
+
+_Length: TypeAlias = tuple[int, str]
+
+LONG_MAX = 64
+"""The largest number of long sets that are kept, beside those of KNOWN_MAX."""
+
+LONG_ITEMS = 32
+"""The number of items in the lists of a long set: a shorter one is found by its text as fast."""
 
 _UNTRACKED = ("apiVersion", "kind")
 _UNTRACKED_METADATA = (
@@ -117,8 +126,11 @@ def load(metadata: JsonView) -> list[Manager]:
 
 def _loaded(entry: JsonObject) -> Manager:
     written = entry.get("fieldsV1")
-    text = canonical_json(written if isinstance(written, dict) else {})
-    known = _known_fields(text) if len(text) <= KNOWN_BYTES_MAX else _read_fields(text)
+    written = written if isinstance(written, dict) else {}
+    known = _LONG.find(written)
+    if known is None:
+        text = canonical_json(written)
+        known = _known_fields(text) if len(text) <= KNOWN_BYTES_MAX else _read_fields(text)
     return Manager(
         name=entry.get("manager", ""),
         operation=entry.get("operation", UPDATE),
@@ -137,6 +149,46 @@ def _read_fields(text: bytes) -> tuple[FieldSet, JsonObject]:
 
 
 _known_fields = lru_cache(maxsize=KNOWN_MAX)(_read_fields)
+
+
+class _LongSets:
+    """The sets of the newest long `fieldsV1` that were written, for the very `fieldsV1`.
+
+    A list that is changed again and again, such as the consumers of a shared claim, has a long set
+    that differs in one item each time, so a set is not read again from what was made of it.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[_Length, tuple[FieldSet, JsonObject]] = {}
+
+    def find(self, written: JsonObject) -> tuple[FieldSet, JsonObject] | None:
+        """The set and its `fieldsV1`, which is `written` itself."""
+        length = _length(written)
+        known = None if length is None else self._known.get(length)
+        return known if known is not None and known[1] is written else None
+
+    def keep(self, fields: FieldSet, written: JsonObject) -> None:
+        """Keeps a set if it is long, in place of the one that was kept first."""
+        length = _length(written)
+        if length is None:
+            return
+        self._known.pop(length, None)
+        self._known[length] = (fields, written)
+        if len(self._known) > LONG_MAX:
+            del self._known[next(iter(self._known))]
+
+
+def _length(written: JsonObject) -> _Length | None:
+    """The number of items and the last item of a long list; None if no list is long."""
+    for below in written.values():
+        if below and below.__class__ is dict:
+            for part in below.values():
+                if part and part.__class__ is dict and len(part) >= LONG_ITEMS:
+                    return len(part), next(reversed(part))
+    return None
+
+
+_LONG = _LongSets()
 
 
 def _kept(written: JsonObject) -> JsonObject:
@@ -289,11 +341,13 @@ def _headed(manager: Manager) -> JsonObject:
 
 def _entry(manager: Manager) -> JsonObject:
     entry = _headed(manager)
-    written = manager.written
-    if written is not None and written[0] is manager.fields:
-        entry["fieldsV1"] = written[1]
+    known = manager.written
+    if known is not None and known[0] is manager.fields:
+        entry["fieldsV1"] = known[1]
     else:
-        entry["fieldsV1"] = field_sets.dump(_spelt(entry, manager.fields, _TO_ALIAS))
+        fields = _spelt(entry, manager.fields, _TO_ALIAS)
+        entry["fieldsV1"] = written = field_sets.dump(fields, *known or ())
+        _LONG.keep(fields, written)
     if manager.subresource:
         entry["subresource"] = manager.subresource
     return entry

@@ -125,10 +125,11 @@ def mapping(*path: str) -> Callable[[JsonView], JsonView]:
 def objects(*path: str) -> Callable[[JsonView], list[JsonObject]]:
     """Returns a reader of the objects in the list at the path, in order; others are skipped."""
     value_of = get(*path)
+    objects_of = json_tree.objects_of
 
     def read(tree: JsonView) -> list[JsonObject]:
         value = value_of(tree)
-        return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+        return [] if value is None else objects_of(value)
 
     return read
 

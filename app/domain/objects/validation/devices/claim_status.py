@@ -1,6 +1,8 @@
 """Validation of ResourceClaims' status. Parity: objects.md 5.4 and 5.5, controllers.md 6.2."""
 
 import ipaddress
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from app.domain.objects.field_errors import (
@@ -21,7 +23,7 @@ from app.domain.objects.validation.go_form import allocation_in_go
 from app.domain.objects.validation.node_selectors import node_selector
 from app.domain.values import json_tree, names, well_known
 from app.domain.values.fields import dra, meta
-from app.domain.values.json_tree import JsonView
+from app.domain.values.json_tree import JsonObject, JsonView
 
 RESULTS_MAX = 32
 CONFIGS_MAX = 64
@@ -117,11 +119,11 @@ def _consumers(status: JsonView, stored: JsonView, *, terminating: bool) -> list
     errors: list[FieldError] = []
     if len(consumers) > CONSUMERS_MAX:
         errors.append(too_many(path, len(consumers), CONSUMERS_MAX))
-    else:
+    elif not _are_whole(consumers):
         seen: set[str] = set()
         for index, consumer in enumerate(consumers):
             place = f"{path}[{index}]"
-            for name in ("resource", "name", "uid"):
+            for name in _OF_CONSUMERS:
                 if not json_tree.text(consumer, name):
                     errors.append(required(f"{place}.{name}"))
             uid = json_tree.text(consumer, "uid")
@@ -143,6 +145,24 @@ def _consumers(status: JsonView, stored: JsonView, *, terminating: bool) -> list
                 )
             )
     return errors
+
+
+_OF_CONSUMERS = ("resource", "name", "uid")
+_read_consumer = itemgetter(*_OF_CONSUMERS)
+
+
+def _are_whole(consumers: list[JsonObject]) -> bool:
+    """Whether each consumer has all texts and a uid of its own: true of nearly all lists.
+
+    Each write of a shared claim has up to 256 of them.
+    """
+    try:
+        rows = [_read_consumer(consumer) for consumer in consumers]
+        uids = {uid for _, _, uid in rows}
+    except (KeyError, TypeError):
+        return False
+    texts = list(chain.from_iterable(rows))
+    return len(uids) == len(rows) and all(texts) and set(map(type, texts)) == {str}
 
 
 def _device_id(item: JsonView) -> tuple[str, str, str, str]:
