@@ -42,7 +42,7 @@ BY = "redra histories delete"
 
 async def create(store: Store, settings: Settings, name: str) -> None:
     """Make a history as a new cluster, with the settings' profile. Raises InputError."""
-    await importing.check_name_is_free(store.log, name)
+    await importing.check_name_is_free(store.log, name, place="")
     async with open_histories(store, settings) as histories:
         await histories.create_cluster(name, settings=history_settings.history_settings(settings))
 
@@ -62,7 +62,7 @@ async def copy(
 ) -> int:
     """Copy a history up to a moment (empty: all of it); returns the number of events."""
     info = await find_history(store, name)
-    await importing.check_name_is_free(store.log, new_name)
+    await importing.check_name_is_free(store.log, new_name, place="")
     until = await find_inside(store, info, moment, option="--to")
     await copying.copy_history(store.log, info, new_name, until=until, progress=progress)
     return until
@@ -99,7 +99,7 @@ async def fork(
     With `until`, recorded inputs continue in the fork up to that moment (empty: to the end).
     """
     info = await find_history(store, name)
-    await importing.check_name_is_free(store.log, new_name)
+    await importing.check_name_is_free(store.log, new_name, place="")
     await find_inside(store, info, moment, option=f"{name}@{moment}")
     last = None if until is None else await find_inside(store, info, until, option="--until")
     wanted = ForkRequest(switches=switches, edits=edits, until=last)

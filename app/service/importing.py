@@ -82,14 +82,14 @@ class ImportResult:
     report: FidelityReport
 
 
-async def check_name_is_free(log: EventLog, name: str) -> None:
-    """Raise InputError when the name is invalid or taken.
+async def check_name_is_free(log: EventLog, name: str, *, place: str = "--history") -> None:
+    """Raise InputError when the name, which was given at a place, is invalid or taken.
 
     Called before a recording is read.
     """
     if await log.find_history(check_name(name)) is not None:
         raise InputError(
-            f"the history {name!r} already exists", place="--history", cure="choose another name"
+            f"the history {name!r} already exists", place=place, cure="choose another name"
         )
 
 

@@ -174,8 +174,12 @@ async def _instant(log: EventLog, info: HistoryInfo, moment: str, now: Instant |
 
 
 async def time_of(log: EventLog, info: HistoryInfo, revision: Revision) -> Instant:
-    """The time of the event at that revision; 0 in an empty history."""
-    events = await log.read(info.id, after=Revision(revision - 1), until=revision, limit=1)
+    """The time of the event at that revision; 0 in an empty history.
+
+    Before the first event, where a history begins, it is the time of that.
+    """
+    at = max(revision, Revision(1))
+    events = await log.read(info.id, after=Revision(at - 1), until=at, limit=1)
     return events[0].stamp.time if events else Instant(0)
 
 

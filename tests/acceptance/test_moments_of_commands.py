@@ -229,6 +229,27 @@ def test_relative_moment_is_named_as_an_instant(data: Path, end: Instant, name: 
     assert "before the last event" not in redra(*words, "100", data=data)[2]
 
 
+@pytest.mark.database
+def test_refusal_names_the_instant_of_a_relative_moment(data: Path, end: Instant) -> None:
+    """The day of a time that is later than the end is the one before."""
+    late = timestamps.micro_text(Instant(end + SECOND))[11:19]
+    words = ("why", "pod/nobody", "-n", "taints", "--history", "prod", "--at", late)
+    code, _, error = redra(*words, data=data)
+    assert code
+    assert error.startswith(_meaning(late, end))
+    assert "not found" in error
+    code, out, error = redra("map", "prod", "--at", late, data=data)
+    assert (code, error) == (0, _meaning(late, end))
+    assert out == "no pool is published at revision 0\n"
+
+
+@pytest.mark.database
+def test_taken_name_is_refused_without_an_option(data: Path) -> None:
+    for words in (("copy", "prod", "prod"), ("create", "prod")):
+        sentence = "redra: the history 'prod' already exists; choose another name\n"
+        assert redra("histories", *words, data=data)[2] == sentence, words
+
+
 # {} stands for the moment, a minute before the end.
 OF_HISTORIES_UP_TO = {
     "export": "export prod@{} --force --as audit -o {out}",

@@ -103,6 +103,16 @@ async def test_moment_before_the_first_event_is_told_as_such():
     assert refused["message"].startswith('nodes "n" not found before the first event')
 
 
+async def test_capacity_before_the_first_event_is_of_the_beginning():
+    async with serving() as server:
+        await fill(server, 1)
+        first = (await server.get(f"{JSON}/capacity?at=1"))["time"]
+        answer = await server.get(f"{JSON}/capacity?at=0")
+        assert (answer["revision"], answer["time"]) == (0, first)
+        assert [each["time"] for each in answer["moments"]] == [first]
+        assert (await server.get(f"{JSON}/capacity"))["time"] > first
+
+
 async def test_class_that_is_not_there_is_refused_with_those_that_are():
     async with serving() as server:
         await fill(server, 1)

@@ -197,7 +197,7 @@ class CapacityApi:
             async for event in self._histories.objects_at(info, revision, *kind)
         ]
         created = await creations(runtime.log, info, events)
-        now = await time_of(runtime.log, info, revision) if revision else runtime.head.time
+        now = await time_of(runtime.log, info, revision)
 
         def moment() -> CapacityMoment:
             devices = course.move(events, created)

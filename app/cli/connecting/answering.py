@@ -1,6 +1,7 @@
 """The answers for commands, from a running or named server, else from the data folder."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -9,7 +10,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from app.cli import console
 from app.cli.connecting import reading
-from app.domain.errors import InputError, Rejected, ServerUnreachable, TooLarge
+from app.domain.errors import (
+    InputError,
+    NotFound,
+    RedraError,
+    Rejected,
+    ServerUnreachable,
+    TooLarge,
+)
 from app.domain.values import moments, timestamps
 from app.domain.values.moments import HistoryEnd, Resolved
 from app.domain.values.timestamps import Instant
@@ -68,8 +76,12 @@ class AnswerSource:
         parameters: Mapping[str, str] | None = None,
         body: object | None = None,
         is_page: bool = False,
+        is_quiet: bool = False,
     ) -> bytes:
-        """The answer of redra's own API. Raises InputError, Rejected, ServerUnreachable."""
+        """The answer of redra's own API. Raises InputError, Rejected, ServerUnreachable.
+
+        The instant that a relative moment names is said on standard error, unless `is_quiet`.
+        """
         from app.bootstrap.asking.queries import ServedQuery
 
         query = ServedQuery(
@@ -91,9 +103,32 @@ class AnswerSource:
 
             return console.run(work)
 
-        answer = self.answer(lambda server: server.ask(query), here)
-        _note_moment(query.at, answer)
+        try:
+            answer = self.answer(lambda server: server.ask(query), here)
+        except NotFound:
+            if not is_quiet:
+                self._note_moment_of(query)
+            raise
+        if not is_quiet:
+            note_moment(query.at, answer)
         return answer
+
+    def _note_moment_of(self, query: "ServedQuery") -> None:
+        """Say which instant the relative moment of a query names that was not answered."""
+        if not moments.needs_end(query.at):
+            return
+        # What is not found may be the history itself.
+        with suppress(RedraError):
+            if self.server is not None:
+                served_moments(self.server, query.history, query.at)
+                return
+            from app.bootstrap import stores
+
+            async def work() -> None:
+                async with stores.open_store(self.settings) as store:
+                    await stored_moments(store, query.history, query.at)
+
+            console.run(work)
 
     def _read_on(self, server: "AskedServer", query: "ServedQuery") -> bytes:
         """The answer from the whole log, or from what was read of it when the time is over."""
@@ -155,7 +190,7 @@ class AnswerSource:
             return console.run(work)
 
         answers = self.answer(of_server, here)
-        _note_moment(queries[0].at, answers[0])
+        note_moment(queries[0].at, answers[0])
         return answers
 
     def answer(
@@ -268,7 +303,7 @@ def as_of(answer: bytes) -> dict[str, str]:
     return {moments.AS_OF: msgspec.json.decode(answer)[moments.AS_OF]}
 
 
-def _note_moment(at: str, answer: bytes) -> None:
+def note_moment(at: str, answer: bytes) -> None:
     """Say which instant a relative moment names, as the answer tells it."""
     if moments.needs_end(at):
         for meaning in as_of(answer).values():

@@ -7,7 +7,7 @@ import typer
 
 from app.cli import console, exit_codes
 from app.cli.arguments import moments, objects
-from app.cli.connecting import reading
+from app.cli.connecting import answering, reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -136,7 +136,7 @@ def device_map(
 
     def ask(place: str = history, labels: str = selector, **wanted: str) -> bytes:
         parameters = {**wanted, "labels": labels}
-        return source.ask("map", history=place, at=at, parameters=parameters)
+        return source.ask("map", history=place, at=at, parameters=parameters, is_quiet=True)
 
     def of_history(place: str) -> bytes | None:
         """The map of the history that the only word names, as in other commands; else None."""
@@ -165,11 +165,16 @@ def device_map(
             whole_map, cure = None, problem.cure
         if whole_map is None:
             _refuse_pool(pool, shown.revision, _pools_of(ask(labels="")), cure)
-        answer, shown = whole_map, msgspec.json.decode(whole_map, type=DeviceMap)
+        answer, pool, shown = whole_map, "", msgspec.json.decode(whole_map, type=DeviceMap)
+    answering.note_moment(at, answer)
+    is_whole = not (pool or driver or node or selector)
     with reading.rendering():
         if output is Output.JSON:
             console.say_json(msgspec.json.decode(answer))
             return
+        if not shown.pools:
+            which = "no pool" if is_whole else "no such pool"
+            console.say(f"{which} is published at revision {shown.revision}")
         for line in map_lines(shown, with_devices=devices or console.is_wide()):
             console.say(line)
 
@@ -314,8 +319,6 @@ def _defect_lines(one: Mapping[str, Any]) -> list[str]:
 
 def map_lines(answer: "DeviceMap", *, with_devices: bool) -> list[str]:
     """The lines of pools, grouped by node."""
-    if not answer.pools:
-        return [f"no such pool is published at revision {answer.revision}"]
     lines: list[str] = []
     node: str | None = None
     for pool in answer.pools:

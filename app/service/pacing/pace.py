@@ -35,9 +35,12 @@ def parse_speed(text: str) -> float:
     except ValueError:
         speed = math.nan
     if not SPEED_MIN <= speed <= SPEED_MAX:
+        problem = "is not a speed"
+        if not math.isnan(speed):
+            problem += f": it is {'less than' if speed < SPEED_MIN else 'more than'} possible"
         raise InputError(
-            f"{text!r} is not a speed",
-            place="speed",
+            f"{text!r} {problem}",
+            place="--speed",
             cure=f"choose 1x, 10x, any number from {SPEED_MIN} to {SPEED_MAX:.0f}, max or step",
         )
     return speed

@@ -34,6 +34,12 @@ def test_what_is_no_speed_is_refused(text: str) -> None:
         parse_speed(text)
 
 
+@pytest.mark.parametrize(("text", "side"), [("-1", "less"), ("0", "less"), ("1e9", "more")])
+def test_number_out_of_range_is_said_to_be_too_small_or_too_large(text: str, side: str) -> None:
+    with pytest.raises(InputError, match=f"^--speed: '{text}' is .*: it is {side} than possible;"):
+        parse_speed(text)
+
+
 def test_position_moves_with_the_speed_and_not_while_paused() -> None:
     pace = PacedPosition(at(100), at(0), speed=10, is_paused=False)
     assert pace.position(at(2)) == at(120)
