@@ -135,6 +135,10 @@ def container_that_is_not_made_again():
     )  # fmt: skip
 
 
+def rule_that_is_gone():
+    return (*deployment_that_lost_a_device(), {"delete": "devicetaintrule/bad"}, {"wait": 5})
+
+
 def deployment_on_a_drained_node():
     """What kubectl drain does: it cordons the node, and evicts the pods there."""
     evicted = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
@@ -159,6 +163,10 @@ ROWS = [
     (deployment_that_lost_a_device, "deployment/web", "taint ecc:NoExecute by rule bad is not "),
     (deployment_that_lost_a_device, "deployment/web", EVICTED),
     (deployment_that_lost_a_device, "deployment/web", "/n/x, tainted ecc:NoExecute by rule bad"),
+    (deployment_that_lost_a_device, "devicetaintrule/bad",
+     "1 pod was evicted for its taint pod lab/web-"),
+    (deployment_that_lost_a_device, "devicetaintrule/bad", f": {DRIVER}/n/x (revision "),
+    (rule_that_is_gone, "devicetaintrule/bad", "1 pod was evicted for its taint pod lab/web-"),
     (deployment_that_is_gone, "deployment/web", EVICTED),
     (deployment_that_is_gone, "deployment/web", "kube-system:generic-garbage-collector: lab/web-"),
     (deployment_of_another_image, "deployment/web",

@@ -29,7 +29,14 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import recorded_doubts
-from app.service.explaining import claims, disruption, hardware, pods, workloads
+from app.service.explaining import (
+    claims,
+    disruption,
+    hardware,
+    pods,
+    rule_evictions,
+    workloads,
+)
 from app.service.explaining.evidence import ExplainedMoment, Sight, ViewsAt, body
 
 KEYS_AT_ONCE = 50
@@ -193,6 +200,8 @@ class Explainer:
         children += lives.asked_for(events[1:])
         children += await disruption.of(evidence, key)
         children += (await workloads.of(evidence, key, last.object)).reasons
+        if key.resource == "devicetaintrules":
+            children += await rule_evictions.reasons(evidence, key)
         if key.resource == "deviceclasses":
             children += untried.waiting_for_class(evidence.views, key.name)
         outcome = decision_body.read(decision.object).outcome if decision is not None else "Deleted"

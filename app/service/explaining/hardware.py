@@ -26,7 +26,7 @@ from app.domain.values import api_resources, identifiers
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject
-from app.service.explaining import former_circumstances, unfinished
+from app.service.explaining import former_circumstances, rule_evictions, unfinished
 from app.service.explaining.evidence import ExplainedMoment, body
 
 if TYPE_CHECKING:  # heavy: only rules have a blast
@@ -284,7 +284,7 @@ async def rule(
         outcome=conditions[0].reason if conditions else "NotProcessed",
         text=f"selects {devices_text(len(reasons.devices))}, {count} allocated "
         f"{'claim' if count == 1 else 'claims'}",
-        reasons=(*reasons.reasons, radius, *said),
+        reasons=(*reasons.reasons, *await rule_evictions.reasons(evidence, key), radius, *said),
         decision=decision,
         details={
             "devices": reasons.devices,
