@@ -43,8 +43,12 @@ settings.load_profile("tests")
 
 _TOKEN = secrets.token_hex(4)
 
-_COLLECT_EVERY = (200_000, 20, 10)
-"""The thresholds of the garbage collector; with 700 new objects, Python collects all the time."""
+_COLLECT_EVERY = (1_000_000, 20, 10)
+"""The thresholds of the garbage collector; with 700 new objects, Python collects all the time.
+
+Events of a history are many objects that live on, and each look at them is in vain. What a module
+made is looked for at its end.
+"""
 
 _NOTHING_LASTS = {
     "fsync": "off",
