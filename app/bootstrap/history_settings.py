@@ -43,12 +43,16 @@ _STATES = {"true": True, "on": True, "false": False, "off": False}
 
 def switches(text: str, *, place: str) -> dict[str, bool]:
     """Names with `true`, `on`, `false` or `off`, separated by commas. Raises InputError."""
-    states = {}
+    states: dict[str, bool] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, state = part.partition("=")
         if not name or state.lower() not in _STATES:
             raise InputError(
                 f"{part!r} is not NAME=true, NAME=false, NAME=on or NAME=off", place=place
             )
-        states[name.strip()] = _STATES[state.lower()]
+        is_on = _STATES[state.lower()]
+        if states.setdefault(name.strip(), is_on) is not is_on:
+            raise InputError(
+                f"{name.strip()} is switched both on and off", place=place, cure="name it once"
+            )
     return states

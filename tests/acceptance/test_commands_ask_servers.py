@@ -334,6 +334,7 @@ def test_search_in_vain_is_told_alike(server: ServerProcess, name: str, tmp_path
 
 @pytest.mark.parametrize("words", [("nowhere", "--to", "1.37"), ("prod", "--to", "0.9"),
                                    ("prod", "--to", "1.37", "--gate", "Nope=true"),
+                                   ("prod", "--to", ""),
                                    ("prod@99999", "--to", "1.37")])  # fmt: skip
 def test_rehearsal_in_vain_is_told_alike(server: ServerProcess, words: tuple[str, ...]) -> None:
     asked, opened = [

@@ -153,6 +153,14 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
         (("prod", "--history", "x", "--profile", "1.2"), "there is no profile '1.2'"),
         (("prod", "--history", "x", "--gate", "Nope=true"), "no feature gate 'Nope'"),
         (("prod", "--history", "x", "--quirk", "q99=on"), "q99"),
+        (
+            ("prod", "--history", "x", "--quirk", "q6=on", "--quirk", "Q6=off"),
+            "--quirk: q6 is switched both on and off; name it once",
+        ),
+        (
+            ("prod", "--history", "x", "--gate", "DRAAdminAccess=on,DRAAdminAccess=false"),
+            "--gate: DRAAdminAccess is switched both on and off; name it once",
+        ),
         (("prod", "--history", "x", "--delete", "node/none"), "does not exist at that moment"),
         (("prod", "--history", "x", "--patch", "node/none"), "there is no patch"),
         (

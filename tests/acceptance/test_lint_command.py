@@ -220,6 +220,32 @@ def test_sarif_has_what_its_schema_requires(broken: Path) -> None:
     assert all(each["id"] >= 1 for result in with_related for each in result["relatedLocations"])
 
 
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("apiVersion: resource.k8s.io/v1\nkind: ResourceSlize", "there is no kind 'ResourceSlize'"),
+        ("apiVersion: resource.k8s.io/v1\nkind: resourceslice", "there is no kind 'resourceslice'"),
+        ("apiVersion: resource.k8s.io/v1\nkind: 7", "kind is missing, or is not text"),
+        ("apiVersion: resource.k8s.io/v1", "kind is missing, or is not text"),
+        ("kind: ResourceSlice", "apiVersion is missing, or is not text"),
+        ("apiVersion: v1\nkind: ResourceSlice", "there is no kind 'ResourceSlice' in v1"),
+        ("apiVersion: example.com/v1\nkind: ResourceSlice", ""),
+        ("apiVersion: resource.k8s.io/v1alpha3\nkind: ResourcePoolStatusRequest", ""),
+        ("kind: ClusterConfiguration", ""),
+    ],
+)
+def test_object_of_no_kind_of_the_api_is_not_passed_over(
+    tmp_path: Path, head: str, message: str
+) -> None:
+    path = tmp_path / "slice.yaml"
+    path.write_text(f"{head}\nmetadata: {{name: board}}\nspec: {{}}\n")
+    code, out, _ = redra("lint", path, "-o", "json")
+    findings = json.loads(out)["findings"]
+    assert code == bool(message)
+    assert [each["rule"] for each in findings] == ["object-invalid"] * code
+    assert all(message in each["message"] for each in findings)
+
+
 def test_object_that_the_api_refuses_is_named(tmp_path: Path) -> None:
     path = tmp_path / "slice.yaml"
     tree = yaml.safe_load(BROKEN.partition("---")[0])

@@ -15,7 +15,7 @@ from app.domain.objects.schema import conversion
 from app.domain.objects.write import admission, metadata
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
 from app.domain.values import api_groups, counts
-from app.domain.values.fields import meta
+from app.domain.values.fields import meta, paths
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -68,6 +68,9 @@ RULES = (INVALID, UNKNOWN_FIELD, SELECTOR_INVALID, SELECTOR_TOO_COSTLY, DUPLICAT
 EXPRESSION = ".cel.expression"
 _WARN = WriteOptions(field_validation=FieldValidation.WARN)
 
+kind_of = paths.text("kind")
+version_of = paths.text("apiVersion")
+
 
 def admit(
     subject: LintedObject, rules: Rules, now: Instant
@@ -78,7 +81,7 @@ def admit(
     """
     kind, group, version = _kind_of(subject.tree)
     if kind is None:
-        return subject, []
+        return subject, [INVALID.at(subject.at(), _lack_of_kind(subject.tree))]
     try:
         if (group, version) not in kind.group_versions:
             conversion.check_version(kind, group, version)
@@ -119,10 +122,8 @@ def _rule_of(error: FieldError) -> LintRule:
 
 
 def _kind_of(tree: JsonObject) -> tuple[Kind | None, str, str]:
-    version_text, name = tree.get("apiVersion"), tree.get("kind")
-    if not isinstance(version_text, str) or not isinstance(name, str):
-        return None, "", ""
-    group, version = registry.split_api_version(version_text)
+    name = kind_of(tree)
+    group, version = registry.split_api_version(version_of(tree))
     kind = registry.find_kind(group, version, name)
     if kind is None and group == api_groups.RESOURCE:
         kind = next(
@@ -134,6 +135,13 @@ def _kind_of(tree: JsonObject) -> tuple[Kind | None, str, str]:
             None,
         )
     return kind, group, version
+
+
+def _lack_of_kind(tree: JsonObject) -> str:
+    version, kind = version_of(tree), kind_of(tree)
+    if not version or not kind:
+        return f"{'kind' if version else 'apiVersion'} is missing, or is not text"
+    return f"there is no kind {kind!r} in {version}"
 
 
 def _quoted(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -116,10 +117,12 @@ def parse(tree: Any, place: str) -> SweepPlan:
             _check(f"{place}: {name}", [{name: switches, "profile": each} for each in VERSIONS])
     for release in plan.profiles:
         _check(f"{place}: profiles", [{"profile": release} if release else {}])
-    if plan.jitter < 0:
-        raise InputError("it is below 0", place=f"{place}: jitter")
-    count = len(list(zip(_choices(plan), range(CELLS_MAX + 1), strict=False))) * len(names)
-    if count > CELLS_MAX:
+    if not 0 <= plan.jitter < math.inf:
+        raise InputError("it must be a number of seconds from 0 on", place=f"{place}: jitter")
+    # A number of seeds is counted here: a range of that length may not fit into the memory.
+    seeds = plan.seeds if isinstance(plan.seeds, int) else len(plan.seeds)
+    of_seed = (names, plan.profiles, plan.gates, plan.quirks, (None, *plan.changes))
+    if seeds * math.prod(len(each) for each in of_seed) > CELLS_MAX:
         raise InputError(f"it has more than {CELLS_MAX} cells", place=place)
     return plan
 

@@ -153,10 +153,12 @@ def _result(job: Job) -> JsonObject:
 
 def _switches(request: HttpRequest, name: str) -> dict[str, bool]:
     """The switches in a parameter: `NAME=true` and the like, separated by commas."""
-    switches = {}
+    switches: dict[str, bool] = {}
     for part in filter(None, (part.strip() for part in request.parameter(name).split(","))):
         switch, _, state = part.partition("=")
         if not switch or state.lower() not in _STATES:
             raise BadRequest(f'{name} must be NAME=true or NAME=false, not "{part[:64]}"')
-        switches[switch.strip()] = _STATES[state.lower()]
+        is_on = _STATES[state.lower()]
+        if switches.setdefault(switch.strip(), is_on) is not is_on:
+            raise BadRequest(f"{name}: {switch.strip()[:64]} is switched both on and off")
     return switches

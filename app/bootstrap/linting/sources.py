@@ -12,7 +12,7 @@ from app.adapters.history import kinds, opening
 from app.adapters.history.field_lines import FieldLines
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import ReadOptions
-from app.analysis.lint import linting
+from app.analysis.lint import linting, objects
 from app.analysis.lint.findings import FindingPlace, LintFinding
 from app.analysis.lint.linting import LintReport
 from app.analysis.lint.placing import PlacingBounds
@@ -64,11 +64,11 @@ class _Sources:
         for place, document in manifests.read_documents(path, self.limits):
             source, _, line = place.rpartition(":")
             for prefix, tree in _objects(document):
-                kind = tree.get("kind")
-                if kind not in TOLD or not _is_ours(tree):
+                if not _is_ours(tree):
                     continue
+                kind = objects.kind_of(tree)
                 subject = LintedObject(
-                    kind=str(kind), tree=_placed(tree), source=source, line=int(line)
+                    kind=kind or "object", tree=_placed(tree), source=source, line=int(line)
                 )
                 self.prefixes[(source, int(line), subject.text)] = prefix
                 self.written.append(subject)
@@ -237,8 +237,12 @@ def _placed(tree: JsonObject) -> JsonObject:
 
 
 def _is_ours(tree: JsonObject) -> bool:
-    version = tree.get("apiVersion")
-    if not isinstance(version, str):
-        return True
-    group, _ = registry.split_api_version(version)
-    return group in (api_groups.RESOURCE, api_groups.CORE)
+    """Whether rules read the object, or the API knows no such kind in its group.
+
+    An object without a version is taken for what its kind says.
+    """
+    kind = objects.kind_of(tree)
+    group, version = registry.split_api_version(objects.version_of(tree))
+    if kind in TOLD:
+        return group in (api_groups.RESOURCE, api_groups.CORE)
+    return group == api_groups.RESOURCE and not registry.find_kind(group, version, kind)

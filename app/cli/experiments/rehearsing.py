@@ -50,8 +50,11 @@ def rehearse(
     from app.analysis.explain import pages
     from app.analysis.rehearse.text import LINES_MAX
     from app.bootstrap import process_settings
+    from app.domain.errors import InputError
 
     settings = process_settings.settings(data=data, gates=gate, quirks=quirk)
+    if not release:
+        raise InputError("no release is named", place="--to", cure="name one, such as 1.37")
     place = moments.split(history, at)
     server = AnswerSource(data).named_server
     with ProgressBar("rehearsing", has_lines=True) as progress:
