@@ -23,6 +23,7 @@ PARTS = (
     "clocks",
     "unseen",
     "disguised",
+    "renamed",
 )
 
 

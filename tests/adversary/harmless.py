@@ -27,6 +27,7 @@ from tests.adversary.catalogue import (
     alteration,
 )
 from tests.adversary.log import Json, Log, NotFound, later, uid_of
+from tests.adversary.rewriting import each_text
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z")
 _EVENT_NAME = re.compile(r"\.(18[0-9a-f]{14})\b")
@@ -158,15 +159,11 @@ def started_and_panicked_stages(log: Log) -> None:
             log.lines.insert(number, line)
 
 
-def _each_text(log: Log, change: Callable[[str], str]) -> None:
-    log.lines = [json.loads(change(json.dumps(line))) for line in log.lines]
-
-
 def _renamed(log: Log, pairs: dict[str, str]) -> None:
     pattern = re.compile("|".join(map(re.escape, pairs)))
     if not any(name in log.text() for name in pairs):
         raise NotFound(str(pairs))
-    _each_text(log, lambda text: pattern.sub(lambda match: pairs[match[0]], text))
+    each_text(log, lambda text: pattern.sub(lambda match: pairs[match[0]], text))
 
 
 @harmless()
@@ -225,7 +222,7 @@ def uids_exchanged(log: Log) -> None:
         text = hashlib.sha256(match[0].encode()).hexdigest()
         return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-8{text[17:20]}-{text[20:32]}"
 
-    _each_text(log, lambda text: _UID.sub(other, text))
+    each_text(log, lambda text: _UID.sub(other, text))
 
 
 @harmless(ALL)
@@ -253,7 +250,7 @@ def versions_far_along(log: Log) -> None:
 
 
 def _times(log: Log, change: Callable[[str], str]) -> None:
-    _each_text(log, lambda text: _TIME.sub(lambda match: change(match[0]), text))
+    each_text(log, lambda text: _TIME.sub(lambda match: change(match[0]), text))
 
 
 @harmless(ALL)
@@ -269,7 +266,7 @@ def in_another_year(log: Log) -> None:
         return f".{int(match[1], 16) + int(delta.total_seconds()) * 10**9:016x}"
 
     _times(log, change)
-    _each_text(log, lambda text: _EVENT_NAME.sub(name, text))
+    each_text(log, lambda text: _EVENT_NAME.sub(name, text))
 
 
 @harmless()
@@ -438,7 +435,7 @@ def older_version_of_the_group(log: Log) -> None:
     for line in log.lines:
         if line["objectRef"].get("apiGroup") == "resource.k8s.io":
             line["objectRef"]["apiVersion"] = "v1beta2"
-    _each_text(
+    each_text(
         log,
         lambda text: re.sub(r"resource\.k8s\.io/v1(?!beta|alpha)", "resource.k8s.io/v1beta2", text),
     )
