@@ -24,6 +24,7 @@ PARTS = (
     "unseen",
     "disguised",
     "renamed",
+    "renewed",
 )
 
 

@@ -15,7 +15,7 @@ from tests.adversary import all_alterations
 from tests.adversary.opened import OPEN
 from tests.adversary.running import run, satisfied, summary
 
-DECIDED = ("ends", "clocks", "lossy", "mapped")
+DECIDED = ("ends", "clocks", "lossy", "mapped", "renewed")
 
 DECIDED_TOO = (
     "_without_claim_controller",
@@ -141,6 +141,12 @@ FEW: list[Row] = [
     ("j-api-versions", "allocation_was_a_trial", "verify"),
     ("a-quickstart", "bound_beyond_the_cpu_of_the_node_and_both_next_reports_lost", "decide"),
     ("a-quickstart", "binding_to_a_worse_node", "decide"),
+    ("a-quickstart", "allocated_by_the_uid_of_the_earlier_claim", "verify"),
+    ("a-quickstart", "removed_by_the_uid_of_the_earlier_pod", "verify"),
+    ("a-quickstart", "collected_by_the_uid_of_the_earlier_claim", "decide"),
+    ("a-quickstart", "reserved_for_the_earlier_pod", "verify"),
+    ("a-quickstart", "status_names_the_claim_of_the_earlier_pod", "decide"),
+    ("e-taints", "pods_made_again_under_one_name", "decide"),
     ("a-quickstart", "devices_renamed_against_the_order", "decide"),
     ("a-quickstart", "devices_published_in_the_reverse_order", "verify"),
     ("b-mig-partitions", "slices_of_a_pool_renamed_against_the_order", "verify"),

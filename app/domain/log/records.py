@@ -149,11 +149,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `source` and `position` locate it in the source. `object` is the complete object after the
     change, or for `DELETED` its last known state; it is None when `effect` applies or only the key
     is known. `code` and `message` are the answer to a request that changed nothing; `message` also
-    describes a gap. `upon` is the version that the request names as the one it changes: the server
-    refuses any other. `sent` is the patch that an `object` answers. `asked_at` is the instant at
-    which the request arrived, in records whose `observed_at` is the instant of the answer.
-    `settled_at` is set when sources are joined: an instant near `observed_at` that never decreases
-    along the order.
+    describes a gap. `upon` is the version that the request names as the one it changes, `meant` the
+    uid of the object: the server refuses any other. `sent` is the patch that an `object` answers.
+    `asked_at` is the instant at which the request arrived, in records whose `observed_at` is the
+    instant of the answer. `settled_at` is set when sources are joined: an instant near
+    `observed_at` that never decreases along the order.
     """
 
     source: str
@@ -168,6 +168,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     uid: Uid = NO_UID
     resource_version: str = ""
     upon: str = ""
+    meant: Uid = NO_UID
     sent: PatchedEffect | None = None
     object: JsonObject | None = None
     object_quality: Quality = Quality.FULL

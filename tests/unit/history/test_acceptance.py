@@ -65,3 +65,16 @@ def test_pod_is_bound_once(other, is_sound, tmp_path):
     again = () if other == "u" else (pod(7, 3, other),)
     marked, paths = read(tmp_path, pod(3, 1, "u"), bind(2, "u"), *again, bind(4, other))
     assert (marked, bool(paths)) == ([] if is_sound else ["p"], not is_sound)
+
+
+@pytest.mark.parametrize("verb", ["update", "patch", "delete"])
+@pytest.mark.parametrize(
+    ("meant", "is_accepted"), [("uid-c-c", True), ("other", False), ("", True)]
+)
+def test_request_for_another_object_of_the_name_is_refused(verb, meant, is_accepted, tmp_path):
+    state = tree(CLAIMS, name="c", uid="uid-c-c", rv=5)
+    body = {"preconditions": {"uid": meant}} if verb == "delete" else {"metadata": {"uid": meant}}
+    made = audit("create", tree(CLAIMS, name="c", uid="uid-c-c", rv=3), name="c", second=1)
+    marked, paths = read(tmp_path, made, audit(verb, state, name="c", request=body, second=2))
+    assert marked == ([] if is_accepted else ["c"])
+    assert [f"{meant} of the request" in path for path in paths] == ([] if is_accepted else [True])

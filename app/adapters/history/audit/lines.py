@@ -201,6 +201,7 @@ def _placed(
         uid=outcome.uid,
         resource_version=own,
         upon=outcome.upon,
+        meant=outcome.meant,
         sent=outcome.sent,
         object=tree,
         object_quality=outcome.quality,

@@ -39,8 +39,8 @@ class RequestOutcome:
     """One outcome of a request.
 
     `is_after` places it after the last known version of its key, because it has no version of its
-    own; `floor` is a version that it certainly follows, `upon` the version that it changed, `sent`
-    the patch that it answers.
+    own; `floor` is a version that it certainly follows. `upon` and `meant` are the version and the
+    uid that the request names, `sent` is the patch that it answers.
     """
 
     op: Op
@@ -55,6 +55,7 @@ class RequestOutcome:
     is_after: bool = False
     floor: str = ""
     upon: str = ""
+    meant: Uid = NO_UID
     sent: PatchedEffect | None = None
     message: str = ""
 
@@ -86,7 +87,7 @@ def outcomes(event: AuditEvent) -> list[RequestOutcome]:
     if response is None:
         return [_without_response(event, reference)]
     if event.verb == "delete":
-        return [_deleted(event, reference, response)]
+        return [_conditional(event, _deleted(event, reference, response))]
     if reference.subresource == "scale":
         return [_scaled(response)]
     request = as_object(event.request()) if event.verb in ("update", "patch") else None
@@ -95,8 +96,15 @@ def outcomes(event: AuditEvent) -> list[RequestOutcome]:
     sent = None
     if event.verb == "patch":
         sent = PatchedEffect(media_type=infer_patch_type(event, request)[0], body=request)
-    # The version in a request is the only one that it may change.
-    return [replace(_written(event, response), upon=meta.resource_version(request), sent=sent)]
+    # The version in a request is the only one that it may change, and the uid the only object.
+    upon, meant = meta.resource_version(request), meta.uid(request)
+    return [replace(_written(event, response), upon=upon, meant=meant, sent=sent)]
+
+
+def _conditional(event: AuditEvent, outcome: RequestOutcome) -> RequestOutcome:
+    """The outcome of a deletion with the uid that the request names as its condition."""
+    options = as_object(event.request()) or {}
+    return replace(outcome, meant=Uid(json_tree.text(options, "preconditions", "uid")))
 
 
 def listed_items(event: AuditEvent) -> tuple[list[JsonObject], bool] | None:

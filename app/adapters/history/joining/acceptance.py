@@ -1,7 +1,7 @@
 """Writes that a recording shows as accepted, and that no server accepts.
 
-A request that names the version which it changes is refused for any other. A pod is bound once.
-One version belongs to one write. Parity: controllers.md 4.6, 6.4.
+A request that names the version or the uid that it changes is refused for any other. A pod is
+bound once. One version belongs to one write. Parity: api.md 5, controllers.md 4.6, 6.4.
 """
 
 from app.adapters.history.joining import contradictions
@@ -40,6 +40,8 @@ class Acceptance:
         shared = self._shares_version(row)
         if shared is not None:
             return contradictions.of_version(shared, record)
+        if record.meant and record.uid and record.meant != record.uid and record.op is not Op.ADDED:
+            return contradictions.of_meant(known or record, record)
         upon = comparable_version(record.upon)
         if known is not None and own and row.own > own > upon and upon:
             return contradictions.of_precondition(known, record)

@@ -86,6 +86,12 @@ def of_precondition(before: Record, record: Record) -> Contradiction:
     return _between(before, record, path)
 
 
+def of_meant(before: Record, record: Record) -> Contradiction:
+    """The contradiction that a request was accepted that means another object of the name."""
+    path = f"metadata.uid {record.meant} of the request, which is not that of the object"
+    return _between(before, record, path)
+
+
 def of_binding(first: Record, record: Record) -> Contradiction:
     """The contradiction that a pod was bound twice."""
     return _between(first, record, "spec.nodeName, which is set once")

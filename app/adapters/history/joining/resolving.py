@@ -216,7 +216,7 @@ class Resolver:
         self._forget(record.key)
         if record.uid:
             self._gone[record.uid] = row.own or (known.own if known is not None else "")
-        yield _replace(record, object=tree)
+        yield self._accepted(row, _replace(record, object=tree), known)
 
     def _with_object(self, row: Row, known: KnownState | None) -> Record | None:
         """The record with the object after the change; None when the object cannot be derived."""
