@@ -29,19 +29,28 @@ _RANDOM = "(random)"
 
 _STANDING_FOR = {"shareID": _RANDOM, "lastTransitionTime": _TIME}
 
+_EMPTY: tuple[Any, ...] = (None, {}, [], "")
+_NESTED = (dict, list)
+
 
 def masked(tree: Any) -> Any:
     """The tree without values that are random, counted or taken from a clock."""
-    if isinstance(tree, dict):
-        return {
-            name: _STANDING_FOR.get(name)
-            or masked(_without_count(value) if name == "metadata" else value)
-            for name, value in tree.items()
-            if name not in _CLOCK_FIELDS and value not in (None, {}, [], "")
-        }
     if isinstance(tree, list):
-        return [masked(item) for item in tree]
-    return tree
+        return [masked(item) if isinstance(item, _NESTED) else item for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    kept: JsonObject = {}
+    for name, value in tree.items():
+        # Zero and false count; nothing else that is empty does.
+        if name in _CLOCK_FIELDS or (not value and value in _EMPTY):
+            continue
+        if name in _STANDING_FOR:
+            kept[name] = _STANDING_FOR[name]
+        elif isinstance(value, _NESTED):
+            kept[name] = masked(_without_count(value) if name == "metadata" else value)
+        else:
+            kept[name] = value
+    return kept
 
 
 def masked_where_different(old: Any, new: Any) -> tuple[Any, Any]:
@@ -86,6 +95,8 @@ def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]
     """Every place where two masked trees differ, with both values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted(old.keys() | new.keys()):
-            yield from changes(old.get(name), new.get(name), f"{path}.{name}".lstrip("."))
+            was, now = old.get(name), new.get(name)
+            if was != now:
+                yield from changes(was, now, f"{path}.{name}".lstrip("."))
     elif old != new:
         yield path, old, new
