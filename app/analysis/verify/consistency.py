@@ -169,7 +169,9 @@ class ConsistencyWatch:
             self._courses.clear()
             self._is_forked = True
         whole = _read(event)
-        problems = [_at(event, problem) for problem in _problems(event, whole)]
+        # Nearly all events fit, and sentences are for those that do not.
+        fits = whole is not None and _is_earlier(event) and _repeated_by(event) == _own_of(whole)
+        problems = [] if fits else [_at(event, problem) for problem in _problems(event, whole)]
         for problem in self._own_problems(event, whole):
             if len(self._section) < KEPT_MAX:
                 self._section.append((event.revision, _at(event, problem)))
@@ -198,19 +200,21 @@ class ConsistencyWatch:
             # Programs that came before the setting imported recordings without it.
             self._is_imported = event.type is EventType.HISTORY_IMPORTED
         is_live = self.is_live
-        allowed = _LIVE if is_live else _PACED if info.is_paced else _RECORDED
-        if event.type not in allowed:
-            kind = "a history" if is_live else "a paced replay" if info.is_paced else "a recording"
-            yield f"no {event.type} is stored in {kind} like this one"
         if not event.is_about_object:
+            allowed = _LIVE if is_live else _PACED if info.is_paced else _RECORDED
+            if event.type not in allowed:
+                kind = (
+                    "a history" if is_live else "a paced replay" if info.is_paced else "a recording"
+                )
+                yield f"no {event.type} is stored in {kind} like this one"
             if event.type is EventType.DECISION_RECORDED:
                 yield from self._cause_problems(event)
             return
         known = self._uids.get(event.key)
         if is_live:
             yield from _course_problems(event, known)
-            with suppress(msgspec.DecodeError, RecursionError):  # said of every history
-                course = _following(event.body).metadata if whole is None else whole.metadata.course
+            course = _course_of(event, whole)
+            if course is not None:
                 yield from _back_problems(event, self._courses.get(event.key), course)
                 self._courses[event.key] = course
         if event.type is EventType.OBJECT_DELETED:
@@ -242,6 +246,40 @@ def _read(event: Event) -> _Whole | None:
         return None
 
 
+def _course_of(event: Event, whole: _Whole | None) -> _Course | None:
+    """The parts that no write takes back; None where they cannot be read, as is said elsewhere."""
+    if whole is not None:
+        return whole.metadata.course
+    try:
+        return _following(event.body).metadata
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _is_earlier(event: Event) -> bool:
+    """Whether the revisions that the stamp names are before the event."""
+    stamp = event.stamp
+    return 0 <= stamp.cause < event.revision and 0 <= stamp.observed < event.revision
+
+
+def _repeated_by(event: Event) -> tuple[str, ...]:
+    """What an event repeats of its object, as in `_REPEATED`."""
+    key = event.key
+    return key.group, key.namespace, key.name, event.uid, str(event.revision)
+
+
+def _own_of(named: _Named | _Whole) -> tuple[str, ...]:
+    """The same as the object states it."""
+    metadata = named.metadata
+    return (
+        named.api_version.rpartition("/")[0],
+        metadata.namespace or "",
+        metadata.name or "",
+        metadata.uid or "",
+        metadata.resource_version or "",
+    )
+
+
 def _problems(event: Event, whole: _Whole | None) -> Iterator[str]:
     """What is wrong with an event in whatever history it is."""
     stamp = event.stamp
@@ -266,21 +304,12 @@ def _problems(event: Event, whole: _Whole | None) -> Iterator[str]:
 
 def _object_problems(event: Event, whole: _Whole | None) -> Iterator[str]:
     """Where an event says something else of its object than the object itself."""
-    key = event.key
     try:
         named = _named(event.body) if whole is None else whole
     except (msgspec.DecodeError, RecursionError):
         yield "its object has no readable metadata"
         return
-    metadata = named.metadata
-    ours = (key.group, key.namespace, key.name, event.uid, str(event.revision))
-    theirs = (
-        named.api_version.rpartition("/")[0],
-        metadata.namespace or "",
-        metadata.name or "",
-        metadata.uid or "",
-        metadata.resource_version or "",
-    )
+    ours, theirs = _repeated_by(event), _own_of(named)
     if ours != theirs:
         for part, mine, its in zip(_REPEATED, ours, theirs, strict=True):
             if mine != its:
