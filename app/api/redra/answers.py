@@ -54,7 +54,7 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.answering import decoding
 from app.service.chronicles import Chronicles
-from app.service.explaining import Explainer, waiting
+from app.service.explaining import Explainer, violated, waiting
 from app.service.explaining.evidence import ExplainedMoment
 from app.service.histories import Histories
 from app.service.moments import is_revision, parse_instant, time_of
@@ -408,6 +408,7 @@ class Answers:
             namespace=namespace,
         )
         answer = await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
+        answer = await violated.with_authors(evidence, answer)
         if inquiry.reader().is_unlimited and answer.examined == answer.revision:
             self._findings[place] = answer
         return answer
