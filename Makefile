@@ -66,8 +66,8 @@ DRAWN := adversary conformance contracts simulation properties unit/analysis api
 	acceptance/test_minimise_command.py acceptance/test_moments_of_commands.py \
 	acceptance/test_objects_of_commands.py acceptance/test_recordings_begun_later.py \
 	acceptance/test_schemathesis.py acceptance/test_sweep_command.py acceptance/test_tutorial.py \
-	fuzz/test_seeded_parts.py unit/history/test_odd_sources.py web/test_incident_stories.py \
-	web/test_readers_of_reasons.py
+	fuzz/test_seeded_parts.py unit/history/test_odd_sources.py unit/objects/test_recorded_writes.py \
+	unit/service/test_replaying.py web/test_incident_stories.py web/test_readers_of_reasons.py
 
 draws: install ## Run the drawn tests with DRAWS times as many cases, and whole recordings
 	@REDRA_DRAWS=$${DRAWS:-10} $(BIN)/python -m pytest -n 2 --dist loadfile --timeout 0 $(addprefix tests/,$(DRAWN))

@@ -37,6 +37,7 @@ from app.domain.objects.write.commands import (
     WriteOptions,
 )
 from app.domain.values import json_tree, timestamps
+from tests import draws
 from tests.shared_data import shared_path
 from tests.unit.objects.builders import World, release
 
@@ -294,7 +295,13 @@ EXPECTED = {
 answer was sent, not when the write took place. Deletions of collections are not replayed here."""
 
 
-@pytest.mark.parametrize("history", EXPECTED)
+SHORT = ("a-quickstart", "c-multihost-tpu", "j-api-versions")
+"""The recordings of each run; each of the others has several hundred writes or thousands."""
+
+
+@pytest.mark.parametrize(
+    "history", [name if name in SHORT else draws.by_day(name) for name in EXPECTED]
+)
 def test_recorded_writes_are_answered_alike(history: str) -> None:
     rules = Rules(
         profile=Profile(version="1.36", gates=dict.fromkeys(GATES, True)),
