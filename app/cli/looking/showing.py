@@ -167,15 +167,19 @@ def device_map(
             _refuse_pool(pool, shown.revision, _pools_of(ask(labels="")), cure)
         answer, pool, shown = whole_map, "", msgspec.json.decode(whole_map, type=DeviceMap)
     answering.note_moment(at, answer)
-    is_whole = not (pool or driver or node or selector)
-    with reading.rendering():
-        if output is Output.JSON:
+    if output is Output.JSON:
+        with reading.rendering():
             console.say_json(msgspec.json.decode(answer))
-            return
+        return
+    _say_map(shown, is_whole=not (pool or is_filtered), with_devices=devices)
+
+
+def _say_map(shown: "DeviceMap", *, is_whole: bool, with_devices: bool) -> None:
+    with reading.rendering():
         if not shown.pools:
             which = "no pool" if is_whole else "no such pool"
             console.say(f"{which} is published at revision {shown.revision}")
-        for line in map_lines(shown, with_devices=devices or console.is_wide()):
+        for line in map_lines(shown, with_devices=with_devices or console.is_wide()):
             console.say(line)
 
 
