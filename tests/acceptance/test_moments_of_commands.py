@@ -103,6 +103,7 @@ def test_moment_behind_a_history_is_refused_in_the_same_words(
         ("diff", "prod@", "prod"),
         ("diff", "prod", "prod@"),
         ("why", "pod/web", "--history", "prod@"),
+        ("findings", "--server", "http://127.0.0.1:1/h/prod@/"),
     ],
     ids=" ".join,
 )

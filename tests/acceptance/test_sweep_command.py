@@ -227,6 +227,7 @@ def test_sweep_runs_on_an_existing_scheduler(folder: Path, tmp_path: Path, local
         ({"histories": []}, "names no histories and no fleets"),
         ({"histories": ["soak.zip"], "profiles": []}, "it is empty"),
         ({"histories": ["soak.zip", "soak.zip"]}, "named twice"),
+        ({"histories": ["soak@"]}, "histories: there is no moment behind the @ of 'soak@'"),
         ({"histories": ["soak.zip"], "seeds": 0}, ": seeds: it must be 1 or more"),
         ({"histories": ["soak.zip"], "seeds": -1}, ": seeds: it must be 1 or more"),
         ({"histories": ["soak.zip"], "seeds": 1_000_000}, "more than 100000 cells"),

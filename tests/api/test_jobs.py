@@ -226,6 +226,8 @@ MISTAKES = {
     "path of an export": (f"{DEFAULT}/export", {"name": "../x"}, 400, "name: "),
     "export of no moment": (f"{DEFAULT}/export", {"at": "9999"}, 404, "has no revision 9999"),
     "no history": ("/redra/v1/histories/nope/minimise", KEEP, 404, 'history "nope" not found'),
+    "mark without a moment": ("/redra/v1/sweep", {"plan": {"histories": ["prod@"]}}, 400,
+                              "there is no moment behind the @ of 'prod@'"),
     "empty plan": ("/redra/v1/sweep", {"plan": {}}, 400, "plan: it names no histories and no"),
     "key of a plan": ("/redra/v1/sweep", {"plan": {"histories": ["default"], "seed": 3}}, 400,
                       "plan: there is no 'seed'; do you mean seeds?"),

@@ -109,6 +109,13 @@ def parse(tree: Any, place: str) -> SweepPlan:
     for name in ("profiles", "gates", "quirks", "seeds"):
         if not getattr(plan, name):
             raise InputError("it is empty", place=f"{place}: {name}", cure="leave it out")
+    for name in plan.histories:
+        if name.endswith("@"):
+            raise InputError(
+                f"there is no moment behind the @ of {name!r}",
+                place=f"{place}: histories",
+                cure="write HISTORY for its end, or HISTORY@MOMENT",
+            )
     names = [*plan.histories, *(fleet.name for fleet in plan.fleets)]
     if len(set(names)) < len(names):
         raise InputError("a history or fleet is named twice", place=place)

@@ -232,7 +232,9 @@ def _placed(login: "ServerLogin", settings: "Settings") -> AskedServer:
     """The server at an address, which may be that of one of its histories and moments."""
     place = urlsplit(login.url)
     front, mark, rest = place.path.partition("/h/")
-    name, _, moment = unquote(rest.split("/")[0]).partition("@")
+    name, at, moment = unquote(rest.split("/")[0]).partition("@")
+    if at and not moment:
+        raise InputError(f"there is no moment behind the @ of {f'{name}@'!r}", place=login.url)
     base = place._replace(path=front, query="", fragment="").geturl()
     named = replace(login, url=base)
     return AskedServer(
