@@ -1,6 +1,7 @@
 """`redra fork`: a history that continues another from a moment."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,14 +10,27 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments, objects
-from app.cli.connecting import answering
+from app.cli.connecting import answering, reading
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ServedCommand
 from app.cli.console import Output, OutputOption, ProgressBar
 from app.cli.serving import DataOption, GateOption, QuirkOption
-from app.domain.errors import InputError
+from app.domain.errors import (
+    Conflict,
+    Forbidden,
+    InputError,
+    NotFound,
+    Rejected,
+    Unauthorized,
+)
 from app.domain.values import counts
 
-if TYPE_CHECKING:
-    from app.bootstrap import managing
+if TYPE_CHECKING:  # heavy: not needed for a command that a server answers
+    from app.analysis.edits import Edit
+    from app.bootstrap.asking.servers import AskedServer
+    from app.domain.values.json_tree import JsonObject
+    from app.service.forking import ForkSwitches
+    from app.settings import Settings
 
 
 class InputTreatment(StrEnum):
@@ -69,7 +83,32 @@ UntilOption = Annotated[
 
 def register(root: typer.Typer) -> None:
     """Add the command of this module."""
-    root.command("fork")(fork)
+    root.command("fork", cls=ServedCommand)(fork)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """The fork that the options describe; with `is_recorded` inputs continue, up to `until`."""
+
+    source: str
+    moment: str
+    history: str
+    switches: "ForkSwitches"
+    edits: Sequence["Edit"]
+    is_recorded: bool
+    until: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    """A finished fork; `lines` are those of its report for people."""
+
+    revision: int
+    events: int
+    notes: Sequence[str]
+    report: "JsonObject | None"
+    lines: Sequence[str]
+    as_of: dict[str, str]
 
 
 def fork(
@@ -106,40 +145,132 @@ def fork(
 
     With --inputs recorded, the fork holds what would have happened: the controllers decide again
     while the recorded inputs arrive at their instants. The command reports differences from the
-    source, and lists inputs that no longer apply.
+    source, and lists inputs that no longer apply. A server that you name forks its own histories.
     """
-    from app.bootstrap import garbage_collection, managing, process_settings, stores
+    from app.bootstrap import managing
 
-    settings = process_settings.settings(data=data)
-    deletions = [objects.placed(objects.joined([one]), namespace) for one in delete or ()]
-    edits = managing.read_edits(settings, apply or [], deletions, _placed(patch or (), namespace))
-    switches = managing.read_switches(profile, gate or [], quirk or [])
-    name, moment = moments.split(source, at)
     _check_until(until, inputs)
-    is_recorded = inputs is InputTreatment.RECORDED
-    if is_recorded:
+    name, moment = moments.split(source, at)
+    answers = AnswerSource(data)
+    deletions = [objects.placed(objects.joined([one]), namespace) for one in delete or ()]
+    patches = _placed(patch or (), namespace)
+    wanted = _Wanted(
+        source=name,
+        moment=moment,
+        history=history,
+        switches=managing.read_switches(profile, gate or [], quirk or []),
+        edits=managing.read_edits(answers.settings, apply or [], deletions, patches),
+        is_recorded=inputs is InputTreatment.RECORDED,
+        until=until,
+    )
+    server = answers.named_server
+    made = _made(answers.settings, wanted) if server is None else _served(server, wanted)
+    with reading.rendering():
+        _say(wanted, made, output)
+
+
+def _made(settings: "Settings", wanted: _Wanted) -> _Made:
+    """The fork of a history of the data folder. Raises InputError."""
+    from app.bootstrap import garbage_collection, managing, stores
+
+    if wanted.is_recorded:
         garbage_collection.expect_large_heap()
 
-    async def run() -> tuple[managing.Fork, dict[str, str]]:
+    async def run() -> _Made:
         async with stores.open_store(settings) as store:
-            pinned = await answering.stored_moments(store, name, moment, until)
+            pinned = await answering.stored_moments(
+                store, wanted.source, wanted.moment, wanted.until
+            )
             first, last = pinned.moments
             made = await managing.fork(
                 store,
                 settings,
-                name,
-                history,
+                wanted.source,
+                wanted.history,
                 first,
-                switches=switches,
-                edits=edits,
-                until=last if is_recorded else None,
+                switches=wanted.switches,
+                edits=wanted.edits,
+                until=last if wanted.is_recorded else None,
                 progress=progress.tell,
             )
-            return made, pinned.as_of
+            return _Made(
+                revision=made.revision,
+                events=made.changes,
+                notes=made.notes,
+                report=None if made.report is None else made.report.to_json(),
+                lines=() if made.report is None else list(made.report.lines()),
+                as_of=pinned.as_of,
+            )
 
     with ProgressBar("deciding again") as progress:
-        made, as_of = console.run(run)
-    _say(history, name, made, output, as_of)
+        return console.run(run)
+
+
+def _served(server: "AskedServer", wanted: _Wanted) -> _Made:
+    """The fork of a history of a server. Raises InputError, Rejected, ServerUnreachable."""
+    pinned = answering.served_moments(server, wanted.source, wanted.moment, wanted.until)
+    first, last = pinned.moments
+    body = {
+        "name": wanted.history,
+        "at": first,
+        "profile": wanted.switches.profile,
+        "gates": {**wanted.switches.gates},
+        "quirks": {**wanted.switches.quirks},
+        **_edits(wanted.edits),
+        "inputs": (InputTreatment.RECORDED if wanted.is_recorded else InputTreatment.NONE).value,
+        "until": last,
+    }
+    try:
+        facts = server.fork(wanted.source, body)
+    except (Unauthorized, Forbidden):
+        raise
+    except Rejected as refusal:
+        raise _meant(refusal, wanted, first) from refusal
+    revision = facts["parent_revision"]
+    return _Made(
+        revision=revision,
+        events=facts["revision"] - revision - 1,
+        notes=facts["notes"],
+        report=facts["report"],
+        lines=facts["text"],
+        as_of=pinned.as_of,
+    )
+
+
+def _meant(refusal: Rejected, wanted: _Wanted, moment: str) -> InputError:
+    """The error of a refused request, with the option or the moment that the server means."""
+    field, mark, problem = refusal.message.partition("until: ")
+    if mark and not field:
+        return InputError(problem, place="--until")
+    if isinstance(refusal, NotFound) and refusal.resource == "revisions":
+        return InputError(refusal.message, place=f"{wanted.source}@{moment}")
+    if isinstance(refusal, Conflict) and refusal.resource == "histories":
+        return InputError(
+            f"the history {wanted.history!r} already exists",
+            place="--history",
+            cure="choose another name",
+        )
+    return InputError(refusal.message)
+
+
+def _edits(edits: Sequence["Edit"]) -> "JsonObject":
+    """The edits as fields of a request, which has one patch for each object."""
+    from app.analysis.edits import Apply, DeleteEdit, PatchEdit
+
+    patches = [edit for edit in edits if isinstance(edit, PatchEdit)]
+    names = [edit.name for edit in patches]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                "a server makes one patch of an object",
+                place=f"--patch {name}",
+                cure="join the patches of this object",
+            )
+    return {
+        "delete": [edit.name for edit in edits if isinstance(edit, DeleteEdit)],
+        "patch": {edit.name: edit.body for edit in patches},
+        "apply": [edit.tree for edit in edits if isinstance(edit, Apply)],
+    }
 
 
 def _check_until(until: str, inputs: InputTreatment) -> None:
@@ -160,21 +291,16 @@ def _placed(patches: Sequence[str], namespace: str) -> list[str]:
     return made
 
 
-def _say(
-    history: str, source: str, made: "managing.Fork", output: Output, as_of: dict[str, str]
-) -> None:
-    report = made.report
+def _say(wanted: _Wanted, made: _Made, output: Output) -> None:
+    history, source = wanted.history, wanted.source
     if output is Output.JSON:
         body = {"history": history, "source": source, "revision": made.revision}
-        inputs_body = {} if report is None else report.to_json()
-        notes_body = {"events": made.changes, "notes": list(made.notes)}
-        console.say_json({**as_of, **body, **notes_body, **inputs_body})
+        notes_body = {"events": made.events, "notes": list(made.notes)}
+        console.say_json({**made.as_of, **body, **notes_body, **(made.report or {})})
         return
     console.say(
         f"history {history} continues after revision {made.revision} of history {source}"
-        + (f", with {counts.of(made.changes, 'more event')}" if made.changes else "")
+        + (f", with {counts.of(made.events, 'more event')}" if made.events else "")
     )
-    for note in made.notes:
-        console.say(note)
-    for line in report.lines() if report is not None else ():
+    for line in (*made.notes, *made.lines):
         console.say(line)

@@ -526,6 +526,63 @@ def test_followed_timeline_ends_where_it_was_to_end(server: ServerProcess) -> No
         assert all(row["time"].endswith("Z") for row in rows)
 
 
+FORKS = {
+    "live": ("prod@505",),
+    "with notes": ("prod@505", "-f", "-", "--profile", "1.36"),
+    "with edits": ("prod", "--at", "369", "--delete", "devicetaintrule/pool-ns",
+                   "--patch", 'node/worker-1={"spec":{"unschedulable":true}}'),
+    "recorded": ("prod@505", "--inputs", "recorded", "--until", "525", "--quirk", "q3=off",
+                 "--delete", "node/worker-1"),
+}  # fmt: skip
+
+NO_FORKS = {
+    "no history": ("prud@505", "--history", "new"),
+    "no such revision": ("prod@99999", "--history", "new"),
+    "before the first event": ("prod@0", "--history", "new"),
+    "name that is taken": ("prod@505", "--history", "forked"),
+    "name that is none": ("prod@505", "--history", "New"),
+    "edit that is refused": ("prod@505", "--history", "new", "--delete", "pod/taints/n-99"),
+    "patch that is refused": ("prod@505", "--history", "new", "--patch",
+                              'node/worker-1={"spec":{"unschedulable":"perhaps"}}'),
+    "no inputs": ("prod@505", "--history", "new", "--inputs", "recorded", "--until", "505"),
+    "end after the end": ("prod@505", "--history", "new", "--inputs", "recorded", "--until",
+                          "99999"),
+    "gate that is none": ("prod@505", "--history", "new", "--gate", "DRASomething=true"),
+    "release that is none": ("prod@505", "--history", "new", "--profile", "1.12"),
+    "two patches": ("prod@505", "--history", "new", "--patch", "node/worker-1={}", "--patch",
+                    "node/worker-1={}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+@pytest.mark.parametrize("name", FORKS)
+def test_named_server_forks_and_says_what_a_fork_without_it_says(
+    server: ServerProcess, name: str, output: str
+) -> None:
+    words = ("fork", *FORKS[name], "-o", output)
+    file = RULE if "-f" in words else ""
+    here = redra(*words, "--history", "new", data=server.data, stdin=file)
+    assert here[0] == 0, here[2]
+    assert redra("histories", "delete", "new", "--yes", data=server.data)[0] == 0
+    there = redra(*words, "--history", "new", "--server", server.url, stdin=file)
+    assert redra("histories", "delete", "new", "--yes", data=server.data)[0] == 0
+    assert there == here
+
+
+@pytest.mark.parametrize("name", NO_FORKS)
+def test_fork_that_a_server_refuses_is_refused_in_one_sentence(
+    server: ServerProcess, name: str
+) -> None:
+    before = names_at(server)
+    refused = redra("fork", *NO_FORKS[name], "--server", server.url)
+    assert (refused[:2], refused[2].count("\n")) == ((2, ""), 1)
+    if name == "two patches":
+        assert "--patch node/worker-1: a server makes one patch of an object" in refused[2]
+    else:
+        assert refused == redra("fork", *NO_FORKS[name], data=server.data)
+    assert names_at(server) == before
+
+
 def names_at(server: ServerProcess) -> set[str]:
     with server.client() as client:
         return {each["name"] for each in client.get("/redra/v1/histories").json()["items"]}

@@ -33,7 +33,7 @@ _REFUSALS: Mapping[int, type[Rejected]] = {
     413: TooLarge,
     429: TooManyRequests,
 }
-_ANSWERS: Mapping[str, tuple[int, ...]] = {"POST": (200, 202)}
+_ANSWERS: Mapping[str, tuple[int, ...]] = {"POST": (200, 201, 202)}
 """The status codes of answers, by method; 202 is the start of a job."""
 _JSON = "application/json"
 _AGENT = "redra"
@@ -79,6 +79,10 @@ class ServerConnection:
         """The body of the response to a POST with a JSON body. Raises the same errors as `get`."""
         return self._whole("POST", path, parameters, json.dumps(body).encode())
 
+    def post_patiently(self, path: str, body: object) -> bytes:
+        """The same for a request whose response has no timeout: the work may take minutes."""
+        return self._whole("POST", path, {}, json.dumps(body).encode(), is_patient=True)
+
     def delete(self, path: str) -> bytes:
         """The body of the response to a DELETE. Raises the same errors as `get`."""
         return self._whole("DELETE", path, {}, None)
@@ -90,9 +94,15 @@ class ServerConnection:
             yield from _lines(answer, self.url, self._bounds.answer_bytes_max)
 
     def _whole(
-        self, method: str, path: str, parameters: Mapping[str, str], body: bytes | None
+        self,
+        method: str,
+        path: str,
+        parameters: Mapping[str, str],
+        body: bytes | None,
+        *,
+        is_patient: bool = False,
     ) -> bytes:
-        seconds = self._bounds.answer_seconds
+        seconds = None if is_patient else self._bounds.answer_seconds
         with self._answer(method, path, parameters, body, seconds=seconds) as answer:
             most = self._bounds.answer_bytes_max
             text = answer.read(most + 1)

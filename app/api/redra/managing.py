@@ -6,6 +6,7 @@ import anyio
 from pydantic import BaseModel
 
 from app.analysis import edits
+from app.analysis.diff.forks import ForkReport
 from app.api.redra import models
 from app.api.server import reading
 from app.api.server.limits import ApiLimits
@@ -86,7 +87,7 @@ class ManagingApi:
                     actor=actor,
                 )
         except RevisionTooLarge as problem:
-            raise NotFound(str(problem)) from problem
+            raise NotFound(str(problem), resource="revisions") from problem
 
     async def _wanted(self, wanted: models.NewFork, name: str) -> ForkRequest:
         """The fork that the body describes. Raises NotFound, RevisionTooLarge, InputError."""
@@ -132,6 +133,18 @@ class ManagingApi:
 
     async def _body(self, request: HttpRequest, model: type[_Body]) -> _Body:
         return await reading.body(request, model, self._limits)
+
+
+def forked(
+    history: models.History, made: MadeFork, report: ForkReport | None
+) -> models.ForkedHistory:
+    """The facts about a finished fork, with its notes and the report of its recorded inputs."""
+    return models.ForkedHistory(
+        **history.model_dump(),
+        notes=list(made.notes),
+        report=None if report is None else report.to_json(),
+        text=[] if report is None else list(report.lines()),
+    )
 
 
 def _check_is_not_default(name: str) -> None:

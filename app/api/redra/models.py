@@ -118,11 +118,15 @@ class History(Model):
 class ForkedHistory(History):
     """A history that was forked."""
 
+    notes: list[str] = Field(
+        default_factory=list, description="What its settings make of the objects that are applied"
+    )
     report: dict[str, Any] | None = Field(
         None,
         description="The outcome of recorded inputs, and the decisions that differ from the "
         "parent's",
     )
+    text: list[str] = Field(default_factory=list, description="The report as lines for people")
 
 
 class HistoryList(Model):

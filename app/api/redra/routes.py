@@ -15,7 +15,7 @@ from app.api.access.authorization import Authorizer, Gate
 from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
 from app.api.kubernetes.timelines import views_at
-from app.api.redra import document, log_lines, models, other_histories, relative, views
+from app.api.redra import document, log_lines, managing, models, other_histories, relative, views
 from app.api.redra.answers import Answers, Inquiry, integer
 from app.api.redra.beside import Beside
 from app.api.redra.blast import BlastApi
@@ -207,11 +207,7 @@ class RedraApi:
         made = await self._managing.fork(request, name, actor, may_edit=has_rights)
         parent = await self._histories.open(name)
         report = await self.diffs.of_fork(parent, made)
-        history = await self._history(made.info)
-        forked = models.ForkedHistory(
-            **history.model_dump(), report=None if report is None else report.to_json()
-        )
-        return _answer(forked, code=201)
+        return _answer(managing.forked(await self._history(made.info), made, report), code=201)
 
     async def check_compared(
         self, actor: Actor, own: HistoryRuntime, runtime: HistoryRuntime, moment: str

@@ -102,6 +102,19 @@ class AskedServer:
         tree: dict[str, Any] = json.loads(answer)
         return tree
 
+    def fork(self, name: str, body: object) -> dict[str, Any]:
+        """Fork a history; returns the facts about the fork, when it is finished.
+
+        Raises Rejected, InputError, ServerUnreachable.
+        """
+        path = f"/redra/v1/histories/{quote(name)}/fork"
+        try:
+            answer = self._checked(self.connection.post_patiently(path, body))
+        except Rejected as problem:
+            raise self._meaning(problem, "", (name,)) from problem
+        tree: dict[str, Any] = json.loads(answer)
+        return tree
+
     def content(self, path: str) -> bytes:
         """A file at a path. Raises Rejected, InputError, ServerUnreachable."""
         return self.connection.get(path, {})
