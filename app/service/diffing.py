@@ -256,6 +256,7 @@ def side_of(info: HistoryInfo, events: Sequence[Event], name: str) -> Side:
         events=events,
         revision=events[-1].revision if events else Revision(0),
         until=events[-1].stamp.time if events else Instant(0),
+        was_decided_elsewhere=info.was_decided_elsewhere,
     )
 
 
@@ -433,6 +434,7 @@ async def _read(log: EventLog, planned: PlannedSide, common: Revision) -> Side:
         revision=revision,
         until=planned.until,
         left_out=(await log.head(info.id)).revision - revision,
+        was_decided_elsewhere=info.was_decided_elsewhere,
     )
 
 

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from app.adapters.history.formats.bundle import BundleWriter
-from app.analysis.incidents.incident import IncidentVariant
+from app.analysis.incidents.incident import Incident, IncidentVariant
 from app.analysis.replay.classes import DifferenceClass
 from app.analysis.verify.invariants.watch import InvariantWatch
 from app.bootstrap.gallery import incident_files, playing
@@ -137,6 +137,18 @@ def _broken(side: OwnRun) -> set[str]:
     watch = InvariantWatch(side.switches)
     watch.follow(side.events)
     return {each.rule for each in watch.violations()}
+
+
+def finding_of(incident: Incident) -> Case | None:
+    """The predicate that the finding of an incident is; None where it is none."""
+    for fact in incident.finding:
+        if fact.violated:
+            return Case(f"violation {fact.violated}", "violation", fact.violated)
+        if fact.pod and fact.evicted:
+            return Case(f"evicted {fact.pod}", "evicted", fact.pod)
+        if fact.pod and fact.node == "":
+            return Case(f"unschedulable {fact.pod}", "unschedulable", fact.pod)
+    return None
 
 
 def histories() -> list[str]:

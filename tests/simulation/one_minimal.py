@@ -5,8 +5,8 @@ controller, field and item in turn, has redra's engine decide what is left, and 
 objects whether the fact still shows. As a program:
 `python -m tests.simulation.one_minimal BUNDLE FACT [ARGUMENT]`, with the facts `evicted POD`,
 `unschedulable POD [because TEXT]`, `violation RULE`, `differs PROFILE,PROFILE`, `differs quirk=Q`
-or `differs gate=G` (and `evicted` behind it), `difference CLASS` (of a decide replay) and
-`command WORD…` (with {} for the bundle).
+or `differs gate=G` (and `evicted`, `placed` or `moved` behind it), `difference CLASS` (of a decide
+replay) and `command WORD…` (with {} for the bundle).
 
 A bundle that is kept as recorded (`difference` always is) is looked at object by object: one goes
 with all that names it, because a recording in which a claim has devices of no pool is none.
@@ -214,11 +214,12 @@ def violation(rule: str) -> Fact:
 def differs(words: str) -> Fact:
     """That pods end with another node or other devices under two control planes.
 
-    With the word `evicted` behind them, that a pod is evicted under one alone.
+    With the word `evicted` behind them, that a pod is evicted under one alone; with `placed`, that
+    it gets a node under one alone; with `moved`, that it gets one under both.
     """
     switch, _, kind = words.partition(" ")
     sides = switched(switch)
-    seen = evictions_of if kind == "evicted" else end_of
+    seen = {"evicted": evictions_of, "placed": nodes_of}.get(kind, end_of)
 
     def ways(ran: OwnRun) -> frozenset[str]:
         ends = [seen(ran.under(switches).events) for switches in sides]
@@ -226,6 +227,7 @@ def differs(words: str) -> Fact:
             name
             for name in ends[0].keys() | ends[1].keys()
             if ends[0].get(name) != ends[1].get(name)
+            and (kind != "moved" or all(end.get(name, "") not in NOWHERE for end in ends))
         )
 
     return ways
@@ -248,6 +250,19 @@ def evictions_of(events: Sequence[Event]) -> dict[str, str]:
         for event in events
         if next(conditions([event], event.key.name, "DisruptionTarget", "True"), None) is not None
     }
+
+
+def nodes_of(events: Sequence[Event]) -> dict[str, str]:
+    """The pods that got a node."""
+    return {
+        event.key.name: "placed"
+        for event in events
+        if event.key[:2] == ("", "pods") and event.object.get("spec", {}).get("nodeName")
+    }
+
+
+NOWHERE = ("", "null")
+"""The node of a pod without one, and the devices of a claim without any."""
 
 
 def end_of(events: Sequence[Event]) -> dict[str, str]:
@@ -330,8 +345,14 @@ def pieces(deciding: Deciding, *, is_recorded: bool) -> Iterator[tuple[str, OwnR
     }
     for key, part in parts:
         cut = deciding.whole.cut(key, part)
-        if cut is not None:
+        # A later write shows the whole object, also what controllers wrote into it before.
+        if cut is not None and contents(cut) != contents(deciding.whole):
             yield f"{'.'.join(part)} of {key}", cut
+
+
+def contents(ran: OwnRun) -> list[bytes]:
+    """What the events of a run contain."""
+    return [event.body for event in ran.events]
 
 
 def main() -> int:

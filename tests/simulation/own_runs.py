@@ -95,6 +95,8 @@ class OwnRun:
         before = step.before
         if before is not None and step.event.type is EventType.OBJECT_UPDATED:
             problems += rules.validate_update(kind, tree, dict(before), "", context)
+            if tree.get("status") != before.get("status"):
+                problems += rules.validate_update(kind, tree, dict(before), "status", context)
         if step.event.stamp.verb == "baseline" and "status" in tree:
             bare = {name: value for name, value in tree.items() if name != "status"}
             problems += rules.validate_update(kind, tree, bare, "status", context)

@@ -158,7 +158,7 @@ def _change(
 
 def _writes(side: Side) -> Mapping[ObjectKey, Sequence[Write]]:
     """The writes of outsiders, by object."""
-    authors = Authors(acting(side.events))
+    authors = Authors(acting(side.events) if side.was_decided_elsewhere else {})
     objects: dict[ObjectKey, JsonObject] = {event.key: event.object for event in side.start}
     writes: dict[ObjectKey, list[Write]] = defaultdict(list)
     for event in side.events:

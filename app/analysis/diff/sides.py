@@ -22,7 +22,7 @@ class Side:
     subtracted from its instants to convert them to the time of the other side. `beyond` is what a
     recording has after the end of the shorter one with which it is compared; `until` is that end.
     With `is_finishing`, `beyond` is only the work that was under way at that end: no input came
-    after it.
+    after it. `was_decided_elsewhere` is that of its history.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Side:
     left_out: int = 0
     beyond: Sequence[Event] = ()
     is_finishing: bool = False
+    was_decided_elsewhere: bool = False
 
     @property
     def rules(self) -> SchedulerRules:

@@ -15,6 +15,8 @@ are typical of controllers, the user counts as a controller also for ambiguous w
 user counts as a controller only for writes that only a controller makes: a user who allocates acts
 as the scheduler. Creations of pods and writes of classes and slices never count as those of a
 controller that decides again, whatever the account.
+
+In a history whose controllers are redra's, their names tell what they wrote; no writes are counted.
 """
 
 from collections import Counter

@@ -286,6 +286,11 @@ class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
         """True when no controller runs on the history, because their work is recorded."""
         return self.is_recorded or self.is_paced
 
+    @property
+    def was_decided_elsewhere(self) -> bool:
+        """True when other controllers wrote its events, or those that it shares with its source."""
+        return self.is_decided_elsewhere or self.begun.settings.get("recorded") is True
+
 
 UNFINISHED = "~"
 """Prefix of the names of histories that are still being made; users cannot choose such names."""

@@ -209,7 +209,8 @@ def _no_facts(_event: Event, _before: JsonObject | None) -> tuple[Fact, ...]:
 def _errors(rules: Rules, step: Input) -> frozenset[str]:
     """The validation errors of an object after a write, and of the change.
 
-    For an object that exists at the beginning, the status is validated too, as an update.
+    A changed status is validated too, as an update; so is that of an object that exists at the
+    beginning.
     """
     kind = kinds.find(step.event.key.group, step.event.key.resource)
     if kind is None:
@@ -218,7 +219,10 @@ def _errors(rules: Rules, step: Input) -> frozenset[str]:
     tree = dict(step.event.object)
     problems = rules.validate_create(kind, tree, context)
     if step.before is not None and step.event.type is EventType.OBJECT_UPDATED:
-        problems += rules.validate_update(kind, tree, dict(step.before), "", context)
+        before = dict(step.before)
+        problems += rules.validate_update(kind, tree, before, "", context)
+        if tree.get("status") != before.get("status"):
+            problems += rules.validate_update(kind, tree, before, "status", context)
     if step.event.stamp.verb == BASELINE_VERB and "status" in tree:
         before = {name: part for name, part in tree.items() if name != "status"}
         problems += rules.validate_update(kind, tree, before, "status", context)

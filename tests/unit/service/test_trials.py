@@ -19,12 +19,14 @@ from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.service.replays.trials import Ran, Runner
 from app.settings import Settings
-from tests.cluster import Cluster
+from tests.cluster import DRIVER, Cluster
 from tests.simulation import planted_soak
 
 SLICE = ObjectKey(*api_resources.RESOURCE_SLICES, "", "slice")
 DEVICE = ("spec", "devices", "[name=gpu-0]")
 TAINT = (*DEVICE, "taints", "[key=broken]")
+CLAIM = ObjectKey(*api_resources.RESOURCE_CLAIMS, "default", "mine")
+RESULT = ("status", "allocation", "devices", "results", "[request=gpu]")
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,44 @@ def test_write_that_the_api_would_refuse_is_no_candidate(
     material = source.recorded if is_recorded else source.decided
     runner = Runner(material, source.info, Engines())
     candidate = replace(source.whole(material), cuts=frozenset({(SLICE, cut)}))
+    assert runner.is_valid(candidate) is is_valid
+
+
+@pytest.fixture(scope="module")
+def allocated(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    """A claim that an administrator allocates, as an older scheduler did."""
+    cluster = Cluster()
+    cluster.claim("mine")
+    result = {"request": "gpu", "driver": DRIVER, "pool": "node-1", "device": "gpu-0"}
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]
+    selector = {"nodeSelectorTerms": [{"matchFields": fields}]}
+    allocation = {"devices": {"results": [result]}, "nodeSelector": selector}
+    tree = cluster.must("resourceclaims", "mine")
+    cluster.update("resourceclaims", {**tree, "status": {"allocation": allocation}}, "status")
+    path = tmp_path_factory.mktemp("trials") / "allocated.zip"
+    planted_soak.write(cluster, path)
+    return anyio.run(sources.read_files, Settings(), (path,), None)
+
+
+def test_administrator_who_allocates_is_no_scheduler(allocated: Source) -> None:
+    writes = [step.event.key for step in allocated.decided.steps]
+    assert writes.count(CLAIM) == 2
+
+
+@pytest.mark.parametrize(
+    ("cut", "is_valid"),
+    [
+        (("status", "allocation", "nodeSelector"), True),
+        ((*RESULT, "device"), False),
+        ((*RESULT, "request"), False),
+        (RESULT, True),
+    ],
+)
+def test_status_that_the_api_would_refuse_is_no_candidate(
+    allocated: Source, cut: tuple[str, ...], is_valid: bool
+) -> None:
+    runner = Runner(allocated.decided, allocated.info, Engines())
+    candidate = replace(allocated.whole(allocated.decided), cuts=frozenset({(CLAIM, cut)}))
     assert runner.is_valid(candidate) is is_valid
 
 

@@ -416,13 +416,18 @@ async def recording_of(
 ) -> Recording:
     """Reads a history; separates inputs from outside from acts of the `running` controllers.
 
-    With a `beginning`, it is read from there on.
+    With a `beginning`, it is read from there on. In a history of redra's own, names tell who wrote:
+    an administrator who allocates is no scheduler.
     """
-    recorded_lacks = await recorded_doubts.doubts_of(log, history)
+    lacks = Lacks(await recorded_doubts.doubts_of(log, history))
     after = Revision(0) if beginning is None else beginning.after
     events = [event async for page in _pages(log, history, bounds, after) for event in page]
-    lacks = Lacks(recorded_lacks)
-    return _sorted_out(events, until, Writers(running), rules, lacks, beginning)
+    begun = () if beginning is None else beginning.objects
+    acting = authors.acting(events, begun) if history.was_decided_elsewhere else {}
+    recording = Recording(Writers(running), LiveViews(rules.profile), acting, lacks, rules.schemas)
+    if beginning is not None:
+        recording.begin(beginning)
+    return _sorted_out(recording, events, until, beginning)
 
 
 def prover_of(
@@ -466,21 +471,13 @@ def prover_of(
 
 
 def _sorted_out(
+    recording: Recording,
     events: Sequence[Event],
     until: Revision,
-    writers: Writers,
-    rules: Rules,
-    lacks: Lacks,
     beginning: Beginning | None,
 ) -> Recording:
     instants = known_instants(events, None if beginning is None else beginning.head.time)
-    begun = () if beginning is None else beginning.objects
-    recording = Recording(
-        writers, LiveViews(rules.profile), authors.acting(events, begun), lacks, rules.schemas
-    )
-    if beginning is not None:
-        recording.begin(beginning)
-    implied = Implied((*begun, *events))
+    implied = Implied((*(() if beginning is None else beginning.objects), *events))
     for event, known in zip(events, instants, strict=True):
         recording.is_over = event.revision > until
         for each in () if recording.is_over else implied.before(event):

@@ -1,0 +1,42 @@
+"""Each incident of the gallery comes down to the smallest history that shows its finding.
+
+The finding is a pod that waits or is evicted, or a broken rule. What is left is judged as for drawn
+histories (`tests/fuzz/minimals.py`), and minimised again it gets no smaller.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from app.bootstrap.gallery import incident_files
+from tests import draws
+from tests.fuzz import minimal_recordings, minimals
+
+NOT_SHOWN = {
+    "admin-access-label-is-taken-away": "the pod is not tried before its claim is there",
+    "distinct-remembers-the-last": "`verify` knows the defect of its release, and excuses it",
+    "quota-leaves-no-claim": "the pod is not tried before its claim is there",
+}
+"""The incidents whose finding the predicate does not mean, and why."""
+
+FULL = {"too-many-consumers"}
+"""The incidents that need hundreds of pods, so that hundreds of smaller histories are tried."""
+
+CASES = {
+    name: case
+    for name in incident_files.names()
+    if name not in FULL
+    and (case := minimal_recordings.finding_of(incident_files.read(name).incident)) is not None
+}
+
+EVENTS_MAX = 30
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("name", CASES)
+def test_incident_comes_down_to_its_finding(name: str, tmp_path: Path) -> None:
+    bundle, small = minimal_recordings.path_of(name, tmp_path), tmp_path / "small.zip"
+    said = minimals.check(CASES[name], bundle, small)
+    assert (said == "not shown") == (name in NOT_SHOWN)
+    if name not in NOT_SHOWN:
+        assert int(said.rpartition(" ")[2]) <= EVENTS_MAX
