@@ -19,7 +19,6 @@ import anyio
 
 from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.incidents.incident import Incident, IncidentVariant
-from app.analysis.replay.classes import DifferenceClass
 from app.analysis.verify.invariants.watch import InvariantWatch
 from app.bootstrap.gallery import incident_files, playing
 from app.bootstrap.stores import memory_store
@@ -93,14 +92,9 @@ class Shown:
             yield Case(f"differs {switch}={value}", "differs", words)
 
     def differences(self) -> Iterator[Case]:
-        """The classes of what a decide replay finds.
-
-        What lies after the end is left out: a shorter history has other such differences, so the
-        result of one search may come down to one of them in the next.
-        """
+        """The classes of what a decide replay finds."""
         report = own_runs.decide(self.sides[1])
-        classes = {str(each.reason) for each in report.differences}
-        for reason in sorted(classes - {DifferenceClass.AFTER_END}):
+        for reason in sorted({str(each.reason) for each in report.differences}):
             yield Case(f"difference '{reason}'", "difference", reason)
 
     def commands(self) -> Iterator[Case]:

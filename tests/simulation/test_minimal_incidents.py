@@ -11,6 +11,7 @@ import pytest
 from app.bootstrap.gallery import incident_files
 from tests import draws
 from tests.fuzz import minimal_recordings, minimals
+from tests.fuzz.minimals import Case
 
 NOT_SHOWN = {
     "admin-access-label-is-taken-away": "the pod is not tried before its claim is there",
@@ -40,3 +41,11 @@ def test_incident_comes_down_to_its_finding(name: str, tmp_path: Path) -> None:
     assert (said == "not shown") == (name in NOT_SHOWN)
     if name not in NOT_SHOWN:
         assert int(said.rpartition(" ")[2]) <= EVENTS_MAX
+
+
+def test_difference_after_the_end_comes_down_to_any_of_them(tmp_path: Path) -> None:
+    """Those of a shorter history are others, which the search for the first ones left."""
+    bundle = minimal_recordings.path_of("all-mode-constraint-ends-all", tmp_path)
+    about = "after the end"
+    case = Case(f"difference '{about}'", "difference", about)
+    assert minimals.check(case, bundle, tmp_path / "small.zip") == "21 events to 2"

@@ -35,9 +35,12 @@ class Unlike:
         """The predicate with the class and the subjects that a whole history shows.
 
         What the history shows about these pods and their claims is explained, or it is not: the
-        rest of it must not leave more unexplained about them.
+        rest of it must not leave more unexplained about them. A class that judges nothing, such as
+        "after the end", has no such subjects: a shorter history has others after its end.
         """
         first, sought = self.meant(report)[0], self.sought
+        if sought.reason in _NO_JUDGEMENT:
+            return self
         if not sought.reason:
             sought = Sought(reason=first.reason, aspect=first.aspect.value)
         meant = Unlike(sought=sought).meant(report)
@@ -59,8 +62,13 @@ class Unlike:
         )
         return Unlike(sought=sought)
 
-    def near(self, report: DecideReport) -> "Unlike":
-        """The predicate with the limit that no other placements differ than in a whole history."""
+    def near(self, report: DecideReport) -> "Unlike | None":
+        """The predicate with the limit that no other placements differ than in a whole history.
+
+        None for a class that judges nothing, for which no proof is sought.
+        """
+        if self.sought.reason in _NO_JUDGEMENT:
+            return None
         placements = [each for each in report.differences if each.aspect in PLACEMENTS]
         placed = {uid for each in placements for uid in (each.uid, each.owner)}
         return Unlike(sought=replace(self.sought, placed=tuple(sorted(placed))))
