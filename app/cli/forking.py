@@ -224,6 +224,9 @@ def _served(server: "AskedServer", wanted: _Wanted) -> _Made:
         facts = server.fork(wanted.source, body)
     except (Unauthorized, Forbidden):
         raise
+    except KeyboardInterrupt:
+        console.note("interrupted: the server finishes the fork all the same")
+        raise
     except Rejected as refusal:
         raise _meant(refusal, wanted, first) from refusal
     revision = facts["parent_revision"]

@@ -15,6 +15,7 @@ from _pytest.mark.structures import ParameterSet
 
 from app.adapters.private_folders import PREFIX
 from app.adapters.running import notice
+from app.bootstrap.asking.servers import AskedServer
 from tests import draws
 from tests.acceptance.server_process import ServerProcess
 from tests.command_line import ROOT, database_running, redra
@@ -581,6 +582,18 @@ def test_fork_that_a_server_refuses_is_refused_in_one_sentence(
     else:
         assert refused == redra("fork", *NO_FORKS[name], data=server.data)
     assert names_at(server) == before
+
+
+def test_interrupted_fork_is_said_to_be_finished_by_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(AskedServer, "fork", interrupt)
+    code, out, error = redra("fork", "prod", "--history", "new", "--server", "http://127.0.0.1:1")
+    assert (code, out) == (130, "")
+    assert "interrupted: the server finishes the fork all the same\n" in error
 
 
 def names_at(server: ServerProcess) -> set[str]:
