@@ -45,6 +45,7 @@ DECIDED_TOO = (
     "_a_reservation_lost",
     "bound_without_a_reservation",
     "bound_without_devices",
+    "_and_one_version_left",
     "given_and_reserved_for_nobody",
     "allocation_was_a_trial",
     "allocation_was_refused",
@@ -152,6 +153,8 @@ FEW: list[Row] = [
     ("b-mig-partitions", "slices_of_a_pool_renamed_against_the_order", "verify"),
     ("j-api-versions", "four_tenths_of_a_second_later", "decide"),
     ("c-multihost-tpu", "generated_names_drawn_again", "decide"),
+    ("j-api-versions", "honest_and_two_allocations_lost", "verify"),
+    ("j-api-versions", "two_bound_without_devices_and_one_version_left", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

@@ -242,3 +242,27 @@ def devices_of_a_template_given_and_reserved_for_nobody(log: Log) -> None:
     """The scheduler does the same where a version is left over while the pod is bound (3.7)."""
     uid = uid_of(log.lines[log.allocation("p-b1")])
     log.alter(uid, lambda claim: (claim.get("status") or {}).pop("reservedFor", None))
+
+
+def _two_allocations(log: Log) -> tuple[int, int]:
+    """The lines in which two claims get their devices, which no later line shows."""
+    first = log.allocation("flat")
+    return first, log.allocation("flat-first", after=first)
+
+
+@alteration("wrong", VERSIONS, verify=FAILS, decide=FAILS)
+def two_bound_without_devices_and_one_version_left(log: Log) -> None:
+    """Two pods are bound, and their claims get no devices; one version of the store has no line.
+
+    One write has that version, so one of the two claims never got any (3.7).
+    """
+    first, second = sorted(_two_allocations(log))
+    log.close(int(log.lines.pop(second)["responseObject"]["metadata"]["resourceVersion"]))
+    log.lines.pop(first)
+
+
+@alteration("lossy", VERSIONS, verify=NOT_BLAMED, decide=NOT_BLAMED)
+def honest_and_two_allocations_lost(log: Log) -> None:
+    """Two lines are lost in which claims get their devices, and each leaves a version."""
+    for number in sorted(_two_allocations(log), reverse=True):
+        log.lines.pop(number)

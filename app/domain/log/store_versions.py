@@ -7,7 +7,7 @@ finalizer, and the first of the two writes that remove a pod. Each fills one ver
 while the request was under way. Parity: history-formats.md 4.3.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -20,7 +20,7 @@ _UNDATED = ("derived", "none")
 """The qualities of the times of sources that do not date each write."""
 
 
-class _Span(NamedTuple):
+class WriteSpan(NamedTuple):
     """The time between the arrival of a request and an answer."""
 
     since: Instant
@@ -32,19 +32,20 @@ class _Slot:
     """Versions between two recorded ones, and the time in which they were given."""
 
     count: int
-    span: _Span
+    span: WriteSpan
 
 
 class Versions:
     """Follows the versions of an audit log event by event."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, are_requests: bool = True) -> None:
+        """`are_requests` is false if some of the writes are from another source."""
         self._last: int | None = None
         self._since = Instant(0)
         self._slots: list[_Slot] = []
-        self._unversioned: list[_Span] = []
+        self._unversioned: list[WriteSpan] = []
         self._skew = 0
-        self._are_requests = True
+        self._are_requests = are_requests
         self._filled: int | None = None
 
     def follow(self, event: Event) -> None:
@@ -56,43 +57,57 @@ class Versions:
             # A deletion that was concluded is no request; other sources have none at all.
             self._are_requests &= Loss.SYNTHETIC_DELETE in origin.losses
             return
-        self._filled = None
         answered = Instant(origin.answered or event.stamp.time)
-        span = _Span(Instant(origin.asked or answered), answered)
+        span = WriteSpan(Instant(origin.asked or answered), answered)
         is_dated = origin.time_quality not in _UNDATED
         is_removal = event.type is EventType.OBJECT_DELETED
         if is_removal and Loss.COLLAPSED in origin.losses:
-            self._unversioned.append(span)
+            self.note_unversioned(span)
         if origin.resource_version.isdigit() and Loss.NO_RV not in origin.losses:
             until = event.stamp.time if is_dated else answered
-            self._note(int(origin.resource_version), span._replace(until=until))
+            self.note(int(origin.resource_version), span._replace(until=until))
             if origin.asked and is_dated:
                 self._skew = max(self._skew, origin.asked - event.stamp.time)
         elif is_removal or event.stamp.verb in ("create", "deletecollection"):
-            self._unversioned.append(span)
+            self.note_unversioned(span)
 
-    def _note(self, version: int, span: _Span) -> None:
+    def note_unversioned(self, span: WriteSpan) -> None:
+        """Notes a write whose line has no version."""
+        self._filled = None
+        self._unversioned.append(span)
+
+    def note(self, version: int, span: WriteSpan) -> None:
         """Notes a version; it was given later than each smaller one."""
+        self._filled = None
         if self._last is not None and version > self._last + 1:
-            given = _Span(min(self._since, span.until), span.until)
+            given = WriteSpan(min(self._since, span.until), span.until)
             self._slots.append(_Slot(version - self._last - 1, given))
         self._last, self._since = version, max(self._since, span.since)
 
-    def may_hide(self, first: Instant, last: Instant) -> bool:
+    def may_hide(self, first: Instant, last: Instant, beside: Sequence[WriteSpan] = ()) -> bool:
         """Whether a write between two instants may have no line.
 
         `first` may be later than `last`: the answer to a write may come after what is known by it.
-        Then a version is left for it, beside those that the writes without versions fill. Which
-        version one of these filled is not known, only which ones it can have filled. In a recording
-        of another kind, versions prove nothing.
+        Then a version is left for it, beside those that the writes without versions fill, and those
+        `beside` it that have no line either. Which version one of these filled is not known, only
+        which ones it can have filled. In a recording of another kind, versions prove nothing.
         """
+        return self.may_hide_all([WriteSpan(first, last)], beside)
+
+    def may_hide_all(self, writes: Sequence[WriteSpan], beside: Sequence[WriteSpan] = ()) -> bool:
+        """Whether several writes may have no line, each a version of its own."""
         if not self._are_requests:
             return False
-        if self._filled is None:
-            self._filled = self._count_filled(self._unversioned)
-        return self._count_filled([*self._unversioned, _Span(first, last)]) > self._filled
+        known = [*self._unversioned, *beside]
+        if beside:
+            filled = self._count_filled(known)
+        else:
+            if self._filled is None:
+                self._filled = self._count_filled(known)
+            filled = self._filled
+        return self._count_filled([*known, *writes]) == filled + len(writes)
 
-    def _count_filled(self, writes: Iterable[_Span]) -> int:
+    def _count_filled(self, writes: Iterable[WriteSpan]) -> int:
         """How many of these writes can have filled versions at the same time.
 
         Times are as exact as the clocks of several servers are. No request comes after the answer
@@ -100,7 +115,7 @@ class Versions:
         """
         skew, count = self._skew, 0
         waiting = sorted(
-            (_Span(Instant(each.since - skew), Instant(each.until + skew)) for each in writes),
+            (WriteSpan(Instant(each.since - skew), Instant(each.until + skew)) for each in writes),
             reverse=True,
         )
         open_ones: list[Instant] = []

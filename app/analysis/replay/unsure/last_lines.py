@@ -18,7 +18,7 @@ from app.analysis.replay.writers import MANAGED
 from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER
 from app.domain.controllers import pods
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.log.store_versions import Versions
+from app.domain.log.store_versions import Versions, WriteSpan
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.timestamps import Instant
@@ -86,6 +86,8 @@ class LastLines:
     _ended: dict[str, Instant] = field(default_factory=dict)
     _slowest: dict[str, int] = field(default_factory=dict)
     _bound: set[str] = field(default_factory=set)
+    lost: list[WriteSpan] = field(default_factory=list)
+    """When the lines were written that `found` gave."""
 
     def note(self, event: Event, known: Instant) -> None:
         """Processes an event that others could see from instant `known` on."""
@@ -180,19 +182,17 @@ class LastLines:
     def _note_lag(self, act: _Act, reason: Instant) -> None:
         self._slowest[act.user] = max(self._slowest.get(act.user, 0), act.known - reason)
 
-    def _lost_since(self, each: _Living) -> Instant | None:
-        """The earliest instant of a write between the last line and the act that contradicts it.
+    def _lost_in(self, each: _Living) -> WriteSpan | None:
+        """The time of the write between the last line and the act that contradicts it, if any.
 
-        A controller acts soon: as a rule no later than twice its slowest act with a reason. None if
-        no line is lost in that time.
+        A controller acts soon: as a rule no later than twice its slowest act with a reason.
         """
         act = each.changed_by
         if act is None:
             return None
         slowest = self._slowest.get(act.user)
         soon = 0 if slowest is None else act.known - _SLOWER * slowest
-        since = Instant(max(each.written, soon))
-        return since if self.versions.may_hide(since, act.sent) else None
+        return WriteSpan(Instant(max(each.written, soon)), act.sent)
 
     def has_ended(self, uid: str) -> bool:
         """Whether the recording has the end of an object: no later write is possible."""
@@ -203,12 +203,17 @@ class LastLines:
         """The objects with a lost last line, and all that they own; call it after the last event.
 
         What they own ends with them. That two lines in a row are lost is taken into account only
-        if others are known to be lost.
+        if others are known to be lost. Each line leaves a version of its own.
         """
-        for each in list(self._living.values()):
-            since = self._lost_since(each)
-            if since is None or (each.lines > 1 and not are_others_lost):
+        living = [each for each in self._living.values() if each.changed_by is not None]
+        for each in sorted(living, key=_acted):
+            span = self._lost_in(each)
+            if span is None or (each.lines > 1 and not are_others_lost):
                 continue
+            if not self.versions.may_hide(*span, self.lost):
+                continue
+            self.lost.append(span)
+            since = span.since
             waiting, seen = [(each.key, each.uid)], {each.uid}
             while waiting:
                 key, uid = waiting.pop()
@@ -218,9 +223,15 @@ class LastLines:
                 waiting += more
 
 
+def _acted(each: _Living) -> Instant:
+    """When a controller acted upon another state of an object."""
+    return _NEVER if each.changed_by is None else each.changed_by.known
+
+
 def _may_have_ended(each: _Living, user: str) -> bool:
     """Whether one more line may have ended the object, so that this user acted upon its end."""
     return not each.is_run or (user == COLLECTOR and each.is_ending)
 
 
+_NEVER = Instant(2**62)
 _NO_KEY = ObjectKey("", "", "", "")

@@ -13,7 +13,7 @@ from app.analysis.verify.invariants.violations import Violation, ViolationKind
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.doubts import LOST_OF_MIN
 from app.domain.log.lost_lines import LostLines
-from app.domain.log.store_versions import Versions
+from app.domain.log.store_versions import Versions, WriteSpan
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -76,11 +76,14 @@ class LastAllocations:
         self._given: dict[ObjectKey, _Line] = {}
         self._bound: dict[ObjectKey, _Binding] = {}
         self._slowest: int | None = None
+        self._lost: dict[ObjectKey, WriteSpan] = {}
 
     def follow(self, cluster: Cluster, event: Event) -> None:
         """Notes a line; the cluster is as it was before."""
         key, stamp = event.key, event.stamp
         self._versions.follow(event)
+        if not event.is_about_object:
+            return
         if key.resource == "resourceclaims":
             claim, last = cluster.claims.get(key), self._written.get(key)
             if claim is not None and last is not None and claim.held_since == last.time:
@@ -100,12 +103,11 @@ class LastAllocations:
                     lag = 0 if line is None else stamp.time - line.time
                     self._slowest = max(lag, self._slowest or 0)
 
-    def lost_since(self, claim: KnownClaim, pods: Iterable[ObjectKey]) -> Instant | None:
-        """The earliest instant of a lost line about a claim, after which a pod of these is bound.
+    def lost_in(self, claim: KnownClaim, pods: Iterable[ObjectKey]) -> WriteSpan | None:
+        """The time of a lost line about a claim, after which a pod of these is bound.
 
         A scheduler asks for a binding when the write of the claim is answered, and soon: as a rule
-        no later than twice its slowest binding. None if no line is lost in that time, or if none
-        could make the last one right.
+        no later than twice its slowest binding. None if no line could make the last one right.
         """
         binding = next((self._bound[pod] for pod in pods if pod in self._bound), None)
         if binding is None or claim.written > binding.revision:
@@ -115,7 +117,18 @@ class LastAllocations:
         soon = 0 if self._slowest is None else binding.time - _SLOWER * self._slowest
         line = self._written.get(claim.key)
         since = Instant(max(0 if line is None else line.time, soon))
-        return since if self._versions.may_hide(since, binding.sent) else None
+        return WriteSpan(since, binding.sent)
+
+    def are_lost(self, lines: Mapping[ObjectKey, WriteSpan]) -> bool:
+        """Whether all of these lines about claims may be lost, beside those that were so before.
+
+        Each leaves a version of its own, so one version is no excuse for two bindings.
+        """
+        before = [span for key, span in self._lost.items() if key not in lines]
+        if not self._versions.may_hide_all(list(lines.values()), before):
+            return False
+        self._lost.update(lines)
+        return True
 
     def _is_given_to_nobody(self, claim: KnownClaim, scheduler: str) -> bool:
         """Whether a scheduler gave a claim its devices and reserved it for no pod in that write.
@@ -203,7 +216,7 @@ class Missing:
         """
         if violation.rule != ORDERED:
             return {}
-        lost: dict[ObjectKey, Instant] = {}
+        lost: dict[ObjectKey, WriteSpan] = {}
         begin = violation.begin
         for key in violation.objects:
             claim = cluster.claims.get(key)
@@ -212,11 +225,13 @@ class Missing:
             if not claim.is_there or claim.written > begin.revision:
                 return {}
             is_next = claim.allocation is not None or claim.is_protected
-            since = self._last.lost_since(claim, violation.objects)
-            if since is None or not (is_next or self.lost.has_any):
+            span = self._last.lost_in(claim, violation.objects)
+            if span is None or not (is_next or self.lost.has_any):
                 return {}
-            lost[key] = since
-        return lost
+            lost[key] = span
+        if not (lost and self._last.are_lost(lost)):
+            return {}
+        return {key: span.since for key, span in lost.items()}
 
 
 class PlayedKubelets:

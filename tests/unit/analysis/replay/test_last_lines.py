@@ -25,7 +25,7 @@ class Leftover(Versions):
         super().__init__()
         self.is_any, self.spans = is_any, []
 
-    def may_hide(self, first, last):
+    def may_hide(self, first, last, beside=()):
         self.spans.append((first, last))
         return self.is_any
 

@@ -5,7 +5,7 @@ import pytest
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.event import Origin
 from app.domain.log.records import Loss
-from app.domain.log.store_versions import Versions
+from app.domain.log.store_versions import Versions, WriteSpan
 from app.domain.values.timestamps import SECOND, Instant
 
 POD = ObjectKey("", "pods", "default", "p")
@@ -112,6 +112,19 @@ def test_write_may_be_decided_before_the_write_that_it_follows_is_answered():
         versions.follow(each)
     assert versions.may_hide(at(10), at(9))
     assert not versions.may_hide(at(10), at(7))
+
+
+def test_each_version_is_left_for_one_write_only():
+    versions = Versions()
+    for each in (write(10, 10), write(12, 30), write(14, 50)):
+        versions.follow(each)
+    first, second = WriteSpan(at(10), at(20)), WriteSpan(at(12), at(28))
+    assert versions.may_hide(*first)
+    assert versions.may_hide(*second)
+    assert not versions.may_hide(*second, [first])
+    assert not versions.may_hide_all([first, second])
+    assert versions.may_hide_all([first, WriteSpan(at(20), at(45))])
+    assert versions.may_hide(at(20), at(45), [first])
 
 
 def test_without_requests_versions_prove_nothing():
