@@ -8,6 +8,7 @@ import copy
 import gzip
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -138,6 +139,18 @@ class Log:
         """Counts the versions on as if one had never been given."""
         self.renumber(lambda each: each - 1 if each > version else each)
 
+    def close_all(self) -> None:
+        """Counts the versions of answered writes on without a break: each has a line."""
+        versions = sorted(
+            {
+                int(version)
+                for line in self.lines
+                if line["verb"] not in ("get", "list", "watch")
+                and (version := _answered_version(line)).isdigit()
+            }
+        )
+        self.renumber(lambda version: bisect_right(versions, version))
+
     def renumber(self, change: Callable[[int], int]) -> None:
         """Changes every version, where it stands, into another."""
         for line in self.lines:
@@ -192,6 +205,11 @@ def uid_of(line: Json) -> str:
     """The uid of the object that was answered."""
     uid: str = line["responseObject"]["metadata"]["uid"]
     return uid
+
+
+def _answered_version(line: Json) -> str:
+    answer = line.get("responseObject") or {}
+    return str(answer.get("metadata", {}).get("resourceVersion", ""))
 
 
 def _renumber(node: object, change: Callable[[int], int]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests import draws
-from tests.adversary.catalogue import FAILS, QUICKSTART, TPU, VERSIONS
+from tests.adversary.catalogue import FAILS, QUICKSTART, TAINTS, TPU, VERSIONS
 from tests.adversary.one_line import is_accused, judged, positions, without
 from tests.adversary.running import summary
 
@@ -15,6 +15,10 @@ LOST = [
     (VERSIONS, 118),  # the names of a pod's claims
     (TPU, 94),  # labels of a node
     (VERSIONS, 120),  # a nomination that the binding takes back
+    (VERSIONS, 96),  # a taint of the only node: no other patch names it
+    (VERSIONS, 98),  # labels of the only node
+    # what the next patch overwrites
+    (TPU, 142),  # the condition of a pod
     # what the deletion of a collection shows
     (QUICKSTART, 293),  # the condition of a pod
     # the last line about an object
@@ -22,6 +26,10 @@ LOST = [
     (TPU, 352),  # the deletion of a Deployment
     (VERSIONS, 105),  # an allocation
     (VERSIONS, 109),  # another one, sent before an allocation that took account of it
+    (TAINTS, 103),  # labels of a node, which may come after its taint was removed
+    # what allocations rest on
+    (VERSIONS, 43),  # the creation of a class, its only line
+    (TAINTS, 486),  # the deletion of a rule
 ]
 """Recordings and the position of a line of each kind that `decide` once missed."""
 
@@ -32,10 +40,19 @@ DENSE = [
 """Lines whose loss only the versions tell of, with the number of versions of the request."""
 
 
+MORE = [
+    (QUICKSTART, 42),  # the creation of a slice, its only line
+    (TAINTS, 46),  # the creation of a slice, which updates show
+    (TAINTS, 306),  # the last update of a slice
+    (TAINTS, 309),
+]
+"""Further lines that allocations rest on."""
+
 OPEN = {
-    (VERSIONS, 43),  # the creation of a class, its only line
-    (VERSIONS, 96),  # a taint of the only node: no other patch names it
-    (VERSIONS, 98),  # labels of the only node
+    (TAINTS, 84),  # the names of a pod's claims: a claim differs a minute later
+    (TAINTS, 208),  # an update of a slice: who is not evicted here keeps devices from others
+    (TAINTS, 361),  # the first status of a rule: a pod is not evicted here
+    (TAINTS, 494),  # the deletion of a rule, whose device a single claim gets
 }
 """Lines without which `decide` still accuses the log."""
 
@@ -51,7 +68,9 @@ def drawn() -> list[tuple[str, int]]:
     ]
 
 
-@pytest.mark.parametrize(("name", "number"), [*LOST, *(draws.repeated(*each) for each in drawn())])
+@pytest.mark.parametrize(
+    ("name", "number"), [*LOST, *(draws.repeated(*each) for each in (*MORE, *drawn()))]
+)
 def test_honest_log_without_one_line_is_not_accused(name: str, number: int, tmp_path: Path) -> None:
     log, line = without(name, number)
     answer = judged(name, log, tmp_path)

@@ -18,7 +18,7 @@ from tests.adversary.catalogue import (
 )
 from tests.adversary.devices import SHARED, device, end_after, given
 from tests.adversary.evictions import mentions
-from tests.adversary.log import Json, Log, uid_of
+from tests.adversary.log import Json, Log, results_of, uid_of
 
 _Change = Callable[[Log], None]
 
@@ -242,6 +242,117 @@ def devices_of_a_template_given_and_reserved_for_nobody(log: Log) -> None:
     """The scheduler does the same where a version is left over while the pod is bound (3.7)."""
     uid = uid_of(log.lines[log.allocation("p-b1")])
     log.alter(uid, lambda claim: (claim.get("status") or {}).pop("reservedFor", None))
+
+
+def _lose_slice(log: Log) -> None:
+    log.lines.pop(log.first("create", "resourceslices", "worker-1-gpu.example.com-00001"))
+
+
+def _lose_class(log: Log) -> None:
+    log.lines.pop(log.first("create", "deviceclasses", "beta1"))
+
+
+def _lose_repair(log: Log) -> None:
+    updates = list(log.find("update", "resourceslices", "worker-1-gpu", code=200))
+    log.lines.pop(updates[-1])
+
+
+def _lose_end_of_rule(log: Log) -> None:
+    log.lines.pop(log.first("delete", "devicetaintrules", "pool-ns", code=200))
+
+
+def _lose_condition(log: Log) -> None:
+    conditions = log.find("patch", "pods/status", by="kube-scheduler", where=_tells_of_claims)
+    log.lines.pop(next(conditions))
+
+
+def _tells_of_claims(line: Json) -> bool:
+    return "5 cannot allocate all claims" in str(line["requestObject"])
+
+
+def _lose_labels(log: Log) -> None:
+    patches = log.find("patch", "nodes", by="node-controller")
+    log.lines.pop(next(each for each in patches if "labels" in str(log.lines[each])))
+
+
+def _lost(name: str, recording: str, lose: _Change, text: str, why: str) -> None:
+    """Registers an honest log without a line, and one in which that write was never made."""
+    _register(f"honest_and_{name}_lost", recording, lose, text, None, "Nothing is wrong.")
+
+    def change(log: Log) -> None:
+        lose(log)
+        log.close_all()
+
+    change.__name__ = f"{name}_never_made"
+    change.__doc__ = f"{why} Each version of the store has its line: no line is lost."
+    verify = FAILS if "device" in why else NOT_BLAMED
+    alteration("wrong", recording, verify=verify, decide=FAILS)(change)
+
+
+_lost(
+    "creation_of_a_slice",
+    QUICKSTART,
+    _lose_slice,
+    "the only line about a slice, whose devices claims get",
+    "Claims get devices of a pool that no slice has (2.3).",
+)
+_lost(
+    "creation_of_a_class",
+    VERSIONS,
+    _lose_class,
+    "the only line about a class, for which claims get devices",
+    "Claims get devices for a class that does not exist (3.3).",
+)
+_lost(
+    "repair_of_devices",
+    TAINTS,
+    _lose_repair,
+    "the last line about a slice, in which its devices have no taints any more",
+    "Claims get devices that the slice taints, and tolerate no taint (9).",
+)
+_lost(
+    "end_of_a_rule",
+    TAINTS,
+    _lose_end_of_rule,
+    "the deletion of a rule, whose devices claims get afterwards",
+    "Claims get devices that a rule taints, and tolerate no taint (13).",
+)
+_lost(
+    "condition",
+    TPU,
+    _lose_condition,
+    "a condition of a pod, which the next one overwrites",
+    "An attempt fails, and the scheduler does not say so in the condition of the pod (4.3).",
+)
+_register(
+    "device_of_another_claim_taken_and_a_slice_lost",
+    QUICKSTART,
+    _lose_slice,
+    "the only line about a slice",
+    _give("pod5", device(0, device="gpu-1")),
+    "A claim gets an exclusive device that a claim holds whose lines are all recorded (5.2).",
+)
+_register(
+    "honest_and_labels_of_the_only_node_lost",
+    VERSIONS,
+    _lose_labels,
+    "the patch that sets labels of the only node, which the next line about it shows",
+    None,
+    "Nothing is wrong.",
+)
+_register(
+    "tolerations_invented_and_a_repair_lost",
+    TAINTS,
+    _lose_repair,
+    "the last line about a slice, in which its devices have no taints any more",
+    _give(
+        "late-plain",
+        lambda claim: results_of(claim)[0].update(
+            tolerations=[{"operator": "Exists", "effect": "NoExecute"}]
+        ),
+    ),
+    "A result has a toleration that its request does not have (10.1).",
+)
 
 
 def _two_allocations(log: Log) -> tuple[int, int]:

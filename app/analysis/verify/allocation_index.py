@@ -211,14 +211,15 @@ class AllocationIndex:
         self.unrecorded.append(Unrecorded(key, after, event.revision))
 
     def _note_first(self, event: Event) -> None:
-        """Remember that a kind may have been recorded only since its first line.
+        """Remember that an object, or its kind, may have been recorded only since its first line.
 
         That is so if the line shows an object whose creation, since the log began, is not recorded.
         """
-        key, begin = event.key, Revision(0)
-        if key[:2] not in self._latest and self.lost.has_lost(key):
+        key = event.key
+        if key not in self._seen and self.lost.has_lost(key):
             kind = ObjectKey(key.group, key.resource, "", "")
-            self.unrecorded.append(Unrecorded(kind, begin, event.revision))
+            place = key if key[:2] in self._latest else kind
+            self.unrecorded.append(Unrecorded(place, Revision(0), event.revision))
 
     def _note_node(self, uid: str, node: str) -> None:
         if uid and node:

@@ -28,7 +28,8 @@ from app.domain.values.identifiers import DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
-_device_name = paths.typed(DeviceName, paths.text("name"))
+device_name = paths.typed(DeviceName, paths.text("name"))
+"""The name in one entry of a slice's `spec.devices`."""
 
 
 def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = None) -> Slice:
@@ -83,7 +84,7 @@ def device_of(pool: PoolId, tree: JsonView, place: str) -> Device:
     """The compiled device, as published."""
     kind = _kind_of(tree, place)
     return Device(
-        id=(*pool, _device_name(tree)),
+        id=(*pool, device_name(tree)),
         attributes=json_tree.mapping(tree, "attributes"),
         capacity_tree=kind.capacity_tree,
         capacity=kind.capacity,

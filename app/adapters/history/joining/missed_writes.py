@@ -3,21 +3,24 @@
 Parity: history-formats.md 4.5.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.adapters.history.joining import contradictions, endings
 from app.adapters.history.joining.patched_parts import (
     BOUND,
     NO_PATCH,
+    NODE_SORTS,
     Part,
     changed_beside,
     is_managed_beside,
     parts_of,
 )
+from app.adapters.history.joining.rested_on import versions_of
 from app.adapters.history.joining.spool import ORDER_BY_REVISION, Spool
 from app.domain.log import ObjectKey
 from app.domain.log.records import Quality, Record, comparable_version
+from app.domain.log.store_versions import Versions
 from app.domain.values import api_groups, api_resources
 from app.domain.values.json_tree import JsonObject
 
@@ -57,12 +60,15 @@ class KnownState:
 class MissedWrites:
     """Judges the next state of each object by the last known one, which `tree_of` gives.
 
-    `ends` are the objects whose deletion only such a state shows.
+    `ends` are the objects whose deletion only such a state shows, `beside` the first one of each
+    kind that shows parts which no recorded patch names.
     """
 
     spool: Spool
     tree_of: Callable[[KnownState], JsonObject | None]
     ends: set[ObjectKey] = field(default_factory=set)
+    beside: dict[str, ObjectKey] = field(default_factory=dict)
+    _versions: Versions | None = None
 
     def shows(self, record: Record, known: KnownState) -> bool:
         """True if an unrecorded change lies between the last known state and a request.
@@ -111,7 +117,8 @@ class MissedWrites:
         """True if a patch is answered with changes of others, such as some recorded patch makes.
 
         A deletion is judged as a patch that names nothing. A policy may leave out whoever writes a
-        part of an object: then no patch names that part.
+        part of an object: then no patch names that part. Of what placements read of nodes, their
+        labels and specs, one object may lack such a patch: a policy would leave out those of all.
         """
         sent = NO_PATCH if record.verb.startswith("delete") else record.sent
         is_judged = endings.is_judged(record) or record.key[:2] == api_resources.NODES
@@ -121,10 +128,25 @@ class MissedWrites:
         if not is_bound and before.object_quality is not Quality.FULL:
             return False
         old, new = self.tree_of(known) or {}, record.object or {}
-        if self._recorded(record, changed_beside(old, new, sent)):
+        changed = list(changed_beside(old, new, sent))
+        if self._recorded(record, changed) or self._is_only_one(record, known, changed):
             return True
         named = self._recorded(record, (*parts_of(sent), *(BOUND if is_bound else ())))
         return is_managed_beside(old, new, named)
+
+    def _is_only_one(self, record: Record, known: KnownState, changed: Sequence[Part]) -> bool:
+        """True if the object is the first of its kind that shows parts which no patch names."""
+        if not any(sort in NODE_SORTS for sort, _ in changed):
+            return False
+        if self.beside.setdefault(record.resource, record.key) != record.key:
+            return False
+        made = known.record.asked_at or known.record.observed_at
+        arrived = record.asked_at or record.observed_at
+        if made is None or arrived is None:
+            return False
+        if self._versions is None:
+            self._versions = versions_of(self.spool)
+        return self._versions.may_hide(made, arrived)
 
     def _recorded(self, record: Record, parts: Iterable[Part]) -> list[Part]:
         """The parts of a kind that some recorded patch names."""

@@ -21,6 +21,9 @@ Part: TypeAlias = tuple[str, str]
 
 _ANNOTATION, _CONDITION, _STATUS = "annotation", "condition", "status"
 _LABEL, _SPEC = "label", "spec"
+NODE_SORTS = frozenset((_LABEL, _SPEC))
+"""The sorts that are judged of nodes alone."""
+
 _NODE = "Node"
 """The kind of which labels and fields of the spec are judged.
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from app.adapters.history.joining import clocks, contradictions, statuses, stretches
+from app.adapters.history.joining import clocks, contradictions, rested_on, statuses, stretches
 from app.adapters.history.joining.reservations import Reservations, moved_after
 from app.adapters.history.joining.spool import (
     ORDER_BY_REVISION,
@@ -51,6 +51,7 @@ def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
         _place_after(spool, _answer_clocks(spool), notes)
         stretches.note(spool, notes)
         statuses.note(spool, notes)
+        rested_on.note(spool, notes)
 
 
 def _has_whole_seconds(spool: Spool) -> bool:

@@ -12,6 +12,7 @@ from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.unsure import dependence
 from app.analysis.replay.unsure.aftermath import Aftermath
 from app.analysis.replay.unsure.lacks import Lacks
+from app.analysis.replay.unsure.single_lines import is_apart, is_overwritten, missing_of
 from app.analysis.replay.unsure.times import Clocks
 from app.analysis.replay.writers import short_name
 from app.analysis.verify.invariants.violations import IN_FLIGHT
@@ -21,6 +22,7 @@ from app.domain.values.timestamps import Instant
 
 _NAMESPACES, _SCHEDULER = short_name(NAMESPACES), short_name(SCHEDULER)
 LOST_LAST = "the line of the last write about an object may be lost: a version has no line"
+LOST_LINE = "the line of a write may be lost that the next one overwrites: a version has no line"
 _PLACED = frozenset(("pods", "resourceclaims"))
 _FOREVER = Instant(2**62)
 
@@ -155,33 +157,41 @@ class Doubting:
             return why
         if not self._lacks_one_write(sides, again):
             return ""
-        return omissions.of_one_line() or self._lost_last_line(sides, again)
+        return omissions.of_one_line() or self._lost_line(sides, again)
 
-    def _lost_last_line(self, sides: Sides, again: Trace) -> str:
-        """The last write of an object, which only the run has, if its line may be lost.
+    def _lost_line(self, sides: Sides, again: Trace) -> str:
+        """The write of an object that only the run has, if its line may be lost.
 
-        A write that others follow shows in their lines, that of a deletion included. The recorded
-        one came soon after it was due, and left a version of the store without a line.
+        A write that others follow shows in their lines, that of a deletion included, unless the
+        next one overwrites it. It left a version of the store without a line.
         """
         missing = [
-            step
+            (step, after)
             for uid in {sides.uid, *(step.uid for step in sides.only_again)}
-            for step in again.writes.get(uid, ())[len(self.recorded.writes.get(uid, ())) :]
+            for step, after in missing_of(
+                self.recorded.writes.get(uid, ()), again.writes.get(uid, ())
+            )
         ]
         if len(missing) != 1:
             return ""
-        (step,) = missing
+        ((step, after),) = missing
+        if after is not None and is_overwritten(step, after):
+            before = max(
+                (each.time for each in self.recorded.writes[step.uid] if each.time < after.time),
+                default=Instant(0),
+            )
+            return LOST_LINE if self._is_left(before, after.time) else ""
         last = self.lacks.last_written(step.key)
         soon = Instant(max(again.due_at(step), last) + IN_FLIGHT)
-        if self.lacks.last_lines.has_ended(step.uid):
+        if self.lacks.last_lines.has_ended(step.uid) or not (
+            after is None or is_apart(step, after)
+        ):
             return ""
-        is_lost = self._is_last_of(step, again) and self.lacks.versions.may_hide(last, soon)
-        return LOST_LAST if is_lost else ""
+        return LOST_LAST if self._is_left(last, soon) else ""
 
-    def _is_last_of(self, step: Step, again: Trace) -> bool:
-        """Whether the step is the run's last about its object, and all others are recorded."""
-        there, here = (trace.writes.get(step.uid, ()) for trace in (self.recorded, again))
-        return [each.facts for each in here[:-1]] == [each.facts for each in there]
+    def _is_left(self, first: Instant, last: Instant) -> bool:
+        """Whether a version between two instants has no line, beside those of other lost lines."""
+        return self.lacks.versions.may_hide(first, last, self.lacks.last_lines.lost)
 
     def _lacks_one_write(self, sides: Sides, again: Trace) -> bool:
         """Whether the recording has all writes of the run about an object except one.

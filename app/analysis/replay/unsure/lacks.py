@@ -112,7 +112,7 @@ class Lacks:
                 self._note_unseen(ObjectKey(*kind, "", ""), "", known, _text(()))
         elif is_gap:
             is_line = doubts.is_undated(event)
-            since = self._last_line(key, known) if is_line else known
+            since = self._written.get(key, Instant(0)) if is_line else known
             self._note_unseen(key, "", since, _text(doubts.of_event(event)), is_line=is_line)
         elif event.is_about_object:
             self._note_object(event, known)

@@ -1,0 +1,248 @@
+"""Classes, slices and rules of which a line is lost, as far as recorded allocations show it.
+
+A scheduler gives devices that some slice publishes, for requests whose class exists, and none with
+a taint that the request does not tolerate. An allocation that contradicts the last line of a slice
+or rule is a mistake of the scheduler, or a later line is lost. Two things tell these apart. A lost
+line leaves a version of the store that no line is about. And who sees another state gives such
+devices again: so claims of several decisions have to show it. A class that no line shows needs no
+second claim, as it decides about all devices of a request, and a claim of it would have got none.
+Parity: history-formats.md 4.5.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+from app.adapters.history.joining.spool import Spool, key_of
+from app.adapters.history.reading import Notes
+from app.domain.devices import compiling, taints
+from app.domain.devices.model import Taint
+from app.domain.devices.taints import TaintRule
+from app.domain.log import ObjectKey
+from app.domain.log.doubts import LOST_OF_MIN
+from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality
+from app.domain.log.store_versions import Versions, WriteSpan
+from app.domain.values import api_groups, api_resources
+from app.domain.values.fields import dra
+from app.domain.values.fields.dra import DeviceResult
+from app.domain.values.identifiers import DeviceId, PoolId
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import Instant
+
+_READ = frozenset(
+    (
+        api_resources.RESOURCE_CLAIMS,
+        api_resources.DEVICE_CLASSES,
+        api_resources.RESOURCE_SLICES,
+        api_resources.DEVICE_TAINT_RULES,
+    )
+)
+_ROWS = (
+    "SELECT row, key, op, actor AND exact AND time IS NOT NULL, asked, time, body FROM record "
+    "WHERE op IN ('BASELINE', 'ADDED', 'MODIFIED', 'DELETED') AND key > ? AND key < ? "
+    "ORDER BY epoch, version, sub"
+)
+_VERSIONED = (
+    "SELECT head, asked, time FROM record WHERE own <> '' AND actor AND exact AND time IS NOT NULL "
+    "AND op IN ('ADDED', 'MODIFIED', 'DELETED') ORDER BY own"
+)
+_SHOWN_OTHERWISE = (
+    "SELECT 1 FROM record WHERE NOT actor AND op IN ('ADDED', 'MODIFIED', 'DELETED') LIMIT 1"
+)
+_ENDS = "SELECT 1 FROM record WHERE op = 'DELETED' LIMIT 1"
+_OTHERS = (
+    "SELECT own, head, op, asked, time FROM record WHERE actor AND time IS NOT NULL "
+    "AND (own = '' AND op IN ('ADDED', 'MODIFIED') OR op = 'DELETED')"
+)
+
+
+class _Line(NamedTuple):
+    """A row of the spool, with the time between its request and its answer."""
+
+    row: int
+    key: ObjectKey
+    span: WriteSpan
+
+
+@dataclass(slots=True)
+class _Publisher:
+    """The last state of a slice or rule, and the allocations that contradict it."""
+
+    line: _Line
+    devices: dict[DeviceId, tuple[Taint, ...]] = field(default_factory=dict)
+    rule: TaintRule | None = None
+    against: dict[ObjectKey, _Line] = field(default_factory=dict)
+
+    def forbids(self, result: DeviceResult) -> bool:
+        """Whether it taints the device of a result, and the result does not tolerate that."""
+        taint = self.devices.get(result.id, ())
+        if self.rule is not None and self.rule.matches(result.id):
+            taint = (self.rule.taint,)
+        if not taint or result.admin_access:
+            return False
+        tolerations = [taints.toleration_of(tree) for tree in result.tolerations]
+        return taints.untolerated(taint, tolerations) is not None
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What the lines show, and the allocations that rest on something else."""
+
+    classes: set[ObjectKey] = field(default_factory=set)
+    pools: set[PoolId] = field(default_factory=set)
+    publishers: dict[ObjectKey, _Publisher] = field(default_factory=dict)
+    allocated: set[ObjectKey] = field(default_factory=set)
+    of_class: dict[ObjectKey, _Line] = field(default_factory=dict)
+    of_pool: dict[PoolId, dict[ObjectKey, _Line]] = field(default_factory=dict)
+
+    def read(self, line: _Line, op: str, tree: JsonView | None) -> None:
+        """Read the next line of one of the kinds; `tree` is the object in it."""
+        kind = line.key[:2]
+        if kind == api_resources.DEVICE_CLASSES:
+            self.classes.add(line.key)
+        elif kind == api_resources.RESOURCE_CLAIMS:
+            self._read_claim(line, op, tree or {})
+        elif op == Op.DELETED or tree is None:
+            self.publishers.pop(line.key, None)
+            self.pools |= {_pool_of(tree)} if tree else set()
+        elif kind == api_resources.RESOURCE_SLICES:
+            self.pools.add(_pool_of(tree))
+            self.publishers[line.key] = _Publisher(line, devices=_tainted(tree))
+        else:
+            self.publishers[line.key] = _Publisher(line, rule=taints.rule_of(dict(tree)))
+
+    def _read_claim(self, line: _Line, op: str, claim: JsonView) -> None:
+        results = () if op == Op.DELETED else dra.results(claim)
+        if not results:
+            self.allocated.discard(line.key)
+            return
+        if line.key in self.allocated or op != Op.MODIFIED:
+            return
+        self.allocated.add(line.key)
+        for request in dra.requests(claim):
+            for details in filter(None, (request.exactly, *request.first_available)):
+                named = ObjectKey(*api_resources.DEVICE_CLASSES, "", details.device_class_name)
+                self.of_class.setdefault(named, line)
+        for pool in {result.id[:2] for result in results}:
+            self.of_pool.setdefault(pool, {}).setdefault(line.key, line)
+        for publisher in self.publishers.values():
+            if any(publisher.forbids(result) for result in results):
+                publisher.against.setdefault(line.key, line)
+
+
+def note(spool: Spool, notes: Notes) -> None:
+    """Add a gap for each class, slice and rule of which a line is lost, as allocations show."""
+    shown = _read(spool)
+    unknown = [] if not shown.classes else sorted(shown.of_class.keys() - shown.classes)
+    unpublished = [
+        (pool, list(lines.values()))
+        for pool, lines in sorted(shown.of_pool.items())
+        if shown.pools and pool not in shown.pools and len(lines) >= LOST_OF_MIN
+    ]
+    # Without any deletion, those are left out, which is noted elsewhere.
+    tells_ends = spool.database.execute(_ENDS).fetchone() is not None
+    contradicted = [
+        each
+        for each in shown.publishers.values()
+        if len(each.against) >= LOST_OF_MIN and (tells_ends or each.rule is None)
+    ]
+    if not (unknown or unpublished or contradicted):
+        return
+    versions = versions_of(spool)
+    for key in unknown:
+        line = shown.of_class[key]
+        if versions.may_hide(Instant(0), line.span.since):
+            _put(spool, key, line, f"{key.name} is not in the log, and devices were given for it")
+    for (driver, name), lines in unpublished:
+        if versions.may_hide(Instant(0), lines[0].span.since):
+            message = (
+                f"no line is about a slice of pool {name} of {driver}, and {len(lines)} claims got "
+                "devices of it"
+            )
+            notes.add(message)
+            _put_first(spool, lines[0], message)
+    for each in contradicted:
+        first, second, *_ = each.against.values()
+        if versions.may_hide(each.line.span.until, first.span.since):
+            text = "its last line says that devices are tainted which several claims got later"
+            _put(spool, each.line.key, second, text)
+
+
+def versions_of(spool: Spool) -> Versions:
+    """The versions of an audit log that no line is about."""
+    other = spool.database.execute(_SHOWN_OTHERWISE).fetchone()
+    versions = Versions(are_requests=other is None)
+    for head, arrived, answered in spool.database.execute(_VERSIONED):
+        versions.note(int(spool.record_in(head).resource_version), _span(arrived, answered))
+    for own, head, op, arrived, answered in spool.database.execute(_OTHERS):
+        record = spool.record_in(head)
+        is_removal = op == Op.DELETED
+        if is_removal and Loss.COLLAPSED in record.losses:
+            versions.note_unversioned(_span(arrived, answered))
+        if not own and (is_removal or record.verb in ("create", "deletecollection")):
+            versions.note_unversioned(_span(arrived, answered))
+    return versions
+
+
+def _read(spool: Spool) -> _Shown:
+    shown = _Shown()
+    bounds = f"{api_groups.RESOURCE}\0", f"{api_groups.RESOURCE}\1"
+    for row, key, op, is_answer, arrived, answered, body in spool.database.execute(_ROWS, bounds):
+        read = key_of(key)
+        if read[:2] in _READ:
+            span = _span(arrived, answered) if is_answer else WriteSpan(Instant(0), Instant(0))
+            shown.read(_Line(row, read, span), op, spool.tree_in(body))
+    return shown
+
+
+def _span(arrived: int | None, answered: int) -> WriteSpan:
+    return WriteSpan(Instant(answered if arrived is None else arrived), Instant(answered))
+
+
+def _pool_of(tree: JsonView) -> PoolId:
+    return dra.driver(tree), dra.pool_name(tree)
+
+
+def _tainted(tree: JsonView) -> dict[DeviceId, tuple[Taint, ...]]:
+    """The devices of a slice that have taints."""
+    driver, pool = _pool_of(tree)
+    return {
+        (driver, pool, compiling.device_name(device)): tuple(map(taints.taint_of, trees))
+        for device in dra.devices(tree)
+        if (trees := dra.device_taints(device))
+    }
+
+
+def _put(spool: Spool, key: ObjectKey, line: _Line, message: str) -> None:
+    """Add a gap of an object behind the line that shows it."""
+    witness = spool.row(line.row).record
+    epoch, version, *_ = witness.order_key
+    spool.put(_gap(key, witness, (epoch, version, 1), message))
+
+
+def _put_first(spool: Spool, line: _Line, message: str) -> None:
+    """Add a gap of all slices at the beginning of the log."""
+    witness = spool.row(line.row).record
+    kind = ObjectKey(*api_resources.RESOURCE_SLICES, "", "")
+    gap = _gap(kind, witness, (witness.order_key[0], "", 1), message)
+    spool.put(msgspec.structs.replace(gap, observed_at=None, time_quality=TimeQuality.NONE))
+
+
+def _gap(key: ObjectKey, witness: Record, place: tuple[int, str, int], message: str) -> Record:
+    group, resource, namespace, name = key
+    return Record(
+        source=witness.source,
+        position=witness.position,
+        op=Op.GAP,
+        group=group,
+        resource=resource,
+        namespace=namespace,
+        name=name,
+        object_quality=Quality.IDENTITY,
+        observed_at=witness.observed_at,
+        time_quality=witness.time_quality,
+        order_key=(*place, *witness.order_key[3:]),
+        losses=(Loss.GAP,),
+        message=message,
+    )
