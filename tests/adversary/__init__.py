@@ -25,6 +25,7 @@ PARTS = (
     "disguised",
     "renamed",
     "renewed",
+    "joined",
 )
 
 

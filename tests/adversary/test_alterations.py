@@ -15,7 +15,7 @@ from tests.adversary import all_alterations
 from tests.adversary.opened import OPEN
 from tests.adversary.running import run, satisfied, summary
 
-DECIDED = ("ends", "clocks", "lossy", "mapped", "renewed")
+DECIDED = ("ends", "clocks", "lossy", "mapped", "renewed", "joined")
 
 DECIDED_TOO = (
     "_without_claim_controller",
@@ -164,6 +164,10 @@ FEW: list[Row] = [
     ("c-multihost-tpu", "condition_never_made", "decide"),
     ("j-api-versions", "honest_and_two_allocations_lost", "verify"),
     ("j-api-versions", "two_bound_without_devices_and_one_version_left", "decide"),
+    ("j-api-versions", "flushed_in_turn", "verify"),
+    ("a-quickstart", "overlapping_700_microseconds_apart", "decide"),
+    ("a-quickstart", "device_in_two_claims_and_one_after_the_other", "verify"),
+    ("a-quickstart", "binding_to_a_worse_node_and_flushed_in_turn", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 
