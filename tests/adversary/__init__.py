@@ -26,6 +26,7 @@ PARTS = (
     "renamed",
     "renewed",
     "joined",
+    "edges",
 )
 
 

@@ -13,6 +13,9 @@ SAME = "as before"
 NOT_BLAMED = "does not fail"
 """Something may be missing: it agrees or is compared in part, and is never called wrong."""
 
+NOT_PASSED = "does not agree"
+"""Wrong, with a gap that may be why: it fails or is compared in part, and never agrees."""
+
 QUICKSTART, MIG, TPU = "a-quickstart", "b-mig-partitions", "c-multihost-tpu"
 TAINTS, IGNORED = "e-taints", "e-taints-rules-ignored"
 SOAK, VERSIONS = "i-soak-short", "j-api-versions"

@@ -15,7 +15,7 @@ from tests.adversary import all_alterations
 from tests.adversary.opened import OPEN
 from tests.adversary.running import run, satisfied, summary
 
-DECIDED = ("ends", "clocks", "lossy", "mapped", "renewed", "joined")
+DECIDED = ("ends", "clocks", "lossy", "mapped", "renewed", "joined", "edges")
 
 DECIDED_TOO = (
     "_without_claim_controller",
@@ -168,6 +168,10 @@ FEW: list[Row] = [
     ("a-quickstart", "overlapping_700_microseconds_apart", "decide"),
     ("a-quickstart", "device_in_two_claims_and_one_after_the_other", "verify"),
     ("a-quickstart", "binding_to_a_worse_node_and_flushed_in_turn", "decide"),
+    ("a-quickstart", "result_of_unknown_request_and_a_hole_just_before", "verify"),
+    ("a-quickstart", "later_device_than_the_first_and_a_hole_around", "decide"),
+    ("a-quickstart", "tainted_device_taken_and_a_hole_afterwards", "verify"),
+    ("e-taints", "tolerations_not_copied_and_a_hole_around", "verify"),
 ]
 """Some rows of each family that together take a few seconds."""
 

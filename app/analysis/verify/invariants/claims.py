@@ -186,6 +186,9 @@ def _take_found(cluster: Cluster, event: Event, known: KnownClaim, claim: RawCla
         _follow(cluster, known, before, known.allocation)
         if known.allocation is not None:
             _note_cause(cluster, event, known, Cause.FOUND)
+            results = known.allocation.devices.results
+            shown = _written(event, known, results, is_dated=False, is_steady=False)
+            known.placed = _at(event, placements.judge_requests(shown))
     elif cluster.open and known in cluster.open:
         cluster.dirty.add(known)
     is_odd = _is_odd(known)

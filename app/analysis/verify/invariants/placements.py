@@ -103,6 +103,15 @@ def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[
     yield from judge_copies(stock, written)
 
 
+def judge_requests(written: Written) -> Iterator[tuple[Place, Finding]]:
+    """The requests that the results do not satisfy, whenever they were written.
+
+    The requests of a claim never change. A claim that shows none was not recorded whole.
+    """
+    if written.spec.wanted:
+        yield from _unsatisfied(written, written.spec.wanted)
+
+
 def judge_copies(stock: Stock, written: Written) -> Iterator[tuple[Place, Finding]]:
     """Results that have not the tolerations of their request, whenever they were written."""
     for index, result in enumerate(written.results):

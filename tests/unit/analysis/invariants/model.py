@@ -1460,17 +1460,21 @@ class Judge:
         claim = self.states[first].objects[key]
         state, world = self.states[first], self.worlds[first]
         before = self.states[first - 1].objects.get(key) if first else None
-        if before is None or uid_of(before) != uid_of(claim):
-            return {}
-        written = [event for each, event in state.touched if each == key]
-        if not written or any(event.type is EventType.OBJECT_CREATED for event in written):
-            return {}
         tree = state.objects[key]
         broken = {}
 
         def breach(rule, kind, *place, objects=()):
             broken[rule, key, first, *place] = (kind, {key, *objects})
 
+        written = [event for each, event in state.touched if each == key]
+        is_found = before is None or uid_of(before) != uid_of(claim)
+        if is_found or any(event.type is EventType.OBJECT_CREATED for event in written):
+            # When it was allocated is not known, but its requests were the same then.
+            if written and requests_of(tree):
+                self.judge_requests(tree, requests_of(tree), breach)
+            return broken
+        if not written:
+            return {}
         is_dated = self.is_change(first, key)
         if chosen(before) is not None:
             is_seen = is_dated and key not in state.collapsed

@@ -973,6 +973,22 @@ def too_few_devices(story):
     return [("request-satisfied", "broken", "x", begin, None)]
 
 
+def first_seen(story, tree):
+    story.publish("p", device("a"))
+    tree["status"] = {"allocation": {"devices": {"results": [result("p", "a")]}}}
+    return story.put(key_of("resourceclaims", "x"), tree)
+
+
+def too_few_devices_in_a_claim_that_is_first_seen(story):
+    begin = first_seen(story, claim({"name": "r", "exactly": {"count": 2}}))
+    return [("request-satisfied", "broken", "x", begin, None)]
+
+
+def requests_that_are_not_recorded(story):
+    first_seen(story, claim() | {"spec": {}})
+    return []
+
+
 def too_many_devices_for_an_exact_count(story):
     story.publish("p", device("a"), device("b"))
     wanted = {"allocationMode": "ExactCount", "count": 1}
