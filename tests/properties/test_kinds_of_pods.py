@@ -189,7 +189,15 @@ class World:
         there = {"containers": [{**container, "ports": ports}], "nodeName": "n0"}
         self.nodes.bind(bound_pod({**other, "metadata": labelled, "spec": there}))
         term = {"labelSelector": {"matchLabels": {"app": "mine"}}, "topologyKey": "zone"}
-        keeping = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        near = {"labelSelector": {}, "topologyKey": "zone", "namespaces": ["other"]}
+        keeping = {
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]},
+            "podAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": 7, "podAffinityTerm": near}
+                ]
+            },
+        }
         away = {**other["metadata"], "name": "away", "uid": "away"}
         lonely = {"containers": [container], "nodeName": "n1", "affinity": keeping}
         self.nodes.bind(bound_pod({**other, "metadata": away, "spec": lonely}))
@@ -206,13 +214,14 @@ class World:
     ) -> str:
         """The whole answer, or the exception."""
         views = self.made.line.views
+        namespace = pod["metadata"]["namespace"]
         over = {
-            ObjectKey("", "pods", "default", "pod"): pod,
-            ObjectKey("resource.k8s.io", "resourceclaims", "default", "claim"): claim,
+            ObjectKey("", "pods", namespace, "pod"): pod,
+            ObjectKey("resource.k8s.io", "resourceclaims", namespace, "claim"): claim,
         }
         there = Views(Overlaid(views.objects, over), views.inventory, views.allocated)
         try:
-            spec = specs.read(("default", "pod"), pod)
+            spec = specs.read((namespace, "pod"), pod)
             answer = attempt.attempt(
                 self.rules, there, self.nodes, verdicts, spec, start=0, now=self.made.line.now
             )
@@ -231,6 +240,14 @@ def cases(world: World, spec: JsonObject) -> Iterator[tuple[JsonObject, JsonObje
             yield {**pod, "spec": altered}, claim
     for labels in ({"app": "mine"}, {"app": "other"}, {}):
         yield {**pod, "metadata": {**pod["metadata"], "labels": labels}}, claim
+    moved = [
+        {**tree, "metadata": {**tree["metadata"], "namespace": "other"}} for tree in (pod, claim)
+    ]
+    yield moved[0], moved[1]
+    # The refusal names the claim.
+    unfit = {"spec": {"devices": {"requests": [{"name": "unfit"}]}}}
+    yield pod, claim | unfit
+    yield moved[0], moved[1] | unfit
     for altered in alterations(CLAIM):
         if isinstance(altered, dict):
             yield pod, {**claim, "spec": altered}

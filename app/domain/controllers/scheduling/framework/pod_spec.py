@@ -63,7 +63,7 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     `only_nodes` are the nodes that its node affinity names, when every term of it names some.
     `shape` is equal for pods that are the same to the filters and scores of the framework that look
-    at a node alone, apart from their claims. Labels matter only beside other pods.
+    at a node alone, apart from their claims. Labels and namespaces matter only beside other pods.
     """
 
     facts: PodFacts
@@ -98,7 +98,7 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
     ports = host_ports(spec)
     shape = canonical_json(
         [
-            namespace,
+            namespace if affinity else "",
             json_tree.text(spec, "nodeName"),
             node_selector,
             affinity,
