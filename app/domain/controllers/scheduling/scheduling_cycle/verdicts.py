@@ -1,12 +1,13 @@
 """Cached verdicts about kinds of pods on nodes, valid while the nodes do not change.
 
-Two pods are of one kind when they are the same to all filters and scores: equal shape, equal
-claims. The verdict of a kind on a node is reused while the node's version is the same, so the
-second of two equal pods costs one comparison per node. The cache never changes a result: a verdict
-depends only on the kind of pod and on the state that the node's version identifies.
+Two pods are of one kind when they are the same to all filters and scores that look at a node
+alone: equal shape, equal claims. The verdict of a kind on a node is reused while the node's version
+is the same, so the second of two equal pods costs one comparison per node. The cache never changes
+a result: a verdict depends only on the kind of pod and on the state that the node's version
+identifies.
 
 What the devices say depends on the claims alone. Kinds with equal claims share it, so pods that
-differ from each other in requests or labels check the devices of a node once.
+differ from each other in requests check the devices of a node once.
 """
 
 from dataclasses import dataclass, field
