@@ -135,6 +135,13 @@ def container_that_is_not_made_again():
     )  # fmt: skip
 
 
+def deployment_whose_class_is_gone():
+    return (
+        world(("x",)), {"delete": "deviceclass/c"},
+        {"apply": [workload("Deployment", replicas=1)]}, {"wait": 5},
+    )  # fmt: skip
+
+
 def rule_that_is_gone():
     return (*deployment_that_lost_a_device(), {"delete": "devicetaintrule/bad"}, {"wait": 5})
 
@@ -166,6 +173,8 @@ ROWS = [
     (deployment_that_lost_a_device, "devicetaintrule/bad",
      "1 pod was evicted for its taint pod lab/web-"),
     (deployment_that_lost_a_device, "devicetaintrule/bad", f": {DRIVER}/n/x (revision "),
+    (deployment_whose_class_is_gone, "deployment/web", "class c does not exist"),
+    (deployment_whose_class_is_gone, "deployment/web", "deviceclass c was deleted"),
     (rule_that_is_gone, "devicetaintrule/bad", "1 pod was evicted for its taint pod lab/web-"),
     (deployment_that_is_gone, "deployment/web", EVICTED),
     (deployment_that_is_gone, "deployment/web", "kube-system:generic-garbage-collector: lab/web-"),
@@ -216,3 +225,24 @@ async def test_pod_whose_container_waits_to_run_again_is_a_finding():
     assert [item["text"] for item in items] == [
         "1 pod has a node and runs no more there: container main waits: CreateContainerError"
     ]
+
+
+async def test_node_that_is_not_ready_is_a_finding_while_pods_there_have_claims():
+    silent = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown",
+              "message": "Kubelet stopped posting node status."}  # fmt: skip
+    steps = (
+        world(("x",), node("empty"), pod("job", "lab", template="one")), {"wait": 5},
+        {"status": {"conditions": [silent]}, "of": "node/n"},
+        {"status": {"conditions": [silent]}, "of": "node/empty"},
+        {"wait": 5},
+    )  # fmt: skip
+    path = "/redra/v1/histories/default/findings"
+    async with serving(store=await stored(Invented(told=(), steps=steps).incident())) as server:
+        items = (await server.get(path))["items"]
+        elsewhere = (await server.get(f"{path}?namespace=default"))["items"]
+    texts = [item["text"] for item in items if item["kind"] == "UnreadyNodes"]
+    assert texts == [
+        "1 node is not ready (NodeStatusUnknown: Kubelet stopped posting node status): "
+        "1 pod there still has 1 claim"
+    ]
+    assert not [item for item in elsewhere if item["kind"] == "UnreadyNodes"]

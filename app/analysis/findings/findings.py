@@ -1,12 +1,12 @@
 """The collection of all findings of a history up to a revision."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from app.analysis import scope
 from app.analysis.chronicle import Chronicle
-from app.analysis.findings import claims, cluster, containers, pods, taints, workloads
+from app.analysis.findings import claims, cluster, containers, nodes, pods, taints, workloads
 from app.analysis.findings.pods import PodCauses
-from app.analysis.findings.report import Findings, ranked
+from app.analysis.findings.report import Finding, Findings, ranked
 from app.analysis.views import LiveViews
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.errors import NotFound
@@ -69,12 +69,10 @@ def of(
             ),
             *pods.overdue(views, now, namespace),
             *pods.evicted(chronicle, views, until, namespace),
-            *(cluster.pools(views) if not namespace else ()),
+            *nodes.not_ready(views, namespace),
+            *(_of_cluster(views) if not namespace else ()),
             *taints.in_use(views, quirks, now, namespace),
             *containers.of_pods(views, namespace),
-            *(cluster.patches(views) if not namespace else ()),
-            *(cluster.rules(views) if not namespace else ()),
-            *(cluster.announcing(views) if not namespace else ()),
             *claims.settled_for_less(views, namespace),
             *claims.unused(views, namespace),
             *cluster.unreadable(views, namespace),
@@ -89,6 +87,14 @@ def of(
         omitted=max(0, len(everything) - items_max),
         note=chronicle.unread(until),
     )
+
+
+def _of_cluster(views: LiveViews) -> Iterator[Finding]:
+    """The findings about objects without a namespace."""
+    yield from cluster.pools(views)
+    yield from cluster.patches(views)
+    yield from cluster.rules(views)
+    yield from cluster.announcing(views)
 
 
 def _check_known(namespace: str, views: LiveViews, chronicle: Chronicle) -> None:

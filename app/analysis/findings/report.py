@@ -23,6 +23,7 @@ class FindingKind(StrEnum):
     STUCK_CLAIMS = "StuckClaims"
     OVERDUE_PODS = "OverduePods"
     EVICTED_PODS = "EvictedPods"
+    UNREADY_NODES = "UnreadyNodes"
     UNUSABLE_POOLS = "UnusablePools"
     TAINTED_DEVICES = "TaintedDevices"
     UNHEALTHY_DEVICES = "UnhealthyDevices"

@@ -102,15 +102,18 @@ def findings(
             console.note("known defects were not searched for here; redra scan does that")
 
 
+MapWords = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[HISTORY] [POOL|KIND/NAME]",
+        help="The history; only pools whose name contains this text, or DRIVER/POOL, "
+        "node/NAME, device/….",
+    ),
+]
+
+
 def device_map(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[HISTORY] [POOL|KIND/NAME]",
-            help="The history; only pools whose name contains this text, or DRIVER/POOL, "
-            "node/NAME, device/….",
-        ),
-    ] = None,
+    words: MapWords = None,
     history: Annotated[str, typer.Option(help=moments.HISTORY_OR_DEFAULT)] = "",
     driver: Annotated[str, typer.Option(help="Only pools of this driver.")] = "",
     node: Annotated[str, typer.Option(help="Only pools of this node.")] = "",
@@ -135,8 +138,8 @@ def device_map(
     source = AnswerSource(data)
 
     def ask(place: str = history, labels: str = selector, **wanted: str) -> bytes:
-        parameters = {**wanted, "labels": labels}
-        return source.ask("map", history=place, at=at, parameters=parameters, is_quiet=True)
+        wanted["labels"] = labels
+        return source.ask("map", history=place, at=at, parameters=wanted, is_quiet=True)
 
     def of_history(place: str) -> bytes | None:
         """The map of the history that the only word names, as in other commands; else None."""
@@ -158,28 +161,21 @@ def device_map(
     shown = msgspec.json.decode(answer, type=DeviceMap)
     is_filtered = driver or node or selector
     if pool and not shown.pools and not (is_filtered and _pools_of(ask(labels="", pool=pool))):
-        cure = ""
+        whole_map, cure = None, ""
         try:
             whole_map = of_history(pool)
         except InputError as problem:
-            whole_map, cure = None, problem.cure
+            cure = problem.cure
         if whole_map is None:
             _refuse_pool(pool, shown.revision, _pools_of(ask(labels="")), cure)
         answer, pool, shown = whole_map, "", msgspec.json.decode(whole_map, type=DeviceMap)
     answering.note_moment(at, answer)
-    if output is Output.JSON:
-        with reading.rendering():
-            console.say_json(msgspec.json.decode(answer))
-        return
-    _say_map(shown, is_whole=not (pool or is_filtered), with_devices=devices)
-
-
-def _say_map(shown: "DeviceMap", *, is_whole: bool, with_devices: bool) -> None:
+    absent = f"no {'such ' if pool or is_filtered else ''}pool"
     with reading.rendering():
-        if not shown.pools:
-            which = "no pool" if is_whole else "no such pool"
-            console.say(f"{which} is published at revision {shown.revision}")
-        for line in map_lines(shown, with_devices=with_devices or console.is_wide()):
+        if output is Output.JSON:
+            console.say_json(msgspec.json.decode(answer))
+            return
+        for line in map_lines(shown, absent, with_devices=devices or console.is_wide()):
             console.say(line)
 
 
@@ -321,8 +317,10 @@ def _defect_lines(one: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def map_lines(answer: "DeviceMap", *, with_devices: bool) -> list[str]:
-    """The lines of pools, grouped by node."""
+def map_lines(answer: "DeviceMap", absent: str, *, with_devices: bool) -> list[str]:
+    """The lines of pools, grouped by node; `absent` says what is not published without pools."""
+    if not answer.pools:
+        return [f"{absent} is published at revision {answer.revision}"]
     lines: list[str] = []
     node: str | None = None
     for pool in answer.pools:

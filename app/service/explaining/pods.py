@@ -16,6 +16,7 @@ from app.analysis.explain.observed import announcements, containers
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.trees import NodeReason
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, ObjectKey, Revision
@@ -88,13 +89,7 @@ async def answer(
         said += announcements.of_gates(tree)
         if about is not None:
             said += announcements.about(about, tree)
-        gone = await absent.reasons(evidence, tree)
-        gone += await former_circumstances.reasons(evidence, tree, placed.nodes)
-        gone += await closed_nodes.reasons(evidence, tree, placed.nodes)
-        gone += await selections.reasons(evidence, tree, placed.nodes)
-        gone += await templates.reasons(evidence, tree)
-        gone += await taints.reasons(evidence, placed.nodes)
-        gone += await unfinished.reasons(evidence, placed.nodes)
+        gone = await _origins(evidence, tree, placed.nodes)
         after = (*gone, *attempt_reasons, *(() if tried else lives.origin(events)))
         placed = replace(placed, children=(*placed.children, *after))
     outcome = decision_body.read(body(decision)).outcome or "Pending"
@@ -150,8 +145,23 @@ async def causes(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) ->
     waiting = await _findings(evidence, tree, decision, question)
     children = waiting.children
     children = await evidence.run(lambda views: selected.with_values(views, children))
-    closed = await closed_nodes.reasons(evidence, tree, waiting.nodes)
-    return replace(waiting, children=(*children, *closed))
+    origins = await _origins(evidence, tree, waiting.nodes)
+    return replace(waiting, children=(*children, *origins))
+
+
+async def _origins(
+    evidence: ExplainedMoment, tree: JsonObject, nodes: Sequence[NodeReason]
+) -> list[Reason]:
+    """The writes that made the causes so for which a pod waits, with their authors."""
+    return [
+        *await absent.reasons(evidence, tree),
+        *await former_circumstances.reasons(evidence, tree, nodes),
+        *await closed_nodes.reasons(evidence, tree, nodes),
+        *await selections.reasons(evidence, tree, nodes),
+        *await templates.reasons(evidence, tree),
+        *await taints.reasons(evidence, nodes),
+        *await unfinished.reasons(evidence, nodes),
+    ]
 
 
 async def _state_reasons(

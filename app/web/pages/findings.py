@@ -14,6 +14,7 @@ KINDS = {
     FindingKind.STUCK_CLAIMS: "stuck claims",
     FindingKind.OVERDUE_PODS: "pods that do not end",
     FindingKind.EVICTED_PODS: "evicted pods",
+    FindingKind.UNREADY_NODES: "nodes that are not ready",
     FindingKind.UNUSABLE_POOLS: "pools",
     FindingKind.TAINTED_DEVICES: "tainted devices in use",
     FindingKind.UNHEALTHY_DEVICES: "unhealthy devices",
