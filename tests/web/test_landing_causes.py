@@ -121,6 +121,12 @@ ROWS = {
         hardware(each=lambda _: SMALL) + wanting(ask("c", "one"), ask("c", "two", selectors=LARGE)),
         [f"request two wants 1 of class c: 4 devices on 2 nodes not selected ({FALSE})"],
     ),
+    "one pool that both nodes see, and that is not whole": (
+        [*hardware(), slice_of("part", D, "shelf", [{"name": "y"}], of=2, allNodes=True),
+         *wanting(ask("c", count=3))],
+        ["request dev wants 3 of class c: 4 devices counted node by node on 2 nodes suitable",
+         "pool d.test/shelf cannot be used: incomplete: 1 of 2 slices are there"],
+    ),
     "devices that both nodes see": (
         shelf() + wanting(ask("c", selectors=cel("false"))),
         [f"{WANTS}4 devices counted node by node on 2 nodes not selected "

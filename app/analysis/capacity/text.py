@@ -89,7 +89,9 @@ def limit_lines(one: Fit) -> Iterator[str]:
     if (more := len(causes_there) - CAUSES_SHOWN_MAX) > 0:
         yield f"  … {counts.of(more, 'more cause')}; -o json has all of them"
     for pool in limit.pools:
-        yield f"  {counts.of(pool.count, 'pool')} that cannot be used: {pool.problem}"
+        say = "says" if pool.count == 1 else "say"
+        places = counts.of(pool.count, "node")
+        yield f"  a pool cannot be used, as {places} {say}: {pool.problem}"
     if limit.victims:
         yield f"  the scheduler would evict {', '.join(limit.victims)} for it"
 

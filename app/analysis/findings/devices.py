@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.analysis import scheduler_messages
+from app.analysis.explain.reasons import listed
 from app.analysis.explain.tallies import devices_text, nodes_text
 from app.analysis.explain.trees import alone_text
 from app.analysis.views import LiveViews
@@ -24,7 +25,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.cycle import CANNOT_ALLO
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
 from app.domain.values import condition_types, counts
 from app.domain.values.fields import decision_body, dra, meta
-from app.domain.values.fields.decision_body import CauseCount, DecisionSummary
+from app.domain.values.fields.decision_body import CauseCount, DecisionSummary, PoolProblem
 from app.domain.values.fields.dra import RequestDetails
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -79,11 +80,26 @@ def lines(
         needs = [_needs(views, claim, name) for claim, name in requests]
         sentences.append(f"on {count} {alone_text(needs)}")
         sentences += _constraints(views, {claim for claim, _ in requests})
-    sentences += [
-        f"{counts.of(pool.count, 'pool')} that cannot be used: {pool.problem}"
-        for pool in summary.pools
-    ]
-    return tuple(sentences)
+    return (*sentences, *_pools(summary.pools, views))
+
+
+def _pools(problems: Iterable[PoolProblem], views: LiveViews) -> Iterator[str]:
+    """The pools that cannot be used, by their names; the counts are those of nodes that met one."""
+    by_problem: dict[str, list[str]] = {}
+    for place in views.inventory.pool_ids():
+        pool = views.inventory.pool(place)
+        if pool is not None and not pool.usable:
+            problem = f"{pool.state.value}: {pool.problem}"
+            by_problem.setdefault(problem, []).append("/".join(place))
+    for each in problems:
+        names = by_problem.get(each.problem, [])
+        if not names:
+            # The pool has changed since the attempt.
+            who = f"as {nodes_text(each.count)} {'says' if each.count == 1 else 'say'}"
+            yield f"a pool cannot be used, {who}: {each.problem}"
+            continue
+        noun = counts.plural(len(names), "pool")
+        yield f"{noun} {listed(names, len(names))} cannot be used: {each.problem}"
 
 
 def _entries(pod: JsonObject) -> dict[str, str]:
