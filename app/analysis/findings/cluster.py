@@ -27,7 +27,6 @@ _QUALIFIED = {
     Gravity.LATE: " (restored late)",
     Gravity.OUTSIDE: " (broken by what a driver or user changed)",
     Gravity.KNOWN: " (a known mistake of the release)",
-    Gravity.UNSURE: " (unsure: the recording does not show it)",
 }
 
 NOTHING_KNOWN = Finding(
@@ -164,13 +163,20 @@ def invariants(
         yield Finding(
             kind=kind,
             severity=severity,
-            text=f"{newest.message}{times}; violated{_QUALIFIED.get(gravity, '')}: {sentence}",
+            text=f"{newest.message}{times}; violated{_qualified(newest)}: {sentence}",
             count=count,
             present=len(lasting),
             first=violations[0].begin.revision,
             last=max(ends),
             objects=_subjects(violations),
         )
+
+
+def _qualified(violation: Violation) -> str:
+    """What makes a violation less than a broken rule, in words."""
+    if violation.kind is Gravity.UNSURE:
+        return f" (unsure: {violation.doubt})" if violation.doubt else " (unsure)"
+    return _QUALIFIED.get(violation.kind, "")
 
 
 def unreadable(views: LiveViews, namespace: str = "") -> Iterator[Finding]:

@@ -1,0 +1,18 @@
+"""What is unsure about a violated invariant is said as it is, in live histories and recordings."""
+
+from app.analysis.chronicle import Chronicle
+from app.analysis.findings import cluster
+from app.analysis.verify.invariants.violations import ViolationKind
+from tests.unit.analysis.invariants.test_rules import Story, result
+
+
+def test_doubt_about_a_violation_is_its_own_and_speaks_of_no_recording():
+    story = Story()
+    story.allocate("x", result("p", "a"))
+    chronicle = Chronicle()
+    chronicle.fold(story.events)
+    last = story.events[-1]
+    (violation,) = chronicle.violations(until=last.revision, now=last.stamp.time)
+    assert violation.kind is ViolationKind.UNSURE
+    (shown,) = cluster.invariants(chronicle, last.revision, last.stamp.time)
+    assert f"(unsure: {violation.doubt})" in shown.text
