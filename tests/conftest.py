@@ -1,7 +1,8 @@
 """Databases for tests: one embedded server per test process, one database per test.
 
-The server starts when the first test asks for it. A template is migrated once; each test gets a
-copy of it and drops it afterwards. REDRA_DATABASE_URL names a server to use instead; its role must
+The server starts when the first test asks for it, with a copy of the data that the first process of
+a run made: they have a template, migrated once. Each test gets a copy of that and drops it
+afterwards. REDRA_DATABASE_URL names a server to use instead; its role must
 be allowed to create databases, and only databases named `redra_test_…` are touched there.
 """
 
@@ -30,7 +31,7 @@ from app.domain.errors import LogUnavailable
 from tests import draws, in_memory, prepared_data
 from tests.kept import Kept
 from tests.order_of_files import in_order
-from tests.run_folder import run_folder
+from tests.run_folder import made_once, run_folder
 
 # How fast examples are drawn is a matter of the machine and of what else runs on it.
 settings.register_profile(
@@ -172,8 +173,21 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    with quick_folder(tmp_path_factory) as folder, serving(folder) as url:
-        yield with_database(url, "postgres")
+    with quick_folder(tmp_path_factory) as folder:
+        shutil.copytree(made_once("servers", _make_server) / "server", folder / "server")
+        with serving(folder) as url:
+            yield with_database(url, "postgres")
+
+
+_TEMPLATE = "redra_test_template"
+"""The migrated, empty database of a server that this module makes."""
+
+
+def _make_server(folder: Path) -> None:
+    with serving(folder) as url:
+        create = f"CREATE DATABASE {_TEMPLATE}"
+        in_thread(lambda: asyncio.run(say(with_database(url, "postgres"), create)))
+        in_thread(lambda: asyncio.run(migrating.migrate(with_database(url, _TEMPLATE))))
 
 
 @contextmanager
@@ -223,6 +237,9 @@ def new_database(server_url: str, name: str = "", template: str = "template1") -
 @pytest.fixture(scope="session")
 def template(server_url: str) -> Iterator[str]:
     """The name of a migrated, empty database that tests copy."""
+    if not os.environ.get("REDRA_DATABASE_URL"):
+        yield _TEMPLATE
+        return
     with new_database(server_url, "template") as url:
         in_thread(lambda: asyncio.run(migrating.migrate(url)))
         yield urlsplit(url).path.removeprefix("/")
