@@ -215,7 +215,8 @@ def differs(words: str) -> Fact:
     """That pods end with another node or other devices under two control planes.
 
     With the word `evicted` behind them, that a pod is evicted under one alone; with `placed`, that
-    it gets a node under one alone; with `moved`, that it gets one under both.
+    it gets a node under one alone; with `moved`, that neither leaves it without one. Generated
+    names may differ.
     """
     switch, _, kind = words.partition(" ")
     sides = switched(switch)
@@ -227,7 +228,7 @@ def differs(words: str) -> Fact:
             name
             for name in ends[0].keys() | ends[1].keys()
             if ends[0].get(name) != ends[1].get(name)
-            and (kind != "moved" or all(end.get(name, "") not in NOWHERE for end in ends))
+            and (kind != "moved" or all(end.get(name) not in NOWHERE for end in ends))
         )
 
     return ways
