@@ -265,6 +265,44 @@ async def test_pod_that_the_recording_does_not_try_gets_a_device_that_is_free_la
     assert last["waiting"].object["spec"]["nodeName"] == "n1"
 
 
+async def test_pod_is_put_to_one_on_its_way_that_has_its_device() -> None:
+    """The other pod is tried a little earlier, and its claim is written a little later."""
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.device_class()
+    cluster.slice("n1", devices=2)
+    cluster.template()
+    cluster.settle()
+    at = cluster.line.events[-1].revision
+    cluster.wait(6.01)
+    cluster.pod("moved", template="gpu")
+    cluster.settle().wait(30)
+    log, info = await recorded(cluster, Script(devices=(), acts=()))
+    spec = {
+        "containers": [{"name": "main", "image": "busybox:1"}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+    }
+    tree = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "another", "namespace": "default"},
+        "spec": spec,
+    }
+    made, events = await fork(log, info, at, Apply(tree=tree))
+    assert devices(events) == {"another": "gpu-0", "moved": "gpu-1"}
+    comparison = Comparison(by=ComparisonAspect.DECISIONS, schemas=rules_of(info).schemas)
+    report = await diffing.compare_histories(
+        log, Ending(history=info), Ending(history=made.info), comparison
+    )
+    assert isinstance(report, DiffReport)
+    causes = {each.pair.name: each.root.name for each in report.differences}
+    assert set(causes.values()) == {"pods/default/another"}
+    (moved,) = [each for each in report.differences if each.pair.name == "default/moved"]
+    assert moved.parting is not None
+    assert moved.parting.device.endswith("n1/gpu-0")
+    assert (moved.parting.a, moved.parting.b) == ("chosen", "taken by a pod that was on its way")
+
+
 @pytest.mark.parametrize("edits", [(), (UNRELATED,)], ids=["no change", "another object"])
 async def test_pod_that_terminates_at_the_moment_ends_when_it_ended(edits: Sequence[Edit]) -> None:
     """Its recorded kubelet ends it 20 s later; no emulated one does."""

@@ -23,7 +23,7 @@ from app.analysis.diff import (
 from app.analysis.diff.causes import Known, Linking, PodDifference, Precedence
 from app.analysis.diff.classes import Class, PodAspect
 from app.analysis.diff.courses import Course, Courses
-from app.analysis.diff.divergences import ByPod, Holds, Parting
+from app.analysis.diff.divergences import ByPod, GivenPlacement, Holds, Parting
 from app.analysis.diff.endings import Border
 from app.analysis.diff.matching import Pair
 from app.analysis.diff.report import DiffReport
@@ -312,13 +312,30 @@ def _parting(
             if course is not None and course.placed is not None
         },
         {
-            side: (course.placed.node, frozenset(each.device for each in course.placed.devices))
+            side: _given(course, courses[side])
             for side, course in (("a", pair.a), ("b", pair.b))
             if course is not None
             and course.placed is not None
             and course.placed.decided == testimonies[side].revision
         },
         holds,
+    )
+
+
+def _given(course: Course, courses: Courses) -> GivenPlacement:
+    """The placement of a pod, and the pods that had got their devices and not yet written them."""
+    placed = course.placed
+    assert placed is not None, "only placements are asked about"
+    return GivenPlacement(
+        node=placed.node,
+        devices=frozenset(each.device for each in placed.devices),
+        on_way={
+            each.device: other.uid
+            for other in courses.all()
+            if other.placed is not None and other is not course
+            if other.placed.decided <= placed.decided < other.placed.at.revision
+            for each in other.placed.devices
+        },
     )
 
 

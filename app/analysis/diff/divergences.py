@@ -64,8 +64,22 @@ _Taints: TypeAlias = frozenset[tuple[str, str]]
 
 _Said: TypeAlias = tuple[RequestReason, DeviceReason]
 
-Given: TypeAlias = Mapping[str, tuple[str, frozenset[str]]]
-"""The node of a placement and its devices, by side."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenPlacement:
+    """The node and the devices of a placement.
+
+    `on_way` has the pods (their uids) that had been given other devices by then, by device: the
+    log has these later.
+    """
+
+    node: str
+    devices: frozenset[str]
+    on_way: Mapping[str, str]
+
+
+Given: TypeAlias = Mapping[str, GivenPlacement]
+"""The placements, by side."""
 
 ON_ITS_WAY = "taken by a pod that was on its way"
 
@@ -218,8 +232,8 @@ def _of_devices(
 ) -> Iterator[Parting]:
     """The first device that one side could have and the other could not.
 
-    The log does not contain what was in flight at that moment. A side that would choose a device,
-    but was given another one, could not have it.
+    The claims do not show what was in flight at that moment. A side that would choose a device, but
+    was given another one, could not have it: a pod on its way had it.
     """
     mine, other = (_by_device(reason) for reason in reasons)
     seeming: Parting | None = None
@@ -236,7 +250,12 @@ def _of_devices(
             for now, then, is_misled in zip(seem, was, misled, strict=True)
         ]
         misled = [before or then is False for before, then in zip(misled, was, strict=True)]
-        if seeming is None and (None in seem or seem[0] == seem[1]):
+        on_way = [
+            ByPod(side, given[side].on_way[device])
+            for side, then in zip(("a", "b"), was, strict=True)
+            if then is False and device in given[side].on_way
+        ]
+        if seeming is None and not on_way and (None in seem or seem[0] == seem[1]):
             continue
         words = [
             _device_text(said[side], facts[side])
@@ -244,7 +263,10 @@ def _of_devices(
             else ("chosen" if then else ON_ITS_WAY)
             for side, then in zip(("a", "b"), was, strict=True)
         ]
-        causes = _of_device(sides, device, facts["a"], facts["b"], said["a"], said["b"])
+        causes = [
+            *on_way,
+            *_of_device(sides, device, facts["a"], facts["b"], said["a"], said["b"]),
+        ]
         parting = Parting(
             node=node,
             device=device,
@@ -288,12 +310,12 @@ def _of_words(sides: Sides, node: str) -> Iterator[Parting]:
 
 
 def _was_given(
-    said: _Said | None, node: str, device: str, given: tuple[str, frozenset[str]] | None
+    said: _Said | None, node: str, device: str, given: GivenPlacement | None
 ) -> bool | None:
     """Whether the pod was given the device; None if its placement does not show that."""
-    if given is None or given[0] != node:
+    if given is None or given.node != node:
         return None
-    if device in given[1]:
+    if device in given.devices:
         return True
     return False if said is not None and said[1].chosen else None
 
