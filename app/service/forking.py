@@ -15,14 +15,14 @@ from app.analysis.replay.variants import Switches
 from app.domain.controllers import registry
 from app.domain.controllers.resources import left_over
 from app.domain.errors import InputError, Invalid, UnreadablePatch
-from app.domain.log import Actor, Head, HistoryInfo, Revision, chain
+from app.domain.log import Actor, Event, Head, HistoryInfo, ObjectKey, Revision, chain
 from app.domain.log.forks import first_draft
 from app.domain.objects import profile as profiles
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rules import Rules
 from app.domain.objects.write.commands import Command
 from app.domain.values import api_resources, json_tree, timestamps
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, RuntimePorts
@@ -165,6 +165,22 @@ async def make_fork(
     return info
 
 
+async def removed_nodes(
+    log: EventLog, history: HistoryInfo, objects: Sequence[Event], until: Revision
+) -> list[Event]:
+    """The removals of the nodes that pods among the objects name and that do not exist.
+
+    `objects` are the last events of all objects at that revision.
+    """
+    names = {core.node_name(each.object) for each in objects if each.key[:2] == api_resources.PODS}
+    names -= {each.key.name for each in objects if each.key[:2] == api_resources.NODES}
+    removals: list[Event] = []
+    for name in names - {""}:
+        key = ObjectKey(*api_resources.NODES, "", name)
+        removals += await log.read_object(history.id, key, until=until, limit=1)
+    return sorted(removals, key=lambda event: event.revision)
+
+
 @dataclass(frozen=True, slots=True)
 class Forker:
     """Makes forks with the ports and rules with which `Histories` opens histories.
@@ -244,11 +260,13 @@ class Forker:
             )
         before = await _with_gates(log, parent, end)
         state = await self._state_at(parent, end.revision)
+        objects = left_over(state, end.revision)
         beginning = Beginning(
             head=end,
             after=end.revision,
             state=state.dump(),
-            objects=left_over(state, end.revision),
+            objects=objects,
+            removed_nodes=await removed_nodes(log, parent, objects, end.revision),
         )
         control = await continuing.find_control(
             log,

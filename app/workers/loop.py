@@ -19,6 +19,7 @@ import anyio
 import anyio.lowlevel
 
 from app.domain.controllers import registry
+from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.plan import Plan, Reconciler
 from app.domain.controllers.resources import left_over
 from app.domain.errors import Expired, LogUnavailable, Rejected, StaleLease
@@ -26,6 +27,7 @@ from app.domain.log import Event, EventType, LeaseToken, ObjectKey, Revision
 from app.domain.objects.write.commands import RecordFact
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Leases
+from app.service import forking
 from app.service.runtime import HistoryRuntime
 from app.service.watches import Subscription
 
@@ -177,6 +179,9 @@ class ControllerLoop:
             self._take_in(reconciler, event)
             if number % 1_000 == 999:
                 await anyio.lowlevel.checkpoint()
+        if reconciler.name == pod_gc.NAME:
+            for event in await forking.removed_nodes(self._runtime.log, info, old, until):
+                self._take_in(reconciler, event)
         return until
 
     async def _catch_up(self, reconciler: Reconciler, subscription: Subscription) -> None:

@@ -265,6 +265,36 @@ async def test_pod_that_the_recording_does_not_try_gets_a_device_that_is_free_la
     assert last["waiting"].object["spec"]["nodeName"] == "n1"
 
 
+async def test_pod_of_a_removed_node_goes_when_it_went() -> None:
+    """PodGC waits 40 s from the removal of the node, of which the objects show nothing."""
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.pod("orphan")
+    cluster.settle().wait(100)
+    cluster.delete("nodes", "n1")
+    cluster.settle().wait(10)
+    cluster.pod("other")
+    cluster.settle()
+    at = cluster.line.events[-1].revision
+    cluster.wait(70)
+    cluster.pod("later")
+    cluster.settle().wait(5)
+    assert cluster.get("pods", "orphan") is None
+    log, info = await recorded(cluster, Script(devices=(), acts=()))
+    made, events = await fork(log, info, at)
+    there, here = [
+        [event.stamp.time for event in each if event.key.name == "orphan"][-1]
+        for each in (cluster.line.events, events)
+    ]
+    assert (here - there) // SECOND == 0
+    comparison = Comparison(by=ComparisonAspect.DECISIONS, schemas=rules_of(info).schemas)
+    report = await diffing.compare_histories(
+        log, Ending(history=info), Ending(history=made.info), comparison
+    )
+    assert isinstance(report, DiffReport)
+    assert report.is_same
+
+
 async def test_pod_is_put_to_one_on_its_way_that_has_its_device() -> None:
     """The other pod is tried a little earlier, and its claim is written a little later."""
     cluster = Cluster()

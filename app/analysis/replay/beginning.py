@@ -20,13 +20,15 @@ class Beginning:
     """The state of a history at `head`, which equals that of a recording `after` a revision.
 
     `state` is a snapshot of its objects. `objects` are their last events in the order of the log;
-    controllers see them as upstream's controllers see a list when they start.
+    controllers see them as upstream's controllers see a list when they start. `removed_nodes` are
+    the removals of nodes that pods still name: PodGC counts from these on.
     """
 
     head: Head
     after: Revision
     state: bytes
     objects: Sequence[Event]
+    removed_nodes: Sequence[Event] = ()
 
     @property
     def shows_work(self) -> bool:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from app.analysis.replay.beginning import Beginning
 from app.analysis.views import LiveViews
 from app.domain.controllers import registry
+from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.plan import Plan, Readers, Reconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import RedraError, Rejected
@@ -129,6 +130,10 @@ class ReplayTimeline:
         for event in beginning.objects:
             for controller in self._readers.of(event):
                 controller.fold(event, self.views)
+        for event in beginning.removed_nodes:
+            for controller in self._readers.of(event):
+                if controller.name == pod_gc.NAME:
+                    controller.fold(event, self.views)
 
     def submit(
         self, command: Command, *, actor: Actor, verb: str = "", cause: int = 0

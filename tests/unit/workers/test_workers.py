@@ -12,8 +12,14 @@ from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects.profile import Profile
-from app.domain.objects.write.commands import CreateObject, PatchObject, PatchType
+from app.domain.objects.write.commands import (
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    PatchType,
+)
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.workers import supervisor
@@ -207,6 +213,23 @@ async def test_long_history_is_not_folded_from_its_beginning(replayed_max):
         placed = await decisions(runtime)
         assert placed.count("last") == 1
         assert len(placed) == len(set(placed)), "nothing is decided twice"
+
+
+async def test_pod_gc_that_starts_from_a_list_counts_from_the_removal_of_the_node():
+    async with cluster() as (store, runtime), anyio.create_task_group() as tasks:
+        spec = {"containers": [{"name": "c", "image": "i:1"}], "nodeName": "n1"}
+        metadata = {"name": "orphan", "namespace": "default"}
+        await make(runtime, "", "pods", {"kind": "Pod", "metadata": metadata, "spec": spec})
+        node = ObjectKey("", "nodes", "", "n1")
+        await runtime.submit(DeleteObject(key=node), actor=USER)
+        removal = runtime.views.objects.revision
+        loops = supervisor.loops_of(runtime, setting_of(store, replayed_max=0))
+        tasks.start_soon(next(loop for loop in loops if loop.name == "pod-gc").run)
+        await wait_until(runtime, lambda: "pod-gc" in runtime.leading)
+        (queue,) = runtime.leading["pod-gc"].queues
+        (_, _, name, _), cause = queue.take(Instant(2**62))
+        assert (name, cause) == ("orphan", removal)
+        tasks.cancel_scope.cancel()
 
 
 async def test_two_processes_share_the_work_without_deciding_twice():

@@ -134,6 +134,8 @@ class PodGcReconciler(KeyedController[_Key, Views]):
             self._nodes.discard(name)
             self._out_of_service.discard(name)
             for pod_id in pods:
+                # A list of objects shows its pods without the node: they wait from now on.
+                self.queue.drop((ORPHANED, *pod_id), event.revision)
                 self._schedule(ORPHANED, pod_id, event, QUARANTINE)
             return
         if name not in self._nodes:
