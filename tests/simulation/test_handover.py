@@ -16,8 +16,10 @@ import yaml
 from app.bootstrap.handover import stories
 from app.domain.allocation import AllocatedState, Allocation, Allocator, Features
 from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.objects import first_objects
+from app.domain.objects.kinds.services import ServiceRanges
 from tests import draws
-from tests.cluster import Cluster
+from tests.cluster import USER, Cluster
 from tests.command_line import redra
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path
@@ -142,7 +144,7 @@ def test_manifests_are_taken_by_the_api_in_their_order(soak: Path, tmp_path: Pat
     assert code == 0, error
     written = len([*folder.iterdir()])
     assert f" in {written - 1} manifests and run.sh, " in out
-    cluster = Cluster(namespaces=())
+    cluster = Cluster()
     for file in sorted(folder.glob("*-create-*.yaml")):
         cluster.apply(yaml.safe_load(file.read_text()))
     assert len(cluster.names("pods")) == PODS
@@ -156,6 +158,25 @@ def test_manifests_are_taken_by_the_api_in_their_order(soak: Path, tmp_path: Pat
     assert script.returncode == 0, script.stderr
     code, _, error = redra("export", soak, "--as", "manifests", "-o", folder)
     assert (code, "it already exists" in error) == (2, True)
+
+
+def test_manifests_of_a_recording_are_taken_by_a_cluster_that_has_its_first_objects(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "manifests"
+    source = shared_path("histories", "a-quickstart")
+    code, out, error = redra("export", source, "--as", "manifests", "-o", folder)
+    assert code == 0, error
+    assert "left out, because no decision reads them (writes): apiservices 24, " in out
+    cluster = Cluster(namespaces=("default",))
+    for command in first_objects.commands(ServiceRanges()):
+        if command.key.name != "default":
+            cluster.line.submit(command, actor=USER)
+    for file in sorted(folder.glob("*-create-*.yaml")):
+        tree = yaml.safe_load(file.read_text())
+        created = cluster.apply(tree)
+        assert created["kind"] == tree["kind"]
+    assert len(cluster.names("nodes")) == 2
 
 
 def test_case_is_allocated_as_it_says(soak: Path, tmp_path: Path) -> None:

@@ -3,10 +3,13 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from app.analysis.replay.inputs import Input, is_terminating
-from app.domain.log import EventType
+from app.domain.log import EventType, ObjectKey
+from app.domain.objects import first_objects
+from app.domain.objects.kinds.services import ServiceRanges
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
@@ -29,6 +32,7 @@ _HEAD = """\
 #!/bin/sh
 # {title}
 # The writes of users, drivers and kubelets, in their order; controllers do the rest.
+# Writes of kubelets may fail where other kubelets have ended the pod.
 # KUBECTL may name another program, or one with options; WAIT=no leaves out the times between.
 set -eu
 cd "$(dirname "$0")"
@@ -45,6 +49,12 @@ class File:
     content: str | JsonObject
 
 
+@cache
+def of_every_cluster() -> frozenset[ObjectKey]:
+    """The objects that each API server creates at its start: kubectl could not create them."""
+    return frozenset(command.key for command in first_objects.commands(ServiceRanges()))
+
+
 def files(inputs: Sequence[Input], title: str) -> Iterator[File]:
     """The manifests, and `run.sh` at the end."""
     lines = [_HEAD.format(title=title)]
@@ -56,12 +66,13 @@ def files(inputs: Sequence[Input], title: str) -> Iterator[File]:
         last = step.time
         for words, tree in _acts(step):
             number += 1
+            may_fail = " || :" if step.is_of_kubelet else ""
             if tree is None:
-                lines.append(f"$KUBECTL {words}")
+                lines.append(f"$KUBECTL {words}{may_fail}")
                 continue
             verb = words.split()[0]
             name = f"{number:03}-{verb}-{step.event.key.resource}-{step.event.key.name}.yaml"
-            lines.append(f"$KUBECTL {words} {shlex.quote(name)}")
+            lines.append(f"$KUBECTL {words} {shlex.quote(name)}{may_fail}")
             yield File(name=name, content=tree)
     yield File(name="run.sh", content="\n".join(lines) + "\n")
 

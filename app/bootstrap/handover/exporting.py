@@ -15,6 +15,7 @@ from app.adapters import whole_files
 from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.handover import cases, manifests, places, redaction, stories
 from app.analysis.minimise.material import Material
+from app.analysis.replay.inputs import Input
 from app.analysis.verify.invariants import InvariantWatch
 from app.bootstrap import recordings
 from app.bootstrap.engines import Engines
@@ -110,8 +111,11 @@ def export(source: Source, wanted: ExportRequest, path: Path, name: str) -> Expo
             text, asserts = _pytest(ran, material, name, wanted, end)
             _write(path, text)
         case ExportForm.MANIFESTS:
-            inputs = material.inputs(ran.candidate)
-            written = list(manifests.files(inputs, f"History {name}"))
+            inputs = [each for each in material.inputs(ran.candidate) if _is_told(each.event)]
+            left_out = left_out or _left_out(material.steps)
+            of_cluster = manifests.of_every_cluster()
+            own = [each for each in inputs if each.event.key not in of_cluster]
+            written = list(manifests.files(own, f"History {name}"))
             _write_folder(path, written)
             files = len(written)
         case ExportForm.CASE:
@@ -165,9 +169,7 @@ def _ran(
     if not wanted.redact:
         return ran, source.decided, None, {}
     steps = [step for step in source.decided.steps if _is_told(step.event)]
-    left_out = Counter(
-        step.event.key.resource for step in source.decided.steps if not _is_told(step.event)
-    )
+    left_out = _left_out(source.decided.steps)
     redacted = redaction.redaction_of(steps)
     material = Material(
         steps=[replace(redacted.input(step), number=n) for n, step in enumerate(steps)],
@@ -180,6 +182,10 @@ def _ran(
     again = _run(replace(source, info=plain), material)
     _check_same(ran, again, redacted)
     return again, material, len(redacted.names), left_out
+
+
+def _left_out(steps: Iterable[Input]) -> Counter[str]:
+    return Counter(step.event.key.resource for step in steps if not _is_told(step.event))
 
 
 def _is_told(event: Event) -> bool:

@@ -324,6 +324,6 @@ def _say_handed_over(done: "JsonObject", file: Path) -> None:
             f"{counts.of(done['names'], 'name')} replaced; decided again, every decision is the "
             "same"
         )
-        if done["leftOut"]:
-            shown = ", ".join(f"{name} {count}" for name, count in sorted(done["leftOut"].items()))
-            console.say(f"left out, because no decision reads them (writes): {shown}")
+    if done["leftOut"]:
+        shown = ", ".join(f"{name} {count}" for name, count in sorted(done["leftOut"].items()))
+        console.say(f"left out, because no decision reads them (writes): {shown}")
