@@ -265,6 +265,35 @@ async def test_pod_that_the_recording_does_not_try_gets_a_device_that_is_free_la
     assert last["waiting"].object["spec"]["nodeName"] == "n1"
 
 
+async def test_recorded_creation_of_a_pod_that_runs_here_already_changes_nothing() -> None:
+    """Its ReplicaSet made it earlier here, because another pod was deleted, under that name."""
+    cluster = Cluster()
+    cluster.node("n1")
+    labels = {"app": "web"}
+    pod = {"containers": [{"name": "c", "image": "i"}]}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    cluster.create("apps/v1", "ReplicaSet", "web", spec=spec)
+    cluster.settle().wait(5)
+    (first,) = cluster.names("pods")
+    at = cluster.line.events[-1].revision
+    cluster.wait(60)
+    cluster.patch("replicasets", "web", {"spec": {"replicas": 2}})
+    cluster.settle().wait(60)
+    log, info = await recorded(cluster, Script(devices=(), acts=()))
+    _, events = await fork(log, info, at, DeleteEdit(name=f"pod/{first}"))
+    bound: set[str] = set()
+    pods: dict[str, Event] = {}
+    for event in events:
+        if event.key.resource == "pods":
+            has_node = "nodeName" in event.object["spec"]
+            assert has_node or event.uid not in bound
+            bound |= {event.uid} if has_node else set()
+            pods[event.uid] = event
+    alive = [each for each in pods.values() if each.type is not EventType.OBJECT_DELETED]
+    assert [each.object["spec"].get("nodeName") for each in alive] == ["n1"] * 2
+
+
 async def test_pod_of_a_removed_node_goes_when_it_went() -> None:
     """PodGC waits 40 s from the removal of the node, of which the objects show nothing."""
     cluster = Cluster()

@@ -338,7 +338,8 @@ class Run:
             elif ours is not None and meta.uid(ours) != event.uid:
                 self._leave_out(write, _ANOTHER)
             return
-        if self._spare.pop(event.uid, None) is not None and ours is not None:
+        self._spare.pop(event.uid, None)
+        if event.type is EventType.OBJECT_CREATED and meta.uid(ours or {}) == event.uid:
             return  # a controller here has made it
         if self._alteration is not None:
             objects = self.timeline.views.objects
