@@ -88,11 +88,11 @@ def pytest_command(*words: object) -> list[str]:
 
 
 @contextlib.contextmanager
-def database_running(data: Path) -> Iterator[None]:
+def database_running(data: Path, *, recorded: bool = False) -> Iterator[None]:
     """Runs the database of a data folder during the block, so that commands do not start one.
 
-    Creates the database if the folder has none.
+    Creates the database if the folder has none; `recorded` as in `prepare`.
     """
-    prepare(data)
+    prepare(data, recorded=recorded)
     with EmbeddedServer(data / "postgres", stays=True):
         yield

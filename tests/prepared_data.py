@@ -2,7 +2,8 @@
 
 In a new folder a server works two or three seconds to create the files and schema of the database.
 The first process of a run that needs one creates it, with the command that users have for it, and
-all copy it. Other tests cover folders without a database.
+all copy it. Other tests cover folders without a database, and
+imports.
 
 A copy is in memory, if there is room, and the data folder is a link to it: on ext4 its 1,400 files
 take half a second of work, as much as the start of a server.
@@ -15,23 +16,29 @@ from functools import cache
 from pathlib import Path
 
 from tests import in_memory
-from tests.redra_process import RedraProcess
+from tests.redra_process import ROOT, RedraProcess
 from tests.run_folder import made_once
+
+RECORDING = ROOT / "examples" / "recordings" / "maintenance"
 
 _COPIES: list[tuple[int, Path]] = []
 """The copies in memory, each with the process that made it."""
 
 
-def prepare(data: Path) -> None:
-    """Creates a data folder with an empty database of the current schema, unless it has one."""
+def prepare(data: Path, *, recorded: bool = False) -> None:
+    """Creates a data folder with a database of the current schema, unless there is one.
+
+    It is empty, or has the recording of a maintenance as the history `prod`.
+    """
     if data.exists():
         return
+    made = _recorded() if recorded else _made()
     folder = in_memory.new_folder()
     if folder is None:
-        shutil.copytree(_made(), data)
+        shutil.copytree(made, data)
         return
     _COPIES.append((os.getpid(), folder))
-    data.symlink_to(shutil.copytree(_made(), folder / "data"))
+    data.symlink_to(shutil.copytree(made, folder / "data"))
 
 
 @atexit.register
@@ -50,6 +57,20 @@ def _made() -> Path:
 
 
 def _migrate(data: Path) -> None:
-    process = RedraProcess(["migrate", "--data", data])
+    _run("migrate", data)
+
+
+@cache
+def _recorded() -> Path:
+    return made_once("recorded", _import)
+
+
+def _import(data: Path) -> None:
+    shutil.copytree(_made(), data)
+    _run("import", data, RECORDING, "--history", "prod")
+
+
+def _run(command: str, data: Path, *words: object) -> None:
+    process = RedraProcess([command, *words, "--data", data])
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors

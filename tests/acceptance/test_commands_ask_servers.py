@@ -44,9 +44,7 @@ def server(tmp_path_factory):
     """
     jobs = {PROGRAM: str(shared_program())}
     server = ServerProcess(tmp_path_factory.mktemp("asked"), **jobs)
-    with database_running(server.data):
-        code, _, error = redra("import", RECORDING, "--history", "prod", data=server.data)
-        assert code == 0, error
+    with database_running(server.data, recorded=True):
         fork = ("fork", "prod@505", "--history", "forked", "--inputs", "recorded")
         code, _, error = redra(*fork, data=server.data)
         assert code == 0, error

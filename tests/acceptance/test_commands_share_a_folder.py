@@ -9,7 +9,7 @@ from app.adapters.postgres import server_folder
 from app.adapters.postgres.server import EmbeddedServer, ServerBounds
 from tests import draws
 from tests.acceptance.server_process import ServerProcess
-from tests.command_line import ROOT, database_running, redra
+from tests.command_line import ROOT, redra
 from tests.prepared_data import prepare
 from tests.redra_process import RedraProcess
 
@@ -29,9 +29,7 @@ def ended(process: RedraProcess) -> tuple[int | None, str]:
 
 def test_commands_wait_for_each_other(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with database_running(data):
-        code, _, error = redra("import", RECORDING, "--history", "prod", data=data)
-        assert code == 0, error
+    prepare(data, recorded=True)
     for _ in draws.seeds(1):
         # The first to come runs the database; it ends while others use it.
         together = [

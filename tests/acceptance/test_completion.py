@@ -12,10 +12,10 @@ import pytest
 
 from tests import draws
 from tests.acceptance.server_process import ServerProcess
-from tests.command_line import ROOT, database_running, redra
+from tests.command_line import ROOT, redra
+from tests.prepared_data import prepare
 from tests.redra_program import write_program
 
-RECORDING = ROOT / "examples" / "recordings" / "maintenance"
 BASH = shutil.which("bash")
 DRIVER = """
 complete -p redra > /dev/null
@@ -32,9 +32,7 @@ def folder(tmp_path_factory):
     The program is a fork of a process that has loaded redra; with more draws it is started anew.
     """
     folder = tmp_path_factory.mktemp("shell")
-    with database_running(folder / ".redra"):
-        code, _, error = redra("import", RECORDING, "--history", "prod", data=folder / ".redra")
-        assert code == 0, error
+    prepare(folder / ".redra", recorded=True)
     program = folder / "bin" / "redra"
     if draws.WHOLE:
         program.parent.mkdir()

@@ -80,9 +80,7 @@ def words(name: str, history: str, out: Path) -> list[str]:
 def data(tmp_path_factory):
     """A data folder with a recording, whose database runs."""
     folder = tmp_path_factory.mktemp("codes") / "data"
-    with database_running(folder):
-        code, _, error = redra("import", RECORDING, "--history", "prod", data=folder)
-        assert code == 0, error
+    with database_running(folder, recorded=True):
         (folder / "kubeconfig").write_text(
             "clusters: [{name: redra, cluster: {server: 'http://127.0.0.1:1'}}]\n"
             "users: [{name: redra, user: {}}]\n"

@@ -127,9 +127,7 @@ def test_moment_that_is_named_twice_is_refused(words: tuple[str, ...], tmp_path:
 def data(tmp_path_factory):
     """A data folder with a recording, whose database runs."""
     folder = tmp_path_factory.mktemp("moments") / "data"
-    with database_running(folder):
-        code, _, error = redra("import", RECORDING, "--history", "prod", data=folder)
-        assert code == 0, error
+    with database_running(folder, recorded=True):
         yield folder
 
 

@@ -48,9 +48,7 @@ CLASS = [
 def data(tmp_path_factory):
     """A data folder with a recording, whose database runs."""
     folder = tmp_path_factory.mktemp("objects") / "data"
-    with database_running(folder):
-        code, _, error = redra("import", RECORDING, "--history", "prod", data=folder)
-        assert code == 0, error
+    with database_running(folder, recorded=True):
         yield folder
 
 
