@@ -339,7 +339,8 @@ class Run:
                 self._leave_out(write, _ANOTHER)
             return
         self._spare.pop(event.uid, None)
-        if event.type is EventType.OBJECT_CREATED and meta.uid(ours or {}) == event.uid:
+        is_new = event.type is EventType.OBJECT_CREATED and event.key[:2] == api_resources.PODS
+        if is_new and meta.uid(ours or {}) == event.uid:
             return  # a controller here has made it
         if self._alteration is not None:
             objects = self.timeline.views.objects
@@ -462,8 +463,7 @@ class Run:
             except Rejected as refusal:
                 self.not_done[f"a late write that is refused here: {refusal}"] += 1
 
-        now = self.timeline.now
-        self._at(now if recorded is None else Instant(max(recorded, now)), write)
+        self._at(Instant(max(recorded or Instant(0), self.timeline.now)), write)
 
     def _follow(self, event: Event) -> None:
         """Adds an event of this run to the trace, and schedules inputs that waited for it."""
