@@ -65,7 +65,7 @@ async def test_server_that_is_ready_is_not_told_of() -> None:
 
 
 async def test_waiting_ends_with_the_state_of_the_server() -> None:
-    bounds = ReadyBounds(seconds=0.05, pause_first_seconds=0.001, pause_max_seconds=0.001)
+    bounds = ReadyBounds(seconds=1, pause_first_seconds=0.3, pause_max_seconds=0.3)
     async with server(refusal(*STARTING)) as (url, _):
         with pytest.raises(LogUnavailable, match="the database server is starting or stopping"):
             await wait_until_ready(url, bounds, tell=lambda _text: None)
