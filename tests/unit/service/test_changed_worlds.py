@@ -111,14 +111,17 @@ class Kubelet:
 
 
 @pytest.mark.parametrize(
-    ("reached", "deleting", "is_served"),
+    ("reached", "deleting", "beginning", "is_served"),
     [
-        ({}, False, True),
-        ({"bound": 0}, False, False),
-        ({"bound": 0}, True, True),
-        ({"bound": 0, "terminating": 0}, True, False),
-        ({"bound": 0, "terminating": 3_600}, True, True),
-        ({"terminating": 0}, True, True),
+        ({}, False, 0, True),
+        ({"bound": 0}, False, 0, False),
+        ({"bound": 0}, True, 0, True),
+        ({"bound": 0, "terminating": 0}, True, 0, False),
+        ({"bound": 0, "terminating": 3_600}, True, 0, True),
+        ({"terminating": 0}, True, 0, True),
+        ({"bound": 3_600, "terminating": 3_600}, True, 3_600, False),
+        ({"bound": 3_600}, True, 3_600, True),
+        ({"bound": 3_600, "terminating": 7_200}, True, 3_600, True),
     ],
     ids=[
         "never bound there",
@@ -127,21 +130,28 @@ class Kubelet:
         "ended there before",
         "ends there much later",
         "ended there unbound",
+        "terminates at the beginning",
+        "terminates at the beginning only here",
+        "terminates at the beginning and there much later",
     ],
 )
-def test_kubelets_serve_the_pods_that_no_recorded_one_serves(reached, deleting, is_served):
+def test_kubelets_serve_the_pods_that_no_recorded_one_serves(
+    reached, deleting, beginning, is_served
+):
+    """Seconds are counted from the pod's event; what was so at the beginning has its instant."""
     event = made(pod("p", spec={"nodeName": "n"}, **(GOING if deleting else {})))
     there = {
         ("uid-p", what): event.stamp.time + seconds * 1_000_000 for what, seconds in reached.items()
     }
     kubelet = Kubelet()
-    altered.StrayPods(kubelet, there).fold(event, "views")
+    start = event.stamp.time + beginning * 1_000_000
+    altered.StrayPods(kubelet, there, start).fold(event, "views")
     assert kubelet.shown == (["p"] if is_served else [])
 
 
 def test_kubelets_of_a_changed_world_work_as_any_others():
     kubelet = Kubelet()
-    stray = altered.StrayPods(kubelet, {})
+    stray = altered.StrayPods(kubelet, {}, 0)
     for port in ("name", "reads", "queues", "step", "settled", "due", "redecide"):
         assert getattr(stray, port) == getattr(kubelet, port)
 
@@ -168,7 +178,7 @@ def test_kubelets_of_a_changed_world_see_all_else_but_nodes():
     log.put("claim", "ns/c")
     log.put("pod", "ns/unbound")
     kubelet = Kubelet()
-    stray = altered.StrayPods(kubelet, {})
+    stray = altered.StrayPods(kubelet, {}, 0)
     for event in log.events:
         stray.fold(event, "views")
     assert kubelet.shown == ["c"]
