@@ -249,9 +249,7 @@ def _meant(refusal: Rejected, wanted: _Wanted, moment: str) -> InputError:
         return InputError(refusal.message, place=f"{wanted.source}@{moment}")
     if isinstance(refusal, Conflict) and refusal.resource == "histories":
         return InputError(
-            f"the history {wanted.history!r} already exists",
-            place="--history",
-            cure="choose another name",
+            f"the history {wanted.history!r} already exists", cure="choose another name"
         )
     return InputError(refusal.message)
 

@@ -156,7 +156,8 @@ def test_pool_that_is_nowhere_is_refused_with_the_nearest(data: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        (("why", "pod/taints/more-1", "--node", "worker-11", "--at", "08:05:13"), "worker-1"),
+        (("why", "pod/taints/more-1", "--node", "worker-11", "--at", "2026-11-21T08:05:13Z"),
+         "worker-1"),
         (("why", "pool/gpu.example.com/worker-11", "--at", "200"), "gpu.example.com/worker-1"),
         (("fit", "--template", "plian", "-n", "taints", "--at", "200"), "plain"),
         (("map", "maintenance", "--driver", "gpu.example.con", "--at", "200"), "gpu.example.com"),
