@@ -1,7 +1,8 @@
 """Measures the speed of the allocator: `python -m bench.allocation [--with-pruning-only]`.
 
-Two tables, in CPU time, the best of some runs each. *Ordinary* shapes are timed three ways: the
-first pod of all (slices compiled, nodes never seen, selectors not compiled), a pod on nodes that
+Two tables, in CPU time, the best of some runs each. *Ordinary* shapes are timed four ways: the
+first pod of all (slices compiled, nodes never seen, selectors not compiled), the same after other
+memory was read (*cold*: the processor's caches hold nothing of the allocator), a pod on nodes that
 were seen but whose allocations changed, and a pod whose like was answered before. *Hard* shapes are
 those in which exhaustive search explodes; they are run without the proven shortcuts too, up to a
 bound of steps. *Turns* are CPU time divided by that of one turn of a plain loop, for comparisons.
@@ -40,11 +41,20 @@ MATCH = [{"requests": [], "matchAttribute": f"{DRIVER}/numa"}]
 FILLING = 200
 """Pods that are placed one after the other where 100 nodes are filled."""
 
+OTHER_MEMORY = 64 << 20
+"""Bytes that are read to empty the processor's caches: twice the last one of a large processor."""
+
 FIGURES = {
-    "100 nodes x 10 devices": ("allocation.first_pod.100_nodes", "allocation.new_state.100_nodes"),
-    "128 devices, 8 that match, first group": ("allocation.match.first_group",),
+    "100 nodes x 10 devices": {
+        "first pod": "allocation.first_pod.100_nodes",
+        "new state": "allocation.new_state.100_nodes",
+    },
+    "128 devices, 8 that match, first group": {
+        "first pod": "allocation.match.first_group",
+        "cold": "allocation.match.first_group.cold",
+    },
 }
-"""The figures of a shape: that of the first pod, and of one for which all pools have changed."""
+"""The figures of a shape, by column."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,13 +299,23 @@ def _always(state: AllocatedState) -> Callable[[], AllocatedState]:
     return lambda: state
 
 
-def first_pod(shape: Shape) -> Run:
-    """The fastest of some runs with nothing known but the slices."""
+def first_pod(shape: Shape, other_memory: bytes = b"") -> Run:
+    """The fastest of some runs with nothing known but the slices.
+
+    All inventories are made before, and no garbage is looked for in between: a look reads all
+    objects of the process, which empties the processor's caches. `other_memory` is read before each
+    run to empty them on purpose.
+    """
+    inventories = [Inventory.of_slices(shape.slices) for _ in range(RUNS)]
     runs = []
-    for _ in range(RUNS):
-        inventory = Inventory.of_slices(shape.slices)
-        gc.collect()
-        runs.append(ask(shape, inventory, AllocatedState(), {"compiler": CelCompiler()}))
+    gc.collect()
+    gc.disable()
+    try:
+        for inventory in inventories:
+            other_memory.count(1)
+            runs.append(ask(shape, inventory, AllocatedState(), {"compiler": CelCompiler()}))
+    finally:
+        gc.enable()
     return min(runs, key=lambda found: found.seconds)
 
 
@@ -303,20 +323,23 @@ def measure_ordinary() -> None:
     """Print the table of ordinary shapes."""
     turn = turn_seconds()
     print(f"one turn of a plain loop: {turn * 1e9:.0f} ns CPU")
-    columns = "".join(f"{name:>12}" for name in ("first pod", "new state", "like before"))
+    other_memory = bytes(OTHER_MEMORY)
+    columns = "".join(f"{name:>12}" for name in ("first pod", "cold", "new state", "like before"))
     print(f"{'ordinary':42}{columns}{'steps':>8}{'first, turns':>14}")
     for shape in ordinary():
         how: dict[str, object] = {"compiler": CelCompiler()}
         first = first_pod(shape)
+        cold = first_pod(shape, other_memory)
         inventory = Inventory.of_slices(shape.slices)
         fresh = best(shape, inventory, how, AllocatedState)
         state = AllocatedState()
         ask(shape, inventory, state, how)
         again = best(shape, inventory, how, _always(state))
         assert all(isinstance(answer, Allocation) for answer in again.answers), shape.name
-        for name, run in zip(FIGURES.get(shape.name, ()), (first, fresh), strict=False):
-            figures.note(name, run.seconds * 1000)
-        times = "".join(f"{run.seconds * 1000:>9.2f} ms" for run in (first, fresh, again))
+        columns_of = {"first pod": first, "cold": cold, "new state": fresh, "like before": again}
+        for column, figure in FIGURES.get(shape.name, {}).items():
+            figures.note(figure, columns_of[column].seconds * 1000)
+        times = "".join(f"{run.seconds * 1000:>9.2f} ms" for run in columns_of.values())
         print(f"{shape.name:42}{times}{fresh.steps:>8}{first.seconds / turn:>14,.0f}")
 
 
