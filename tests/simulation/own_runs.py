@@ -69,8 +69,10 @@ class OwnRun:
         return switches_of(profile, registry.allocator_quirks_of(profile, options))
 
     def under(self, switches: Switches) -> "OwnRun":
-        """The same inputs under other switches."""
-        return replace(self, info=ENGINES.settings_under(self.info, switches, frozenset()))
+        """The same inputs under other switches, up to the last event: a bundle ends there."""
+        last = self.events[-1].stamp.time if self.events else self.last
+        info = ENGINES.settings_under(self.info, switches, frozenset())
+        return replace(self, info=info, last=last)
 
     def without_controller(self, name: str) -> "OwnRun":
         """The same inputs, and one controller does not run."""

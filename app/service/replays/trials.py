@@ -75,13 +75,14 @@ class Ran:
     """A history that is run when its events are first read; a `Trial`.
 
     `info` has the settings by which it is decided. The results under these and other switches are
-    kept, because they are read several times.
+    kept, because they are read several times. `end` is the instant up to which it is decided.
     """
 
     info: HistoryInfo
     inputs: Sequence[Input]
     runner: "Runner"
     candidate: Candidate
+    end: Instant
     _others: dict[str, Side] = field(default_factory=dict)
 
     @property
@@ -111,13 +112,17 @@ class Ran:
         return switches_of(profile, registry.allocator_quirks_of(profile, options))
 
     def under(self, switches: Switches) -> Side:
-        """The same inputs decided under other switches."""
+        """The same inputs decided under other switches, up to the last event of this run.
+
+        A bundle of this run ends there, so its readers see no later decision.
+        """
         settings = self.runner.settings(self.candidate, switches)
         if settings == self.info.settings:
             return self.side
         text = repr(settings)
         if text not in self._others:
-            self._others[text] = self.runner.run(self.candidate, switches).side
+            end = self.side.until
+            self._others[text] = self.runner.run(self.candidate, switches, end=end).side
         return self._others[text]
 
     @property
@@ -142,18 +147,25 @@ class Runner:
         self.info = info
         self._engine = engine
 
-    def run(self, candidate: Candidate, switches: Switches = Switches()) -> Ran:
-        """The history of a candidate under the switches; it is run when it is read."""
+    def run(
+        self, candidate: Candidate, switches: Switches = Switches(), *, end: Instant | None = None
+    ) -> Ran:
+        """The history of a candidate under the switches; it is run when it is read.
+
+        It is decided up to `end`, by default the end of the candidate.
+        """
         inputs = self.material.inputs(candidate)
         info = self._engine.settings_under(self.info, switches, candidate.off)
         info = msgspec.structs.replace(info, created=inputs[0].time if inputs else Instant(0))
-        return Ran(info=info, inputs=inputs, runner=self, candidate=candidate)
+        if end is None:
+            end = self.material.end(candidate)
+        return Ran(info=info, inputs=inputs, runner=self, candidate=candidate, end=end)
 
     def made(self, ran: Ran) -> TrialResult:
         """Run the history of a candidate."""
         if self.material.is_recorded:
             return TrialResult(_sealed(ran.info, ran.inputs), {})
-        return self._decided(ran.info, ran.inputs, self.material.end(ran.candidate))
+        return self._decided(ran.info, ran.inputs, ran.end)
 
     def settings(self, candidate: Candidate, switches: Switches) -> Mapping[str, object]:
         """The settings under which a candidate is decided."""

@@ -7,16 +7,20 @@ import gc
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import anyio
 import pytest
 
+from app.analysis.replay.variants import Switches
 from app.analysis.sweep import measures
 from app.bootstrap.engines import Engines
 from app.bootstrap.minimising import sources
 from app.bootstrap.minimising.sources import Source
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
+from app.domain.values.fields import core
+from app.domain.values.timestamps import SECOND, Instant
 from app.service.replays.trials import Ran, Runner
 from app.settings import Settings
 from tests.cluster import DRIVER, Cluster
@@ -26,6 +30,7 @@ SLICE = ObjectKey(*api_resources.RESOURCE_SLICES, "", "slice")
 DEVICE = ("spec", "devices", "[name=gpu-0]")
 TAINT = (*DEVICE, "taints", "[key=broken]")
 CLAIM = ObjectKey(*api_resources.RESOURCE_CLAIMS, "default", "mine")
+POP_GATE = "SchedulerPopFromBackoffQ"
 RESULT = ("status", "allocation", "devices", "results", "[request=gpu]")
 
 
@@ -141,3 +146,31 @@ def test_run_has_the_views_of_its_events(soak: Source) -> None:
 def test_history_that_is_not_decided_has_no_views(soak: Source) -> None:
     runner = Runner(soak.recorded, soak.info, Engines())
     assert runner.run(soak.whole(soak.recorded)).views is None
+
+
+def test_other_switches_decide_no_further_than_the_bundle_of_a_run(tmp_path: Path) -> None:
+    """Its readers end with its last event, before the backoff of a pod is over without the gate."""
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.device_class()
+    cluster.slice("n1", [{"name": "gpu-0"}])
+    cluster.template()
+    cluster.pod("first", template="gpu")
+    cluster.settle().pod("second", template="gpu")
+    cluster.settle().kill("first")
+    cluster.settle()
+    path = tmp_path / "backoff.zip"
+    planted_soak.write(cluster, path)
+    read = anyio.run(sources.read_files, Settings(), (path,), None)
+    until = Instant(read.last + 60 * SECOND)
+    runner = Runner(read.decided, read.info, Engines())
+    run = runner.run(replace(read.whole(read.decided), until=until))
+    placed = [
+        {
+            event.key.name
+            for event in events
+            if event.key[:2] == api_resources.PODS and core.node_name(event.object)
+        }
+        for events in (run.events, run.under(Switches(gates={POP_GATE: False})).events)
+    ]
+    assert placed == [{"first", "second"}, {"first"}]
