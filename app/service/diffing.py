@@ -1,14 +1,14 @@
 """Reads two histories for a comparison: from where they diverge, up to comparable ends."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
 from anyio import lowlevel
 
-from app.analysis.diff import causes, compare, outcomes
-from app.analysis.diff.forks import ForkReport
+from app.analysis.diff import causes, compare, forks, outcomes
+from app.analysis.diff.forks import ComparedFork, ForkReport
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side
@@ -175,22 +175,30 @@ async def carry_out(
 
 
 async def report_of_fork(
-    log: EventLog, parent: HistoryInfo, made: MadeFork, comparison: Comparison
+    log: EventLog,
+    parent: HistoryInfo,
+    made: MadeFork,
+    comparison: Comparison,
+    compared: Callable[[ComparisonPlan], Awaitable[ComparedFork]] | None = None,
 ) -> ForkReport | None:
     """The report of a fork: the result of recorded inputs, and the decisions that differ.
 
-    None when no inputs continue in the fork.
+    `compared` carries out a plan elsewhere; without it, the work is done here. None when no inputs
+    continue in the fork.
     """
     continued, fork = made.continued, made.info
     if continued is None:
         return None
     diff, problem = None, ""
     try:
-        compared = await compare_histories(
-            log, Ending(history=parent), Ending(history=fork), comparison
-        )
-        assert isinstance(compared, DiffReport), "decisions are compared"
-        diff = compared
+        sides = Ending(history=parent), Ending(history=fork)
+        planned = await plan(log, *sides, comparison.by, events_max=comparison.events_max)
+        if compared is not None:
+            diff = await compared(planned)
+        else:
+            report = await carry_out(log, planned, comparison)
+            assert isinstance(report, DiffReport), "decisions are compared"
+            diff = forks.compared_of(report)
     except InputError as refusal:
         # The fork is finished; it stays when it is too long to be compared.
         problem = str(refusal)

@@ -100,6 +100,25 @@ async def test_process_of_its_own_answers():
         assert await server.get(QUESTIONS[0]) == expected
 
 
+async def test_fork_with_recorded_inputs_is_compared_by_a_process():
+    wish = {"name": "again", "at": "18", "inputs": "recorded", "delete": ["pod/default/web"]}
+    store = await both_variants("tolerations-not-copied")
+    async with serving(store=store) as server:
+        expected = await server.post(f"{BELOW}/broken/fork", wish)
+    assert expected["report"]["diff"]["outcome"] == "different"
+    wishes = []
+
+    async def worker(log, wish, tell):
+        wishes.append(wish)
+        return await worker_here(log, wish, tell)
+
+    store = await both_variants("tolerations-not-copied")
+    async with serving(store=store, limits=LONG, worker=worker) as server:
+        answer = await server.post(f"{BELOW}/broken/fork", wish)
+    assert (answer["report"], answer["text"]) == (expected["report"], expected["text"])
+    assert [(wish.kind, wish.parameters["form"]) for wish in wishes] == [(JobKind.DIFF, "fork")]
+
+
 async def test_short_comparison_needs_no_process():
     worker = Worker()
     store = await both_variants("tolerations-not-copied")

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from app.analysis.diff import text
+from app.analysis.diff import forks, text
 from app.analysis.diff.classes import Parted, PodAspect
 from app.analysis.diff.courses import Course, Moment
 from app.analysis.diff.outcomes import EndEntry, EndReport
@@ -20,11 +20,15 @@ ENTRIES_MAX = 200
 
 
 class DiffForm(StrEnum):
-    """The whole report, the parts of a page of text, or the content of the page Compare."""
+    """The whole report, the parts of a page of text, the content of the page Compare, or of a fork.
+
+    The last is a `ComparedFork`, for decisions alone.
+    """
 
     REPORT = "report"
     TEXT = "text"
     PAGE = "page"
+    FORK = "fork"
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +78,10 @@ def of(report: DiffReport | EndReport, form: DiffForm) -> JsonObject:
         case DiffForm.PAGE:
             shown: JsonObject = msgspec.to_builtins(page_of(report))
             return shown
+        case DiffForm.FORK:
+            assert isinstance(report, DiffReport), "decisions are compared"
+            compared: JsonObject = msgspec.to_builtins(forks.compared_of(report))
+            return compared
 
 
 def page_of(report: DiffReport | EndReport) -> ComparedPage:

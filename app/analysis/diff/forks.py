@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.text import counts_text
 from app.analysis.replay.unapplied import Unapplied
@@ -12,6 +14,19 @@ from app.domain.values.json_tree import JsonObject
 
 LINES_MAX = 50
 """The number of inapplicable inputs, and of objects, that the text names; the JSON has all."""
+
+
+class ComparedFork(msgspec.Struct, frozen=True, kw_only=True):
+    """The comparison of a fork with its parent: as JSON, and its counts in words."""
+
+    is_same: bool
+    counts: str
+    report: JsonObject
+
+
+def compared_of(diff: DiffReport) -> ComparedFork:
+    """The comparison in the form that forks are reported with."""
+    return ComparedFork(is_same=diff.is_same, counts=counts_text(diff), report=diff.to_json())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +45,7 @@ class ForkReport:
     unapplied: Sequence[Unapplied]
     unlike: Sequence[ObjectKey]
     switches: Sequence[str] = ()
-    diff: DiffReport | None = None
+    diff: ComparedFork | None = None
     problem: str = ""
 
     def to_json(self) -> JsonObject:
@@ -40,7 +55,7 @@ class ForkReport:
             "inputsLeftOut": [each.to_json() for each in self.unapplied],
             "unlikeWithoutChange": [str(key) for key in self.unlike],
             "recordedWith": list(self.switches),
-            "diff": None if self.diff is None else self.diff.to_json(),
+            "diff": None if self.diff is None else self.diff.report,
             "notCompared": self.problem,
         }
 
@@ -69,7 +84,7 @@ class ForkReport:
         if self.diff is None:
             yield f"not compared with {self.source}: {self.problem}"
         else:
-            yield f"compared with {self.source}: {counts_text(self.diff)}"
+            yield f"compared with {self.source}: {self.diff.counts}"
             if not self.diff.is_same:
                 yield f"`redra diff {self.source} {self.fork}` shows why"
 

@@ -11,15 +11,16 @@ import msgspec
 
 from app.analysis.diff import answers
 from app.analysis.diff.answers import DiffForm
-from app.analysis.diff.forks import ForkReport
+from app.analysis.diff.forks import ComparedFork, ForkReport
 from app.api.access.authorization import Gate
 from app.api.redra.beside import Beside
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, HistoryOpening, NotFound, PlainSecrets, RevisionTooLarge
-from app.domain.log import Actor
+from app.domain.log import Actor, HistoryInfo
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
+from app.ports import EventLog
 from app.service import diffing
 from app.service.answering.jobs import JobKind, JobSource, JobWish
 from app.service.diffing import Comparison, ComparisonAspect, ComparisonPlan, Ending
@@ -42,13 +43,15 @@ class DiffApi:
 
     async def of_fork(self, parent: HistoryRuntime, made: MadeFork) -> ForkReport | None:
         """The outcome of recorded inputs in a fork; None when the fork has none."""
+        comparison = self._comparison(ComparisonAspect.DECISIONS, parent, 1.0)
+        sides = (parent.info, made.info)
+
+        async def compared(planned: ComparisonPlan) -> ComparedFork:
+            answer = await self._carried_out(parent.log, sides, planned, comparison, DiffForm.FORK)
+            return msgspec.convert(answer, ComparedFork)
+
         async with self._turns:
-            return await diffing.report_of_fork(
-                parent.log,
-                parent.info,
-                made,
-                self._comparison(ComparisonAspect.DECISIONS, parent, 1.0),
-            )
+            return await diffing.report_of_fork(parent.log, parent.info, made, comparison, compared)
 
     def _comparison(
         self, by: ComparisonAspect, runtime: HistoryRuntime, within_seconds: float
@@ -109,21 +112,22 @@ class DiffApi:
                 planned = await diffing.plan(
                     runtime.log, *sides, comparison.by, events_max=comparison.events_max
                 )
-                return await self._carried_out(runtime, other, planned, comparison, form)
+                infos = (runtime.info, other.info)
+                return await self._carried_out(runtime.log, infos, planned, comparison, form)
             except RevisionTooLarge as problem:
                 raise NotFound(str(problem), resource="revisions") from problem
 
     async def _carried_out(
         self,
-        runtime: HistoryRuntime,
-        other: HistoryRuntime,
+        log: EventLog,
+        sides: tuple[HistoryInfo, HistoryInfo],
         planned: ComparisonPlan,
         comparison: Comparison,
         form: DiffForm,
     ) -> JsonObject:
         """The answer of a plan, from this process, or from another one if there is much to do."""
         if self._worker is None or planned.events <= self._limits.diff_at_once_events_max:
-            return answers.of(await diffing.carry_out(runtime.log, planned, comparison), form)
+            return answers.of(await diffing.carry_out(log, planned, comparison), form)
         parameters: JsonObject = {
             "plan": msgspec.to_builtins(planned),
             "by": comparison.by.value,
@@ -131,19 +135,15 @@ class DiffApi:
             "form": form.value,
         }
         sources = [
-            JobSource(
-                name=each.info.name,
-                info=each.info,
-                until=(await self._histories.head(each.info)).revision,
-            )
-            for each in (runtime, other)
+            JobSource(name=each.name, info=each, until=(await self._histories.head(each)).revision)
+            for each in sides
         ]
         wish = JobWish(kind=JobKind.DIFF, parameters=parameters, sources=sources)
         try:
-            outcome = await self._worker(runtime.log, wish, lambda _: None)
+            outcome = await self._worker(log, wish, lambda _: None)
         except PlainSecrets:
             # They leave in no bundle, so the work stays here.
-            return answers.of(await diffing.carry_out(runtime.log, planned, comparison), form)
+            return answers.of(await diffing.carry_out(log, planned, comparison), form)
         answer: JsonObject = msgspec.convert(outcome.result, JsonObject)
         return answer
 
