@@ -21,13 +21,4 @@ OPEN: dict[tuple[str, str, str], str] = {
     # When in its second a namespace was to end is not known, and its controller looks again five
     # seconds later.
     ("a-quickstart", "times_to_seconds", "decide"): "fails",
-    # What a controller wrote contradicts itself, whatever was lost beside it. But differences are
-    # judged by the objects that they may depend on, and one of those is not recorded whole.
-    ("a-quickstart", "claim_without_owner_and_a_hole_long_before", "decide"): "in part",
-    ("a-quickstart", "claim_without_owner_and_a_hole_around", "decide"): "in part",
-    ("a-quickstart", "claim_without_owner_and_a_hole_afterwards", "decide"): "in part",
-    ("a-quickstart", "claim_without_its_annotation_and_a_hole_long_before", "decide"): "in part",
-    ("a-quickstart", "claim_without_its_annotation_and_a_hole_around", "decide"): "in part",
-    ("a-quickstart", "scheduled_event_of_another_node_and_a_hole_just_before", "decide"): "in part",
-    ("a-quickstart", "scheduled_event_of_another_node_and_a_hole_around", "decide"): "in part",
 }

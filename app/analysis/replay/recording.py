@@ -20,6 +20,7 @@ from app.analysis.replay.inputs import Input, is_terminating
 from app.analysis.replay.instants import skew_shown
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.traces import Trace, is_event_object
+from app.analysis.replay.unsure.contradictory import Contradictory
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.overuse import OveruseAudit
 from app.analysis.replay.writers import (
@@ -89,6 +90,7 @@ class Recording:
         self._views = views
         self._audit = TaintAudit(views)
         self._overuse = OveruseAudit(views, lacks)
+        self._contradictory = Contradictory()
         self._gates = ShownGates()
         self._releases = ShownReleases()
         self._objects: dict[ObjectKey, JsonObject] = {}
@@ -237,6 +239,11 @@ class Recording:
         return self._overuse.found()
 
     @property
+    def contradictory(self) -> Mapping[ObjectKey, str]:
+        """The objects that writes are about whose own content is impossible, and why."""
+        return self._contradictory.found()
+
+    @property
     def gates_shown(self) -> Set[str]:
         """The gates that the recorded cluster had on, by fields that were stored."""
         return self._gates.found
@@ -308,6 +315,8 @@ class Recording:
         self._note_user(event, author if is_decided else "")
         trace = self.later if self.is_over else self.trace
         is_sure = self._authors.is_sure(event)
+        if not self.is_over:
+            self._contradictory.note(event, author if is_decided and is_sure else "")
         trace.add(event, before, (short_name(author) if is_sure else "") if is_decided else None)
         source = Input(
             event=event,

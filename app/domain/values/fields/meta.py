@@ -12,6 +12,7 @@ status = paths.mapping("status")
 
 name = paths.text("metadata", "name")
 namespace = paths.text("metadata", "namespace")
+generate_name = paths.text("metadata", "generateName")
 """The namespace of an object; empty for cluster-scoped kinds."""
 
 uid = paths.typed(Uid, paths.text("metadata", "uid"))

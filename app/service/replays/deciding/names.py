@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject, UpdateObject
-from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import NO_UID, DeviceName, DriverName, PoolName, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -74,7 +73,7 @@ class RecordedNames:
             used_uids.add(uid)
             self._next.append(uid)
             made[command.key.name] = uid
-            if name and command.key.name and _base(command.tree):
+            if name and command.key.name and meta.generate_name(command.tree):
                 # The plan has generated this name itself; its other commands use it too.
                 renamed[command.key.name] = name
             elif name and not command.key.name:
@@ -117,7 +116,7 @@ class RecordedNames:
 def _place(key: ObjectKey, tree: JsonView) -> _Place:
     """The properties by which the recorded counterpart of an object is found."""
     uids = tuple(sorted(owner.uid for owner in meta.owners(tree)))
-    return key.group, key.resource, key.namespace, _base(tree) or key.name, uids
+    return key.group, key.resource, key.namespace, meta.generate_name(tree) or key.name, uids
 
 
 def _shares_of(key: ObjectKey, tree: JsonView) -> list[_Share]:
@@ -133,12 +132,8 @@ def _is_given(event: Event) -> bool:
 
     Parity: controllers.md 2.2.
     """
-    base = _base(event.object)[:GENERATED_BASE_MAX]
+    base = meta.generate_name(event.object)[:GENERATED_BASE_MAX]
     return not base or event.key.name.startswith(base)
-
-
-def _base(tree: JsonView) -> str:
-    return json_tree.text(tree, "metadata", "generateName")
 
 
 def _renamed(command: Command, names: dict[str, str]) -> Command:

@@ -29,6 +29,7 @@ def violations_of(
     broken = {} if facts is None else facts.broken()
     keys = recording.trace.keys
     return {
+        **{str(key): problem for key, problem in recording.contradictory.items()},
         **{str(each.key): each.text for each in mistimed},
         **{str(key): problem for key, problem in broken.items()},
         **{str(keys.get(uid, uid)): problem for uid, problem in recording.overused.items()},
