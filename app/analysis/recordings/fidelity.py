@@ -188,10 +188,12 @@ class _Kind:
     first_version: str = ""
     last_version: str = ""
     incomplete: int = 0
+    undated: int = 0
+    """Requests without an effect, and reports of a component, that have no time."""
 
 
 _COUNTERS = ("ops", "losses", "times", "qualities")
-_PLAIN = ("first_time", "last_time", "first_version", "last_version", "incomplete")
+_PLAIN = ("first_time", "last_time", "first_version", "last_version", "incomplete", "undated")
 
 
 class FidelityCollector:
@@ -245,7 +247,8 @@ class FidelityCollector:
             for name in _COUNTERS:
                 setattr(kind, name, Counter(each[name]))
             for name in _PLAIN:
-                setattr(kind, name, each[name])
+                # Counts of older versions lack those that came later.
+                setattr(kind, name, each.get(name, getattr(kind, name)))
             collector._kinds[each["group"], each["resource"]] = kind
         return collector
 
@@ -274,7 +277,9 @@ class FidelityCollector:
             if len(self._gaps) < GAPS_LISTED_MAX:
                 subject = str(record.key) if record.resource else "everything"
                 self._gaps.append(f"{record.place}: {subject}: {record.message}")
-        elif op is not Op.CONTEXT:
+        elif op is Op.CONTEXT:
+            kind.undated += record.time_quality is TimeQuality.NONE
+        else:
             kind.times[record.time_quality] += 1
             kind.qualities[record.object_quality] += 1
             if op is not Op.DELETED and record.object_quality in INCOMPLETE:
@@ -332,6 +337,7 @@ class FidelityCollector:
             together.losses += kind.losses
             together.times += kind.times
             together.qualities += kind.qualities
+            together.undated += kind.undated
         return together
 
     def _can_decide(self, judged: _Kind) -> Judgeability:
@@ -391,6 +397,10 @@ def _can_time(judged: _Kind) -> Judgeability:
         reasons.append(
             f"{counts.of(none, 'change')} {counts.plural(none, 'has')} no time, only an order"
         )
+    if judged.undated:
+        verb = counts.plural(judged.undated, "has")
+        requests = counts.of(judged.undated, "observed request")
+        reasons.append(f"{requests} {verb} no time, only an order")
     if judged.losses[Loss.COARSE_TIME]:
         reasons.append("times are whole seconds")
     if contradicting := judged.losses[Loss.TIMES_CONTRADICT]:

@@ -6,8 +6,10 @@ import pytest
 
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
+from app.analysis.recordings.fidelity import FidelityCollector
 from app.domain.errors import InputError
 from app.domain.log.records import KUBELET_FAILURE, KUBELET_REPORT, Op
+from app.domain.values import timestamps
 
 WHY = 'NodePrepareResources failed for ResourceClaim one: "gpu-0" is gone'
 FAILED = "Failed to prepare dynamic resources"
@@ -81,6 +83,46 @@ def test_report_of_a_kubelet_is_one_for_each_pod(tmp_path, line):
     assert [each.message for each in read[1:]] == [message] * count
     assert [each.name for each in read[1:]] == ["web-1", "web-2"][:count]
     assert left_out == (count == 0)
+
+
+FAILED_START = (
+    "container &Container{Name:ctr,Image:i,Command:[sleep 9],Claims:[]ResourceClaim{}} start "
+    "failed in pod web-1_shop(5e0a2bd6): CreateContainerError: unresolvable CDI devices a/b=c"
+)
+UNHANDLED = {"ts": 1767323045000.1, "msg": "Unhandled Error", "err": FAILED_START}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        klog(FAILED_START),
+        klog(f"init {FAILED_START}"),
+        klog(f'"Unhandled Error" err={json.dumps(FAILED_START)} logger="UnhandledError"'),
+        json.dumps(UNHANDLED),
+    ],
+)
+def test_container_that_did_not_start_is_a_failure_of_its_pod(tmp_path, line):
+    (record,), _ = records(tmp_path, line + "\n")
+    assert (record.verb, record.namespace, record.name) == (KUBELET_FAILURE, "shop", "web-1")
+    why = "CreateContainerError: unresolvable CDI devices a/b=c"
+    assert record.message == f"container ctr did not start: {why}"
+
+
+def test_times_of_a_log_without_a_year_are_not_trusted(tmp_path):
+    path = tmp_path / "kubelet.log"
+    path.write_text(f"{LINE}\n{LINE}\n")
+    for at, reasons in [
+        (None, ["2 observed requests have no time, only an order"]),
+        (timestamps.parse("2026-06-01T00:00:00Z"), []),
+    ]:
+        with open_history([path], ReadOptions(at=at)) as history:
+            collector = FidelityCollector()
+            for record in history.records():
+                collector.add(record)
+            timing = collector.report().verdicts[2]
+            lacks_year = any("without a year" in note for note in history.notes)
+        assert [*timing.reasons] == reasons
+        assert lacks_year is not timing.answer
 
 
 def test_log_without_a_line_about_a_pod_is_refused_in_one_sentence(tmp_path):

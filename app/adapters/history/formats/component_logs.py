@@ -128,12 +128,14 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
     Other lines are counted and left out.
     """
     others = 0
+    undated = 0
     index = 0
     events: dict[LoggedEvent, Occurrences] = {}
     for position, entries in _entries(source, options.at):
         others += not entries
         for said, clock, moment in entries:
             index += 1
+            undated += moment is None and bool(clock)
             if isinstance(said, LoggedEvent):
                 events.setdefault(said, Occurrences(position, index)).add(clock, moment)
             elif isinstance(said, str):
@@ -143,6 +145,10 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
                 yield _record(said, moment, source.name, position, (number, index))
     for event, occurrences in events.items():
         yield occurrences.record(event, source.name, number)
+    if undated:
+        notes.count(
+            "lines without a year, which --at names: they have an order, but no time", undated
+        )
     if others:
         notes.pass_over(
             source.name, "lines and entries about no attempt, no event and no pod", others
@@ -237,7 +243,9 @@ def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterato
 def _reports(rest: str) -> list[kubelet_lines.Report]:
     """What a kubelet reports of pods in a line of klog."""
     message = _MESSAGE.match(rest)
-    return [] if message is None else kubelet_lines.of_fields(message["text"], _fields(rest), rest)
+    if message is None:
+        return kubelet_lines.of_failed_start(rest)
+    return kubelet_lines.of_fields(message["text"], _fields(rest), rest)
 
 
 def _decoded(text: str) -> Any:

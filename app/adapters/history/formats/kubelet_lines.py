@@ -2,6 +2,8 @@
 
     I0102 03:04:05.000006  222 kubelet.go:2433] "SyncLoop ADD" source="api" pods=["ns/a"]
     E0102 03:04:06.000006  222 pod_workers.go:1301] "Error syncing pod, skipping" err="…" pod="ns/a"
+    E0102 03:04:07.000006  222 kuberuntime_manager.go:1212] container &Container{…} start failed in
+        pod a_ns(uid): CreateContainerError: …
     {"ts":1700000000000.1,"msg":"Failed to prepare dynamic resources","pod":{…},"err":"…"}
 
 A line shows neither a state of the pod nor an Event: it is a failure or a report of the kubelet
@@ -34,6 +36,14 @@ _MESSAGES = _FAILURES | _LISTS | {_CONTAINERS, _KILLED, _STARTED}
 _ENCODED = [f'"{text}'.encode() for text in _MESSAGES]
 """The messages as a line quotes them; Events have some of the same words without quotes."""
 
+_UNHANDLED = "Unhandled Error"
+"""The message around errors without fields of their own, since 1.31."""
+_START_FAILED = b" start failed in pod "
+
+_FAILED_START = re.compile(
+    r"(?:init |ephemeral )?container &Container\{Name:(?P<container>[a-z0-9-]+),"
+    r".* start failed in pod (?P<name>[a-z0-9.-]+)_(?P<namespace>[a-z0-9-]+)\([^()]+\): (?P<why>.+)"
+)
 _TYPE = re.compile(r'\bType"?: ?"?(?P<type>Container\w+)')
 _POD = re.compile(r"[a-z0-9-]+/[a-z0-9.-]+")
 _FIELDS = {_KILLED: ("containerName",), _STARTED: ("podStartE2EDuration",)}
@@ -44,7 +54,19 @@ Report = tuple[str, str, str, str]
 
 def mentioned_in(content: bytes) -> bool:
     """True for a text with the words of such a line."""
-    return any(text in content for text in _ENCODED)
+    return _START_FAILED in content or any(text in content for text in _ENCODED)
+
+
+def of_failed_start(text: str) -> list[Report]:
+    """The report of an error about a container that did not start; empty for other texts.
+
+    Such errors show the whole container, and have no fields.
+    """
+    failed = _FAILED_START.match(text)
+    if failed is None:
+        return []
+    message = f"container {failed['container']} did not start: {failed['why']}"
+    return [(KUBELET_FAILURE, failed["namespace"], failed["name"], message)]
 
 
 def of_fields(text: str, fields: Mapping[str, Any], rest: str = "") -> list[Report]:
@@ -52,6 +74,8 @@ def of_fields(text: str, fields: Mapping[str, Any], rest: str = "") -> list[Repo
 
     `rest` is the line behind its head, in which values without quotes are whole.
     """
+    if text == _UNHANDLED:
+        return of_failed_start(_texts(fields.get("err")))
     if text not in _MESSAGES:
         return []
     names = _POD.findall(_texts(fields.get("pods" if text in _LISTS else "pod")))
