@@ -13,8 +13,9 @@ from app.api.identity.authentication import ADMIN
 from app.bootstrap import history_settings, kubeconfigs, managing, serving
 from app.bootstrap.kubeconfigs import Access
 from app.domain.controllers import switching
+from app.domain.errors import InputError
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values.timestamps import SECOND, Instant
+from app.domain.values.timestamps import LATEST, SECOND, Instant
 from app.service.histories import Histories
 from app.settings import Settings
 
@@ -38,7 +39,10 @@ class Cluster:
     server: "Server"
 
     def advance(self, seconds: float) -> None:
-        """Advances the time of this cluster; its controllers notice within POLL_SECONDS."""
+        """Advances the time of this cluster; its controllers notice within POLL_SECONDS.
+
+        Raises InputError for a number that is negative or none, and for a time after the year 9999.
+        """
         self.server.advance(self.name, seconds)
 
 
@@ -86,7 +90,13 @@ class Server:
 
     async def _advance(self, name: str, seconds: float) -> None:
         runtime = await self._histories.open(name)
-        runtime.clock.observe(Instant(runtime.clock.now() + round(seconds * SECOND)))
+        now = runtime.clock.now()
+        if not isinstance(seconds, int | float) or not 0 <= seconds <= (LATEST - now) / SECOND:
+            raise InputError(
+                f"time cannot be advanced by {seconds!r} seconds",
+                cure="give a number from 0 up to the end of the year 9999",
+            )
+        runtime.clock.observe(Instant(now + round(seconds * SECOND)))
 
     async def _delete(self, name: str) -> None:
         await self._histories.delete(name, by=BY)

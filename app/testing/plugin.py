@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 NAME_LENGTH_MAX = 40
 """The most characters of a test's name in the name of its cluster."""
 
+MARKED = ("profile", "gates", "quirks", "without")
+"""The arguments of the marker."""
+
 _made = 0
 
 
@@ -95,7 +98,7 @@ def _chosen(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The arguments of a test's marker, with gates and quirks each as one text for the settings.
 
     They may also be given as `["q9=off"]` or `{"q9": False}`. Raises InputError for arguments
-    without a name.
+    without a name, and for unknown ones.
     """
     from app.domain.errors import InputError
 
@@ -106,6 +109,10 @@ def _chosen(request: pytest.FixtureRequest) -> dict[str, Any]:
             cure='name it, as in redra(profile="1.36")',
         )
     chosen: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
+    if unknown := sorted(chosen.keys() - set(MARKED)):
+        raise InputError(
+            f"the marker redra has no argument {unknown[0]!r}", cure=f"it has {', '.join(MARKED)}"
+        )
     for name, words in (("gates", ("false", "true")), ("quirks", ("off", "on"))):
         switches = chosen.get(name)
         if isinstance(switches, Mapping):

@@ -75,6 +75,18 @@ def test_unknown_controller_is_refused(redra_cluster):
 @pytest.mark.redra("1.35")
 def test_argument_without_a_name_is_refused(redra_cluster):
     raise AssertionError("it is not reached")
+
+
+@pytest.mark.redra(profil="1.35")
+def test_unknown_argument_is_refused(redra_cluster):
+    raise AssertionError("it is not reached")
+
+
+def test_time_that_cannot_come_is_refused(redra_cluster):
+    for seconds in (-1, float("nan"), float("inf"), 1e300, "5"):
+        with pytest.raises(Exception, match="time cannot be advanced by"):
+            redra_cluster.advance(seconds)
+    assert api(redra_cluster).list_node().items == []
 """
 
 
@@ -83,9 +95,10 @@ def test_fixture_serves_clusters_to_another_project(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\n")
     command = pytest_command("test_project.py")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
-    assert "3 passed, 3 errors" in done.stdout, done.stdout + done.stderr
+    assert "4 passed, 4 errors" in done.stdout, done.stdout + done.stderr
     assert "there is no controller 'scheduler'" in done.stdout
     assert "the argument '1.35' of the marker redra has no name" in done.stdout
+    assert "the marker redra has no argument 'profil'; it has profile, gates" in done.stdout
     assert not (tmp_path / ".redra").exists()
 
 
