@@ -335,7 +335,7 @@ def _without_response(event: AuditEvent, reference: ObjectRef) -> RequestOutcome
         return _unseen(event)
     common["name"] = common["name"] or meta.name(tree)
     if not common["name"]:
-        prefix = json_tree.text(tree, "metadata", "generateName")
+        prefix = meta.generate_name(tree)
         return RequestOutcome(
             op=Op.GAP,
             losses=(Loss.GAP, Loss.NO_UID),

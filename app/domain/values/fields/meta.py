@@ -12,8 +12,9 @@ status = paths.mapping("status")
 
 name = paths.text("metadata", "name")
 namespace = paths.text("metadata", "namespace")
-generate_name = paths.text("metadata", "generateName")
 """The namespace of an object; empty for cluster-scoped kinds."""
+
+generate_name = paths.text("metadata", "generateName")
 
 uid = paths.typed(Uid, paths.text("metadata", "uid"))
 labels = paths.labels("metadata", "labels")
