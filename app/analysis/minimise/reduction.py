@@ -1,30 +1,20 @@
 """The choice of the next candidate: from large parts to small ones, until no part can go.
 
-`Reduction.steps` is a generator. It yields candidates, is sent whether each still shows what must
-stay, and continues from the first that does. The number yielded together only affects the time:
-those after the first success are dropped. The algorithm is delta debugging (ddmin) over a partial
-order, so that every candidate is well formed.
-
-Example, with parts a to d of which only c is needed, two candidates at a time (`-`: no parts):
-
-    candidate   shows it   best
-    -           no         abcd
-    cd          yes        cd
-    -           no         cd
-    d           no         cd
-    c           yes        c
+`Reduction.steps` is a generator of candidates, as those of `thinning`. The order of the passes is
+that of the dependencies, so that every candidate is well formed.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, count, islice
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from itertools import chain, count
 from typing import TypeAlias, TypeVar
 
 from app.analysis.minimise import material as materials
 from app.analysis.minimise import trees
 from app.analysis.minimise.material import END, Candidate, Device, Material
 from app.analysis.minimise.predicates import Sighting
+from app.analysis.minimise.thinning import Pass, Thinning, Tries
 from app.domain.log import ObjectKey
 from app.domain.values import api_groups, api_resources
 from app.domain.values.timestamps import Instant
@@ -32,8 +22,6 @@ from app.domain.values.timestamps import Instant
 _Part = TypeVar("_Part")
 
 _ObjectPart: TypeAlias = tuple[ObjectKey, trees.Path]
-
-Tries: TypeAlias = Generator[Sequence[Candidate], Sequence[bool], None]
 
 INFRASTRUCTURE = (
     api_resources.NAMESPACES,
@@ -61,14 +49,6 @@ HALVES = 32
 """The search for an end stops at a range of 1/32 of the steps; later passes try single steps."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
-    """The beginning of a pass: the kind and the number of the parts that it tries to leave out."""
-
-    name: str
-    parts: int
-
-
 class Reduction:
     """The search for the smallest candidate; `best` is the smallest that showed it so far.
 
@@ -89,14 +69,16 @@ class Reduction:
         is_out: Callable[[Candidate], bool] = lambda _: False,
         tell: Callable[[Pass | Candidate], None] = lambda _: None,
     ) -> None:
-        self.best = start
         self.is_minimal = False
         self._material = material
         self._controllers = controllers
         self._is_decided = is_decided
-        self._width = width
-        self._is_out = is_out
-        self._tell = tell
+        self._thinning = Thinning(start, width=width, is_out=is_out, tell=tell)
+
+    @property
+    def best(self) -> Candidate:
+        """The smallest candidate that showed it so far."""
+        return self._thinning.best
 
     def steps(self, sightings: Sequence[Sighting]) -> Tries:
         """The whole search. `sightings` are the matches in the start, the gravest first."""
@@ -138,7 +120,7 @@ class Reduction:
         for scope in scopes:
             most = SIGHTINGS_MAX[scope]
             tries = [each[scope] for each in guesses[:most]]
-            yield from self._first([each for each in dict.fromkeys(tries) if each.kept])
+            yield from self._thinning.first([each for each in dict.fromkeys(tries) if each.kept])
             if self.best != start:
                 return
 
@@ -165,7 +147,7 @@ class Reduction:
                 workloads = [key for key in keys if key[:2] in _WORKLOADS and key not in about]
                 tries[self._without_objects(narrower, workloads)] = None
                 tries[narrower] = None
-        yield from self._first([each for each in tries if each.kept and each != self.best])
+        yield from self._thinning.first([each for each in tries if each.kept and each != self.best])
 
     def _guesses(self, sighting: Sighting) -> list[Candidate]:
         """Candidates for a sighting, from few objects to all before its end.
@@ -213,23 +195,13 @@ class Reduction:
             middle = (low + high) // 2
             over = self._material.steps[numbers[middle]].time
             shorter = self._material.without(self.best, numbers[middle:])
-            yield from self._first([replace(shorter, until=over)])
+            yield from self._thinning.first([replace(shorter, until=over)])
             if self.best.until == over:
                 high = middle
             else:
                 low = middle
             if high - low <= len(numbers) // HALVES:
                 return
-
-    def _first(self, candidates: Sequence[Candidate]) -> Tries:
-        """Continues from the first of these candidates that shows it."""
-        rest = iter(candidates)
-        while batch := self._batch(rest):
-            verdicts = yield batch
-            for candidate, shows in zip(batch, verdicts, strict=True):
-                if shows:
-                    self._take(candidate)
-                    return
 
     def _nodes(self) -> Tries:
         """Leaves out nodes with their slices and with the pods that ran there."""
@@ -238,7 +210,7 @@ class Reduction:
             for key in self._material.keys(self.best)
             if materials.is_of(key, api_resources.NODES)
         ]
-        yield from self._thin("nodes", keys, self._without_objects)
+        yield from self._thinning.thin("nodes", keys, self._without_objects)
 
     def _devices(self) -> Tries:
         """Leaves out devices with the claims that were given them, and so with their pods.
@@ -250,16 +222,16 @@ class Reduction:
         devices = [
             device for device, cuts in self._material.devices(self.best).items() if not cuts <= gone
         ]
-        yield from self._thin("devices", devices, self._without_devices)
+        yield from self._thinning.thin("devices", devices, self._without_devices)
 
     def _slices(self) -> Tries:
         """Leaves out slices of pools that stay; neither a slice nor the count can go alone."""
         slices = self._material.shared_pools(self.best)
-        yield from self._thin("slices", slices, self._material.without_slices)
+        yield from self._thinning.thin("slices", slices, self._material.without_slices)
 
     def _objects(self) -> Tries:
         keys = sorted(self._material.keys(self.best), key=_noise_first)
-        yield from self._thin("objects", keys, self._without_objects)
+        yield from self._thinning.thin("objects", keys, self._without_objects)
 
     def _alone(self) -> Tries:
         """Leaves out single objects and keeps those that name them, as the API does.
@@ -271,22 +243,22 @@ class Reduction:
             for key in sorted(self._material.keys(self.best), key=_noise_first)
             if not materials.is_of(key, api_resources.NAMESPACES)
         ]
-        yield from self._thin("objects alone", keys, self._material.without_alone)
+        yield from self._thinning.thin("objects alone", keys, self._material.without_alone)
 
     def _single_steps(self) -> Tries:
         # Fewest steps depend on the last ones.
         numbers = sorted(self.best.kept, reverse=True)
-        yield from self._thin("events", numbers, self._material.without)
+        yield from self._thinning.thin("events", numbers, self._material.without)
 
     def _running(self) -> Tries:
         names = [name for name in self._controllers if name not in self.best.off]
-        yield from self._thin(
+        yield from self._thinning.thin(
             "controllers", names, lambda best, parts: replace(best, off=best.off | set(parts))
         )
 
     def _times(self) -> Tries:
         gaps = [n for n in (*sorted(self.best.kept)[1:], END) if n not in self.best.closed]
-        yield from self._thin(
+        yield from self._thinning.thin(
             "times", gaps, lambda best, parts: replace(best, closed=best.closed | set(parts))
         )
 
@@ -302,11 +274,11 @@ class Reduction:
             if not there and not self._paths(depth, kept=True):
                 return
             alike = _alike(there)
-            yield from self._thin("fields and items", alike, _cut_all)
+            yield from self._thinning.thin("fields and items", alike, _cut_all)
             left = [parts for parts in alike if len(parts) > 1 and self.best.cuts.isdisjoint(parts)]
             most = max(map(len, left), default=0) // 2
             singles = list(chain.from_iterable(left))
-            yield from self._thin("single fields and items", singles, _cut, most=most)
+            yield from self._thinning.thin("single fields and items", singles, _cut, most=most)
 
     def _numbers(self) -> Tries:
         """Reduces numbers and quantities, each as far as possible."""
@@ -317,10 +289,10 @@ class Reduction:
             for path, value in trees.numbers(event.object):
                 if not self._is_cut(event.key, path):
                     numbers[event.key, path] = now.get((event.key, path), value)
-        self._tell(Pass(name="numbers", parts=len(numbers)))
+        self._thinning.tell(Pass(name="numbers", parts=len(numbers)))
         for (key, path), value in numbers.items():
             tries = [_with_number(self.best, key, path, less) for less in trees.smaller(value)]
-            yield from self._first([each for each in tries if each != self.best])
+            yield from self._thinning.first([each for each in tries if each != self.best])
 
     def _paths(self, depth: int, *, kept: bool = False) -> list[tuple[ObjectKey, trees.Path]]:
         """The existing parts at this depth; with `kept`, also those that must stay.
@@ -340,59 +312,6 @@ class Reduction:
         cuts = self.best.cuts
         return any((key, path[:length]) in cuts for length in range(1, len(path) + 1))
 
-    def _thin(
-        self,
-        name: str,
-        parts: Sequence[_Part],
-        remove: Callable[[Candidate, Collection[_Part]], Candidate],
-        *,
-        most: int | None = None,
-    ) -> Tries:
-        """Leaves out as many parts as possible: first all, then halves, down to single parts.
-
-        A part that needs another is left out with it, and does not count as a part any more. Where
-        it is known that more than `most` parts cannot go together, the search starts with those.
-        """
-        rest = list(parts)
-        self._tell(Pass(name=name, parts=len(rest)))
-        size, place = len(rest) if most is None else most, 0
-        while batch := self._batch(
-            remove(self.best, rest[at : at + length])
-            for length, at in _cuts(len(rest), size, place)
-        ):
-            cuts = list(islice(_cuts(len(rest), size, place), len(batch)))
-            verdicts = yield [each for each in batch if each != self.best]
-            shows = iter(verdicts)
-            for (length, at), candidate in zip(cuts, batch, strict=True):
-                size, place = length, at + length
-                if candidate == self.best or next(shows):
-                    # The part is already gone, or is not needed.
-                    if candidate != self.best:
-                        self._take(candidate)
-                    del rest[at : at + length]
-                    place = at
-                    break
-
-    def _batch(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """The next candidates, until the number of open ones reaches the width.
-
-        A candidate that equals the best ends the batch, because the search continues from there.
-        """
-        batch: list[Candidate] = []
-        open_ones = 0
-        for candidate in candidates:
-            batch.append(candidate)
-            if self._width == 1 or candidate == self.best:
-                break
-            open_ones += not self._is_out(candidate)
-            if open_ones == self._width:
-                break
-        return batch
-
-    def _take(self, candidate: Candidate) -> None:
-        self.best = candidate
-        self._tell(candidate)
-
     def _without_devices(self, best: Candidate, devices: Collection[Device]) -> Candidate:
         published = self._material.devices(best)
         cuts = best.cuts.union(*(published[device] for device in devices))
@@ -401,17 +320,6 @@ class Reduction:
 
     def _without_objects(self, best: Candidate, keys: Iterable[ObjectKey]) -> Candidate:
         return self._material.without(best, materials.numbers_of(self._material, list(keys)))
-
-
-def _cuts(count: int, size: int, place: int) -> Iterator[tuple[int, int]]:
-    """The cuts out of `count` parts while none succeeds, from a place on: length, start.
-
-    Example: of 4 parts, from 2 at 0 on, `(2, 0), (2, 2), (1, 0), (1, 1), (1, 2), (1, 3)`.
-    """
-    while size:
-        for start in range(place, count, size):
-            yield size, start
-        size, place = min(size, count + 1) // 2, 0
 
 
 def _cut(best: Candidate, parts: Iterable[_ObjectPart]) -> Candidate:

@@ -1,0 +1,129 @@
+"""Delta debugging: leaves out parts of a candidate, from all of them to single ones.
+
+The generators yield candidates, are sent whether each still shows what must stay, and continue from
+the first that does. The number yielded together only affects the time: those after the first
+success are dropped.
+
+Example, with parts a to d of which only c is needed, two candidates at a time (`-`: no parts):
+
+    candidate   shows it   best
+    -           no         abcd
+    cd          yes        cd
+    -           no         cd
+    d           no         cd
+    c           yes        c
+"""
+
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeAlias, TypeVar
+
+from app.analysis.minimise.material import Candidate
+
+_Part = TypeVar("_Part")
+
+Tries: TypeAlias = Generator[Sequence[Candidate], Sequence[bool], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """The beginning of a pass: the kind and the number of the parts that it tries to leave out."""
+
+    name: str
+    parts: int
+
+
+class Thinning:
+    """A candidate that becomes smaller; `best` is the smallest that showed it so far.
+
+    `width` candidates are tried together, not counting those for which `is_out` tells at once that
+    they do not show it. `tell` is called with each pass and each success.
+    """
+
+    def __init__(
+        self,
+        start: Candidate,
+        *,
+        width: int,
+        is_out: Callable[[Candidate], bool],
+        tell: Callable[[Pass | Candidate], None],
+    ) -> None:
+        self.best = start
+        self.tell = tell
+        self._width = width
+        self._is_out = is_out
+
+    def first(self, candidates: Sequence[Candidate]) -> Tries:
+        """Continues from the first of these candidates that shows it."""
+        rest = iter(candidates)
+        while batch := self._batch(rest):
+            verdicts = yield batch
+            for candidate, shows in zip(batch, verdicts, strict=True):
+                if shows:
+                    self._take(candidate)
+                    return
+
+    def thin(
+        self,
+        name: str,
+        parts: Sequence[_Part],
+        remove: Callable[[Candidate, Collection[_Part]], Candidate],
+        *,
+        most: int | None = None,
+    ) -> Tries:
+        """Leaves out as many parts as possible: first all, then halves, down to single parts.
+
+        A part that needs another is left out with it, and does not count as a part any more. Where
+        it is known that more than `most` parts cannot go together, the search starts with those.
+        """
+        rest = list(parts)
+        self.tell(Pass(name=name, parts=len(rest)))
+        size, place = len(rest) if most is None else most, 0
+        while batch := self._batch(
+            remove(self.best, rest[at : at + length])
+            for length, at in _cuts(len(rest), size, place)
+        ):
+            cuts = list(islice(_cuts(len(rest), size, place), len(batch)))
+            verdicts = yield [each for each in batch if each != self.best]
+            shows = iter(verdicts)
+            for (length, at), candidate in zip(cuts, batch, strict=True):
+                size, place = length, at + length
+                if candidate == self.best or next(shows):
+                    # The part is already gone, or is not needed.
+                    if candidate != self.best:
+                        self._take(candidate)
+                    del rest[at : at + length]
+                    place = at
+                    break
+
+    def _batch(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """The next candidates, until the number of open ones reaches the width.
+
+        A candidate that equals the best ends the batch, because the search continues from there.
+        """
+        batch: list[Candidate] = []
+        open_ones = 0
+        for candidate in candidates:
+            batch.append(candidate)
+            if self._width == 1 or candidate == self.best:
+                break
+            open_ones += not self._is_out(candidate)
+            if open_ones == self._width:
+                break
+        return batch
+
+    def _take(self, candidate: Candidate) -> None:
+        self.best = candidate
+        self.tell(candidate)
+
+
+def _cuts(count: int, size: int, place: int) -> Iterator[tuple[int, int]]:
+    """The cuts out of `count` parts while none succeeds, from a place on: length, start.
+
+    Example: of 4 parts, from 2 at 0 on, `(2, 0), (2, 2), (1, 0), (1, 1), (1, 2), (1, 3)`.
+    """
+    while size:
+        for start in range(place, count, size):
+            yield size, start
+        size, place = min(size, count + 1) // 2, 0
