@@ -98,8 +98,11 @@ def diff(
             "--gate and --quirk)",
             cure="name B, or add --again",
         )
-    for side in (a, b):
-        moments.split(side)
+    owns = [moments.split(side)[1] for side in (a, b)]
+    if at and all(owns):
+        raise InputError(
+            "both histories have a moment of their own", place="--at", cure="leave it out"
+        )
     source = AnswerSource(data)
     is_text = output is not Output.JSON
     if again:

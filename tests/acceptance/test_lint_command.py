@@ -277,6 +277,16 @@ def test_bad_questions_are_refused_in_one_sentence(words: list[str], message: st
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("text", ["", "---\n# nothing\n---\n"])
+def test_source_without_any_object_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "slices.yaml").write_text(text)
+    for source in (tmp_path, tmp_path / "slices.yaml", "-"):
+        place = "standard input" if source == "-" else source
+        assert redra("lint", source, stdin=text) == (2, "", f"redra: {place}: it holds no object\n")
+    (tmp_path / "more.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n")
+    assert redra("lint", tmp_path) == (0, "0 objects: 0 errors, 0 warnings, 0 notes\n", "")
+
+
 def test_manifests_beside_a_log_are_said_not_to_be_checked(tmp_path: Path) -> None:
     """A log in a folder is a recording, whose manifests are its inputs; else they are lost."""
     (tmp_path / "board.yaml").write_text(BROKEN)

@@ -123,6 +123,11 @@ def test_moment_that_is_named_twice_is_refused(words: tuple[str, ...], tmp_path:
     assert "the moment is named twice, '3' and '4'" in error
 
 
+def test_common_moment_that_applies_to_no_side_is_refused(tmp_path: Path) -> None:
+    refusal = "redra: --at: both histories have a moment of their own; leave it out\n"
+    assert redra("diff", "a@5", "b@2", "--at", "9", data=tmp_path) == (2, "", refusal)
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """A data folder with a recording, whose database runs."""

@@ -60,7 +60,7 @@ UNRELATED = Apply(
 
 @dataclass(frozen=True)
 class ForkOutcome:
-    """Inputs of a fork, those that do not apply, what is unlike without a change; the comparison."""
+    """Inputs of a fork, those that do not apply, what is unlike anyway; the comparison."""
 
     inputs: int
     unapplied: Sequence[Unapplied]

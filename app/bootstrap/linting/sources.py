@@ -59,9 +59,13 @@ class _Sources:
         """The options for reading recordings."""
         return ReadOptions(now=self.now, rules=self.rules, limits=self.limits)
 
-    def read_manifests(self, path: Path) -> None:
-        """Read the objects of a file; `-` is standard input. Raises InputError."""
-        for place, document in manifests.read_documents(path, self.limits):
+    def read_manifests(self, path: Path) -> bool:
+        """Read the objects of a file; `-` is standard input. Raises InputError.
+
+        Returns whether it holds any document; others than those of lint count, too.
+        """
+        documents = manifests.read_documents(path, self.limits)
+        for place, document in documents:
             source, _, line = place.rpartition(":")
             for prefix, tree in _objects(document):
                 if not _is_ours(tree):
@@ -72,6 +76,7 @@ class _Sources:
                 )
                 self.prefixes[(source, int(line), subject.text)] = prefix
                 self.written.append(subject)
+        return bool(documents)
 
     def read_changes(self, object_changes: Iterable[ObjectChange]) -> None:
         """Read the last state of each object, and the findings on the way."""
@@ -151,17 +156,22 @@ def lint_files(settings: Settings, paths: Sequence[Path], ignored: Sequence[str]
         if str(path) != manifests.STANDARD_INPUT and not path.exists():
             raise InputError("there is no such file", place=str(path))
         if str(path) == manifests.STANDARD_INPUT:
-            sources.read_manifests(path)
+            files = [path]
         elif opening.is_bundle(path):
             sources.read_changes(changes.of_bundle(path, sources.limits))
+            continue
         elif changes.is_recording(path, sources.options):
             sources.read_changes(changes.of_recording(path, sources.options, sources.not_checked))
+            continue
         else:
             files = _files(path)
-            if not files:
-                raise InputError("it holds no YAML or JSON file", place=str(path))
-            for file in files:
-                sources.read_manifests(file)
+        if not files:
+            raise InputError("it holds no YAML or JSON file", place=str(path))
+        have_objects = [sources.read_manifests(file) for file in files]
+        if not any(have_objects):
+            # A pipeline whose first part fails must not pass.
+            name = "standard input" if str(path) == manifests.STANDARD_INPUT else str(path)
+            raise InputError("it holds no object", place=name)
     return sources.report(ignored)
 
 
