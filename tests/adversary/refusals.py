@@ -1,7 +1,7 @@
 """WRONG: writes that a server refuses, and that the log shows as accepted."""
 
 from tests.adversary.catalogue import PART, QUICKSTART, TAINTS, TPU, alteration
-from tests.adversary.log import Json, Log
+from tests.adversary.log import Json, Log, uid_of
 
 
 @alteration("wrong", (QUICKSTART, TAINTS), verify=PART, decide=PART)
@@ -21,6 +21,23 @@ def update_upon_an_old_version_accepted(log: Log) -> None:
     for place in (line["objectRef"], line["requestObject"]["metadata"]):
         assert place["resourceVersion"] != made
         place["resourceVersion"] = made
+
+
+@alteration("wrong", QUICKSTART, verify=PART, decide=PART)
+def deletion_of_an_old_version_accepted(log: Log) -> None:
+    """The collector's deletion names the version in which the claim was made; 409 (6.4)."""
+    number = log.first(
+        "delete",
+        "resourceclaims",
+        by="generic-garbage-collector",
+        code=200,
+        where=lambda line: "resourceVersion" in line["requestObject"]["preconditions"],
+    )
+    line = log.lines[number]
+    made = next(log.of(uid_of(line)))["metadata"]["resourceVersion"]
+    asked = line["requestObject"]["preconditions"]
+    assert int(made) < int(asked["resourceVersion"])
+    asked["resourceVersion"] = made
 
 
 @alteration("wrong", QUICKSTART, verify=PART, decide=PART)

@@ -5,13 +5,16 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.domain.log.records import Loss
-from tests.unit.history.worlds import CLAIMS, PODS, audit, tree, write_lines
+from tests.unit.history.worlds import CLAIMS, PODS, audit, tree, watch, write_lines
 
 BINDING = {"target": {"name": "n1"}}
 
 
-def read(folder, *lines):
-    with open_history([write_lines(folder / "audit.jsonl", lines)], ReadOptions()) as recorded:
+def read(folder, *lines, beside=()):
+    files = [write_lines(folder / "audit.jsonl", lines)]
+    if beside:
+        files.append(write_lines(folder / "watch.jsonl", beside))
+    with open_history(files, ReadOptions()) as recorded:
         records = list(recorded.records())
         marked = [record.name for record in records if Loss.CONTRADICTED in record.losses]
         return marked, [each.path for each in recorded.contradictions]
@@ -47,6 +50,31 @@ def test_update_upon_an_older_version_than_the_stored_one_is_refused(upon, is_ac
     )
     assert marked == ([] if is_accepted else ["c"])
     assert [f"{upon} of the request" in path for path in paths] == ([] if is_accepted else [True])
+
+
+@pytest.mark.parametrize("is_ending", [True, False])
+@pytest.mark.parametrize(("upon", "is_accepted"), [(5, True), (3, False), ("", True), (4, False)])
+def test_deletion_of_an_older_version_than_the_stored_one_is_refused(
+    upon, is_accepted, is_ending, tmp_path
+):
+    marks = {"deletionTimestamp": "2026-01-01T00:00:03Z"} if is_ending else {}
+    state = tree(CLAIMS, name="c", uid=f"uid-c-{CLAIMS[2]}", rv=9, metadata=marks)
+    asked = {"preconditions": {"resourceVersion": str(upon)}} if upon else None
+    deletion = audit("delete", state, type_=CLAIMS, name="c", request=asked, second=3)
+    marked, paths = read(tmp_path, claim("create", 3, 1), claim("update", 5, 2), deletion)
+    assert marked == ([] if is_accepted else ["c"])
+    assert [f"{upon} of the request" in path for path in paths] == ([] if is_accepted else [True])
+
+
+def test_removal_in_two_writes_is_no_deletion_of_an_older_version(tmp_path):
+    """A watch shows the mark for deletion, which the request for the removal made itself."""
+    uid = f"uid-c-{CLAIMS[2]}"
+    ending = {"deletionTimestamp": "2026-01-01T00:00:03Z"}
+    gone = tree(CLAIMS, name="c", uid=uid, rv=9, metadata=ending)
+    asked = {"preconditions": {"resourceVersion": "3"}}
+    deletion = audit("delete", gone, type_=CLAIMS, name="c", request=asked, second=3)
+    marked_at_8 = watch("MODIFIED", tree(CLAIMS, name="c", uid=uid, rv=8, metadata=ending))
+    assert read(tmp_path, claim("create", 3, 1), deletion, beside=[marked_at_8]) == ([], [])
 
 
 @pytest.mark.parametrize(

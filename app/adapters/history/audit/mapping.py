@@ -102,9 +102,13 @@ def outcomes(event: AuditEvent) -> list[RequestOutcome]:
 
 
 def _conditional(event: AuditEvent, outcome: RequestOutcome) -> RequestOutcome:
-    """The outcome of a deletion with the uid that the request names as its condition."""
-    options = as_object(event.request()) or {}
-    return replace(outcome, meant=Uid(json_tree.text(options, "preconditions", "uid")))
+    """The outcome of a deletion with the version and the uid that its request names."""
+    condition = json_tree.mapping(as_object(event.request()) or {}, "preconditions")
+    return replace(
+        outcome,
+        upon=json_tree.text(condition, "resourceVersion"),
+        meant=Uid(json_tree.text(condition, "uid")),
+    )
 
 
 def listed_items(event: AuditEvent) -> tuple[list[JsonObject], bool] | None:

@@ -43,7 +43,8 @@ class Acceptance:
         if record.meant and record.uid and record.meant != record.uid and record.op is not Op.ADDED:
             return contradictions.of_meant(known or record, record)
         upon = comparable_version(record.upon)
-        if known is not None and own and row.own > own > upon and upon:
+        is_older = known is not None and own and row.own > own > upon and upon
+        if known is not None and is_older and not _may_be_first_half(known, record):
             return contradictions.of_precondition(known, record)
         if isinstance(record.effect, BoundEffect) and record.uid:
             first = self._bound.setdefault(record.uid, record)
@@ -65,3 +66,11 @@ class Acceptance:
         own, last = self._last.get(place, ("", record))
         self._last[place] = row.own, record
         return last if own == row.own and last.key != record.key else None
+
+
+def _may_be_first_half(known: Record, record: Record) -> bool:
+    """Whether a removal may have made the known state itself, as the first of its two versions.
+
+    Only a watch shows that one. Parity: controllers.md 5.2.
+    """
+    return record.op is Op.DELETED and known.actor is None
