@@ -329,7 +329,15 @@ def _is_proper(event: Event, before: JsonView | None) -> bool:
         return _is_of_node_controller(before, event.object)
     if event.key.resource not in ("pods", "devicetaintrules"):
         return False
+    old, new = _spec_of_others(before), _spec_of_others(event.object)
+    if old and new and old != new:
+        return False  # It shows what a controller wrote before it, in a line that is lost.
     return bool(_writer(event.key.resource, before, event.object))
+
+
+def _spec_of_others(tree: JsonView) -> dict[str, Any]:
+    """The specification without the node: of pods and rules, controllers write nothing else."""
+    return {name: value for name, value in meta.spec(tree).items() if name != "nodeName"}
 
 
 def _may_be_by(user: str, event: Event, before: JsonView | None) -> bool:

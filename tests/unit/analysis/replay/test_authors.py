@@ -319,3 +319,25 @@ def test_account_that_schedules_writes_as_the_scheduler_what_tells_nothing():
     labels = {"metadata": {"labels": {"a": "b"}}}
     tell = acted_by("alice")
     assert tell(CLAIM, {}, labels, EventType.OBJECT_UPDATED) == SCHEDULER
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "who"),
+    [
+        (RULE, {"spec": {"taint": "None"}}, {"spec": {"taint": "NoExecute"}}, "alice"),
+        (RULE, {"spec": {"taint": "None"}}, {"spec": {"taint": "None"}}, EVICTION),
+        (RULE, {}, {"spec": {"taint": "None"}}, EVICTION),
+        (POD, {"spec": {"schedulingGates": ["g"]}}, {"spec": {"tolerations": ["t"]}}, "alice"),
+        (POD, {"spec": {"containers": ["c"]}}, {"spec": {"containers": ["c"]}}, SCHEDULER),
+    ],
+)
+def test_change_of_a_specification_is_of_its_user_whatever_shows_beside_it(key, before, after, who):
+    """A lost line of a controller shows in the next line, which may be of a person."""
+    condition = "PodScheduled" if key is POD else "EvictionInProgress"
+    others = [
+        event(POD._replace(name=f"p{number}"), {}, EventType.OBJECT_CREATED, f"p{number}", "alice")
+        for number in range(3)
+    ]
+    made = event(key, before, EventType.OBJECT_CREATED, user="bob")
+    last = event(key, {**after, **told(condition, "X")}, user="alice")
+    assert Authors(acting([*others, made, last])).of(last, before) == who
