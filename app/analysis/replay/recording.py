@@ -13,7 +13,15 @@ from app.analysis.replay.acts import (
     RefusedRequest,
     decided_attempts,
 )
-from app.analysis.replay.authors import COLLECTOR, EVICTION, SCHEDULER, UNNAMED, Acting, Authors
+from app.analysis.replay.authors import (
+    CLAIMS,
+    COLLECTOR,
+    EVICTION,
+    SCHEDULER,
+    UNNAMED,
+    Acting,
+    Authors,
+)
 from app.analysis.replay.beginning import Beginning, under_way
 from app.analysis.replay.facts import consumers, subject_of
 from app.analysis.replay.inputs import Input, is_terminating
@@ -347,6 +355,8 @@ class Recording:
             if name not in self._at_work:
                 self.starts.setdefault(name, known)
         self.made.append(event)
+        if author == SCHEDULER and event.key.resource == "pods":
+            self._note_shown(source)
         self.acts.append(
             Act(
                 event=event,
@@ -370,6 +380,25 @@ class Recording:
                 self.evicted.setdefault(event.uid, known)
             if author == SCHEDULER and consumers(before).keys() - consumers(event.object):
                 self.returned[event.key] = known
+
+    def _note_shown(self, attempt: Input) -> None:
+        """Notes the act that named the claims of a pod, if an attempt shows that its line is lost.
+
+        The scheduler names none, and cannot try the pod before. They are named as soon as they are
+        made. Parity: controllers.md 2.2, 3.2.
+        """
+        event, before = attempt.event, attempt.before or {}
+        if core.resource_claim_statuses(event.object) == core.resource_claim_statuses(before):
+            return
+        made = (
+            Instant(act.known + 1)
+            for act in reversed(self.acts)
+            if act.user == CLAIMS and meta.controller_uid(act.event.object) == event.uid
+        )
+        known = min(next(made, attempt.time), attempt.time)
+        self.acts.append(
+            Act(event=event, before=attempt.before, known=known, user=CLAIMS, is_guessed=True)
+        )
 
     def _writer_of(self, event: Event, before: JsonObject | None) -> tuple[Writer, str]:
         """The treatment of a write, and its author."""
