@@ -56,9 +56,10 @@ fuzz: install ## Run each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz worlds --cases 20000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz minimals --cases 500 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz minimal_recordings --cases 60 --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.fuzz truth --cases 5000 --seed $(FUZZ_SEED)
 
 # The folders with tests that draw their cases, or take a part of them with each run.
-DRAWN := adversary conformance contracts simulation properties unit/analysis api/test_fuzz.py \
+DRAWN := adversary conformance contracts simulation properties truth unit/analysis api/test_fuzz.py \
 	crash recording acceptance/test_command_processes.py acceptance/test_commands_ask_servers.py \
 	acceptance/test_commands_share_a_folder.py acceptance/test_completion.py \
 	acceptance/test_exit_codes.py acceptance/test_kubectl_corpus.py \

@@ -200,7 +200,7 @@ def _device(
     is_taken = views.allocated.is_allocated(device.id)
     taints = tuple(taint.text for taint in device.taints)
     lacks: tuple[str, ...] = ()
-    if not is_taken:
+    if not is_taken and pool.usable:
         lacks = tuple(
             f"{name}/{counter}"
             for name, counters in device.consumes

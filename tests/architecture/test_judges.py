@@ -81,6 +81,10 @@ JUDGES = {
     ),
     # What a known change does to a scripted cluster, pod by pod, and which change is the root.
     "tests/simulation/expected_differences.py": (),
+    # Whether answers have the numbers and names that the raw objects have.
+    "tests/truth/raw.py": (),
+    "tests/truth/facts.py": ("tests.truth.raw",),
+    "tests/truth/answers.py": ("tests.truth.facts",),
     # Whether the log of a story with kills is whole, and nothing in it was done twice.
     "tests/crash/judging.py": ("app.domain.log.Event", "tests.simulation.soundness"),
 }

@@ -188,6 +188,7 @@ def test_every_test_folder_answers_a_known_question() -> None:
         "worlds",
         "recording",
         "adversary",
+        "truth",
     }
     folders = {
         path.name

@@ -25,7 +25,7 @@ from app.analysis.explain.tallies import (
 from app.domain.allocation.quirks import numbers_of
 from app.domain.allocation.reasons.explanation import Explanation, RequestReason
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.json_tree import JsonObject
 
 ENTRIES_MAX = 32
@@ -150,11 +150,11 @@ def same_answer(reason: NodeReason) -> Hashable:
     node = reason.node
     parts: list[Hashable] = []
     for claim, request in reason.requests():
-        counts: dict[Hashable, int] = {}
+        devices: dict[Hashable, int] = {}
         for group in request.alike:
             said = (key_of(group.reason), said_of(group.reason).replace(node, "<node>"))
-            counts[said] = counts.get(said, 0) + len(group.devices)
-        parts.append((claim, request.request, frozenset(counts.items())))
+            devices[said] = devices.get(said, 0) + len(group.devices)
+        parts.append((claim, request.request, frozenset(devices.items())))
     explained = reason.explained
     pools: tuple[str, ...] = ()
     if explained is not None:
@@ -299,12 +299,14 @@ def _requests(requests: Sequence[_OfNodes], *, brief: bool) -> tuple[Reason, ...
     others = [one for one in requests if not _is_decisive(one)]
     shown = [_request(one) for one in decisive[:REQUESTS_MAX]]
     if left := decisive[REQUESTS_MAX:]:
-        shown.append(Reason(text=f"{len(left)} more requests fail", count=_devices_of(left)))
+        fail = "fails" if len(left) == 1 else "fail"
+        text = f"{counts.of(len(left), 'more request')} {fail}"
+        shown.append(Reason(text=text, count=_devices_of(left)))
     shown += [
         _request(one, brief=brief or bool(decisive)) for one in others[: REQUESTS_MAX - len(shown)]
     ]
     if left := others[max(0, REQUESTS_MAX - len(decisive)) :]:
-        text = f"{len(left)} more requests could be satisfied"
+        text = f"{counts.of(len(left), 'more request')} could be satisfied"
         shown.append(Reason(text=text, count=_devices_of(left)))
     return tuple(shown)
 

@@ -89,7 +89,7 @@ def _unheld(views: LiveViews, device_id: DeviceId, quirks: Quirks) -> tuple[str,
             lacks = listed(one.lacks, len(one.lacks))
             return "Blocked", f"{text}, and none can: too little is left of counter {lacks}"
         case "tainted":
-            return "Free", f"{text}; only claims that tolerate its taints get it"
+            return "Tainted", f"{text}; only claims that tolerate its taints get it"
         case _:
             return "Free", text
 

@@ -7,6 +7,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from app.analysis import device_map
 from app.analysis.explain.pages import page
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question, placed
@@ -770,6 +771,51 @@ async def test_partition_that_nobody_can_take_is_not_free() -> None:
     assert (free.outcome, free.text) == ("Free", "no claim has it")
     assert blocked.outcome == "Blocked"
     assert blocked.text.endswith("and none can: too little is left of counter card/mem")
+
+
+async def test_device_of_an_invalid_pool_is_not_short_of_counters_that_nobody_uses() -> None:
+    cluster = Cluster()
+    drawn = {
+        name: [{"counterSet": counters, "counters": {"mem": {"value": "1"}}}]
+        for name, counters in (("a", "card"), ("b", "misspelt"))
+    }
+    parts = {
+        "devices": [{"name": name, "consumesCounters": uses} for name, uses in drawn.items()],
+        "sharedCounters": [{"name": "card", "counters": {"mem": {"value": "1"}}}],
+    }
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool}
+    for name, part in parts.items():
+        cluster.create(
+            "resource.k8s.io/v1", "ResourceSlice", name.lower(), spec={**spec, name: part}
+        )
+    wanted = device_map.DeviceMapRequest()
+    shown = device_map.of("h", cluster.line.views, wanted, device_map.MapBounds())
+    assert [(one.name, one.state, one.lacks) for one in shown.pools[0].devices] == [
+        ("a", "unusable", ()),
+        ("b", "unusable", ()),
+    ]
+
+
+async def test_outcome_of_a_tainted_device_is_the_word_of_the_map() -> None:
+    cluster = Cluster()
+    cluster.slice("n1", devices=[{"name": "a"}])
+    cluster.rule(effect="NoSchedule", selector={"driver": DRIVER})
+    async with asking(cluster) as ask:
+        device = await ask("device", f"{DRIVER}/n1/a")
+    assert device.outcome == "Tainted"
+    assert device.text == "no claim has it; only claims that tolerate its taints get it"
+
+
+async def test_one_slice_more_than_a_page_shows_is_one_slice() -> None:
+    cluster = Cluster()
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 9}
+    for number in range(9):
+        spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": []}
+        cluster.create("resource.k8s.io/v1", "ResourceSlice", f"s{number}", spec=spec)
+    async with asking(cluster) as ask:
+        answer = await ask("pool", f"{DRIVER}/n1")
+    assert texts(answer.reason)[-1] == "1 more slice"
 
 
 async def test_devices_that_draw_different_amounts_are_not_said_to_need_the_same() -> None:

@@ -87,7 +87,8 @@ def _tell(offsets: Mapping[str, int], first: str, notes: Notes) -> None:
 
 def _listed(users: list[str]) -> str:
     more = len(users) - USERS_NAMED
-    return ", ".join(users[:USERS_NAMED]) + (f" and {more} more users" if more > 0 else "")
+    rest = f" and {more} more {'user' if more == 1 else 'users'}" if more > 0 else ""
+    return ", ".join(users[:USERS_NAMED]) + rest
 
 
 def _limits(spool: Spool, *, by_kind: bool) -> tuple[_Limits, dict[str, int]]:

@@ -11,7 +11,7 @@ from app.domain.devices import patches, pools
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.model import Device
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -74,13 +74,13 @@ def reasons(selection: ClassSelection) -> Iterator[Reason]:
         what = devices_text(selection.errors) if selection.errors else "every device"
         yield Reason(text=f"its selectors fail on {what}: {selection.problem}", is_kept=True)
     ranked = sorted(selection.pools.items(), key=lambda item: (-item[1][0], item[0]))
-    shown = [(name, counts) for name, counts in ranked if counts[0]][:POOLS_MAX]
+    shown = [(name, numbers) for name, numbers in ranked if numbers[0]][:POOLS_MAX]
     lines = [
         Reason(text=f"pool {name}: {count} of {devices_text(total)}", count=count)
         for name, (count, total) in shown
     ]
-    if (rest := sum(bool(counts[0]) for _, counts in ranked) - len(shown)) > 0:
-        lines.append(Reason(text=f"{rest} more pools"))
+    if (rest := sum(bool(numbers[0]) for _, numbers in ranked) - len(shown)) > 0:
+        lines.append(Reason(text=counts.of(rest, "more pool")))
     yield Reason(text=selection.text, children=tuple(lines), count=selection.selected)
 
 

@@ -79,10 +79,10 @@ def _devices(views: LiveViews, name: str, quirks: Quirks) -> Iterator[Reason]:
             )
         yield Reason(text=text, children=children, count=sum(len(one.devices) for one in slices))
     if (rest := len(by_pool) - POOLS_MAX) > 0:
-        yield Reason(text=f"{rest} more pools", count=rest)
+        yield Reason(text=counts.of(rest, "more pool"), count=rest)
     yield from shared[:POOLS_MAX]
     if (rest := len(shared) - POOLS_MAX) > 0:
-        yield Reason(text=f"{rest} more pools of several nodes", count=rest)
+        yield Reason(text=f"{counts.of(rest, 'more pool')} of several nodes", count=rest)
 
 
 def _shared(views: LiveViews, name: str) -> Iterator[Reason]:

@@ -55,7 +55,7 @@ def of_pool(views: LiveViews, place: PoolId, quirks: Quirks) -> Iterator[Reason]
     for resource_slice in everywhere[:SLICES_MAX]:
         yield _slice_line(views, resource_slice, is_newest=resource_slice in newest)
     if (rest := len(everywhere) - SLICES_MAX) > 0:
-        yield Reason(text=f"{rest} more slices", count=rest)
+        yield Reason(text=counts.of(rest, "more slice"), count=rest)
 
 
 def of_slice(
@@ -85,7 +85,7 @@ def of_slice(
         for resource_slice in behind[:SLICES_MAX]:
             yield _slice_line(views, resource_slice, is_newest=False)
         if (rest := len(behind) - SLICES_MAX) > 0:
-            yield Reason(text=f"{rest} more obsolete slices", count=rest)
+            yield Reason(text=counts.of(rest, "more obsolete slice"), count=rest)
     created = sources.creation(events)
     if created is not None:
         yield sources.made(created, "published")

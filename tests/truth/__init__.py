@@ -1,0 +1,1 @@
+"""Whether answers are true: facts counted from raw objects, beside what redra answers."""

@@ -1,0 +1,69 @@
+"""Asks a served history about drawn moments and objects; compares the answers with the facts."""
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from tests.api.serving import Server, serving
+from tests.truth import answers
+from tests.truth.facts import Facts
+from tests.truth.histories import TrueHistory, lines_of
+from tests.truth.raw import Key
+
+BELOW = "/redra/v1/histories/default"
+ABOUT_ALL = (answers.views, answers.device_map, answers.capacity, answers.findings)
+
+
+@dataclass(slots=True)
+class Judgement:
+    """How many answers were compared, and each difference with the revision of its moment."""
+
+    pairs: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def note(self, history: str, revision: int, differences: Iterable[str]) -> None:
+        """Takes in the differences of one answer."""
+        self.pairs += 1
+        self.wrong += [f"{history}@{revision} {one}" for one in differences]
+
+
+async def judge(
+    history: TrueHistory, seed: int, *, moments: int, objects: int, judgement: Judgement
+) -> None:
+    """Compares answers at this many drawn moments, about so many objects of each kind."""
+    pick = random.Random(seed)
+    async with serving(store=history.store) as server:
+        log = await server.raw("GET", f"{BELOW}/events?limit=100000")
+        happened, known = history.moments(lines_of(log.text))
+        for revision, version in sorted(pick.sample(known, min(moments, len(known)))):
+            facts = Facts(happened.at(version))
+            for compare in ABOUT_ALL:
+                differences = await compare(facts, _ask(server, revision))
+                judgement.note(history.name, revision, differences)
+            for key in _drawn(pick, facts, objects):
+                differences = await answers.why(facts, _ask(server, revision), key)
+                judgement.note(history.name, revision, differences)
+
+
+def _ask(server: Server, revision: int) -> answers.Ask:
+    async def ask(question: str, **parameters: object) -> dict:
+        query = urlencode({**parameters, "at": revision})
+        return await server.get(f"{BELOW}/{question}?{query}")
+
+    return ask
+
+
+def _drawn(pick: random.Random, facts: Facts, objects: int) -> list[Key]:
+    by_kind: dict[str, list[Key]] = defaultdict(list)
+    for key in facts.state:
+        if key[0] in answers.KINDS:
+            by_kind[key[0]].append(key)
+    by_kind["device"] = [("device", "", "/".join(id)) for id in facts.devices]
+    by_kind["pool"] = [("pool", "", "/".join(place)) for place in facts.pools]
+    return [
+        key
+        for _, keys in sorted(by_kind.items())
+        for key in pick.sample(sorted(keys), min(objects, len(keys)))
+    ]
