@@ -341,8 +341,8 @@ def sentences(reason: dict) -> Iterator[str]:
 
 
 ONE_OF_MANY = re.compile(
-    r"\b1 (?:more )?(?:obsolete )?(devices|pods|claims|nodes|slices|templates|pools|requests|rules"
-    r"|taints|copies|events|revisions|writes)\b"
+    r"(?<![/\d])\b1 (?:more )?(?:obsolete )?"
+    r"(devices|pods|claims|nodes|slices|templates|pools|requests|rules|taints|copies|events)\b"
 )
 
 

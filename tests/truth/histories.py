@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.analysis.incidents.incident import IncidentVariant
+from app.analysis.views import features_of
 from app.bootstrap.gallery import incident_files, playing
 from app.domain.log import Event, Head
+from app.domain.objects import profile as profiles
 from app.domain.objects.profile import Profile
 from tests.imports import import_once
 from tests.shared_data import shared_path
@@ -27,6 +29,8 @@ class TrueHistory:
     name: str
     store: MemoryStore
     recorded: RawHistory | None = None
+    with_rules: bool = True
+    """Whether the scheduler of its release sees DeviceTaintRules (known issue C24)."""
 
     def moments(self, lines: Sequence[dict]) -> tuple[RawHistory, list[tuple[int, int]]]:
         """What happened, and revisions of the log with the versions that they stand for."""
@@ -84,7 +88,8 @@ async def _stored(name: str, events: list[Event], settings: dict) -> TrueHistory
         "default", seed=0, settings=settings, created=playing.START, hash=Head().hash
     )
     await log.append(info.id, expected=Head(), events=events)
-    return TrueHistory(name, store)
+    features = features_of(profiles.from_settings(settings))
+    return TrueHistory(name, store, with_rules=features.taint_rules)
 
 
 def lines_of(text: str) -> list[dict]:

@@ -38,7 +38,7 @@ async def judge(
         log = await server.raw("GET", f"{BELOW}/events?limit=100000")
         happened, known = history.moments(lines_of(log.text))
         for revision, version in sorted(pick.sample(known, min(moments, len(known)))):
-            facts = Facts(happened.at(version))
+            facts = Facts(happened.at(version), with_rules=history.with_rules)
             for compare in ABOUT_ALL:
                 differences = await compare(facts, _ask(server, revision))
                 judgement.note(history.name, revision, differences)

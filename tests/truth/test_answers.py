@@ -10,10 +10,12 @@ from tests.truth.judging import Judgement, judge
 INCIDENTS = (
     "counter-below-zero",
     "device-in-two-claims",
+    "device-name-in-two-slices",
     "driver-is-lost",
     "newer-generation-unnoticed",
     "placed-to-be-evicted",
     "rule-without-selector",
+    "rules-not-seen",
 )
 MOMENTS = 3 * draws.FACTOR
 CASES = [

@@ -818,6 +818,22 @@ async def test_one_slice_more_than_a_page_shows_is_one_slice() -> None:
     assert texts(answer.reason)[-1] == "1 more slice"
 
 
+async def test_device_that_two_slices_name_counts_once() -> None:
+    cluster = Cluster()
+    cluster.device_class()
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [{"name": "a"}]}
+    for name in ("one", "two"):
+        cluster.create("resource.k8s.io/v1", "ResourceSlice", name, spec=spec)
+    async with asking(cluster) as ask:
+        pool_answer = await ask("pool", f"{DRIVER}/n1")
+        class_answer = await ask("deviceclass", "gpu")
+        device = await ask("device", f"{DRIVER}/n1/a")
+    assert "its only device is free" in texts(pool_answer.reason)
+    assert class_answer.text == "selects 1 of 1 device"
+    assert device.outcome == "Unusable"
+
+
 async def test_devices_that_draw_different_amounts_are_not_said_to_need_the_same() -> None:
     cluster = Cluster()
     cluster.device_class()

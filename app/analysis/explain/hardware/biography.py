@@ -75,7 +75,7 @@ class Biography:
         self._holding: dict[str, DeviceSpan] = {}
         self._tainting: dict[str, DeviceSpan] = {}
         self._slices: dict[str, JsonView] = {}
-        self._publishing: DeviceSpan | None = None
+        self._publishing: dict[str, DeviceSpan] = {}
 
     def fold(self, event: Event) -> None:
         """Applies one event to the device's biography."""
@@ -113,13 +113,16 @@ class Biography:
         if not self.published:
             yield Reason(text="no slice ever published it")
             return
-        *before, last = self.published
-        text = f"published in {last.text}"
-        if last.end is None:
-            yield sources.made(last.begin, text)
-        else:
-            yield sources.made(last.end, f"not published any more; it was {text} until then")
-        for span in before[-CHANGES_MAX:]:
+        # A new slice may come before the old one goes, and a pool may be wrong.
+        present = [span for span in self.published if span.end is None]
+        former = [span for span in self.published if span.end is not None]
+        former.sort(key=lambda span: 0 if span.end is None else span.end.revision)
+        for span in present[-CHANGES_MAX:]:
+            yield sources.made(span.begin, f"published in {span.text}")
+        if not present and (end := former[-1].end) is not None:
+            text = f"not published any more; it was published in {former.pop().text} until then"
+            yield sources.made(end, text)
+        for span in former[-CHANGES_MAX:]:
             yield _former(span)
 
     def _holder_reasons(self, now: Instant) -> Iterator[Reason]:
@@ -183,15 +186,17 @@ class Biography:
         if entry is not None and is_first:
             generation = dra.pool(event.object).generation
             text = f"slice {event.key.name} of pool generation {generation}"
-            self._publishing = DeviceSpan(text=text, begin=event)
-            self.published.append(self._publishing)
-        elif entry is None and not self._slices and self._publishing is not None:
-            self._publishing.end = event
-            self._publishing = None
+            span = self._publishing[event.key.name] = DeviceSpan(text=text, begin=event)
+            self.published.append(span)
+        elif entry is None and (ended := self._publishing.pop(event.key.name, None)) is not None:
+            ended.end = event
 
     def _fold_taints(self, event: Event, before: JsonView | None, entry: JsonView | None) -> None:
-        old = {taints.taint_of(tree).text for tree in dra.device_taints(before or {})}
-        new = {taints.taint_of(tree).text for tree in dra.device_taints(entry or {})}
+        rest = [one for name, one in self._slices.items() if name != event.key.name]
+        old, new = (
+            {taints.taint_of(tree).text for one in slices for tree in dra.device_taints(one)}
+            for slices in ([*rest, before or {}], [*rest, entry or {}])
+        )
         for text in sorted(new - old):
             self._begin_taint(f"slice {text}", f"tainted {text} by the driver", event)
         for text in sorted(old - new):
@@ -248,7 +253,7 @@ def shown(value: object) -> str:
 
 def _former(span: DeviceSpan) -> Reason:
     """A time in which the device was published, and who ended it."""
-    assert span.end is not None, "the next one began after it"
+    assert span.end is not None, "former ones have ended"
     begin, end = span.begin.stamp.time, span.end.stamp.time
     text = f"before, published in {span.text} from {sources.when(begin)} for "
     how = "deleted" if span.end.type is EventType.OBJECT_DELETED else "written without it"

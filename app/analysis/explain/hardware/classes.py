@@ -60,9 +60,11 @@ def select(views: LiveViews, tree: JsonObject, compiler: SelectorCompiler) -> St
             errors += len(failed)
             problem = problem or next(iter(failed), "")
             alive = [one for one, verdict in zip(alive, verdicts, strict=True) if verdict.match]
-        total += len(devices)
-        selected += len(alive)
-        counts_of["/".join(pool)] = (len(alive), len(devices))
+        # Two slices of a pool that cannot be used may name the same device.
+        numbers = len({one.id for one in alive}), len({one.id for one in devices})
+        total += numbers[1]
+        selected += numbers[0]
+        counts_of["/".join(pool)] = numbers
     return ClassSelection(
         total=total, selected=selected, pools=counts_of, errors=errors, problem=problem
     )

@@ -8,12 +8,12 @@ from app.analysis.explain.tallies import devices_text
 from app.analysis.views import LiveViews
 from app.domain.allocation.quirks import Quirks
 from app.domain.devices import pools
-from app.domain.devices.model import Slice
+from app.domain.devices.model import Device, Slice
 from app.domain.devices.pools import OldPool, PoolState
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, meta
-from app.domain.values.identifiers import PoolId
+from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonView
 
 SLICES_MAX = 8
@@ -105,7 +105,10 @@ def of_slice(
 
 def used(views: LiveViews, slices: Sequence[Slice]) -> Iterator[Reason]:
     """The numbers of devices of these slices that are allocated, tainted and patched."""
-    devices = [device for resource_slice in slices for device in resource_slice.devices]
+    named: dict[DeviceId, Device] = {}
+    for device in (each for resource_slice in slices for each in resource_slice.devices):
+        named.setdefault(device.id, device)
+    devices = list(named.values())
     held = [device for device in devices if views.allocated.is_allocated(device.id)]
     are = counts.plural(len(held), "is")
     text = f"{len(held)} of {devices_text(len(devices))} {are} allocated"

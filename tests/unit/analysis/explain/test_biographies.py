@@ -35,3 +35,47 @@ def test_only_claims_that_exclude_each_other_hold_a_device_twice(kinds, is_twice
     (held,) = (reason for reason in life.reasons(cluster.line.now) if "held it" in reason.text)
     assert held.text.startswith("one device in two claims") is is_twice
     assert len(held.children) == 2
+
+
+def publish(cluster, name, taints=()):
+    tree = {"name": "d0", "taints": [*taints]}
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [tree]}
+    cluster.create("resource.k8s.io/v1", "ResourceSlice", name, spec=spec)
+
+
+def life_in(cluster):
+    life = Biography(identifiers.parse_device(f"{DRIVER}/n1/d0"))
+    for event in cluster.line.events:
+        life.fold(event)
+    return [reason.text for reason in life.reasons(cluster.line.now)]
+
+
+def test_device_of_two_slices_at_a_time_has_both_in_its_life():
+    """A driver publishes the new slice before it deletes the old one, or names a device twice."""
+    cluster = Cluster()
+    publish(cluster, "old")
+    publish(cluster, "new")
+    both = [text for text in life_in(cluster) if "published in" in text]
+    assert [text[:23] for text in both] == ["published in slice old ", "published in slice new "]
+    cluster.delete("resourceslices", "old", "")
+    texts = [text for text in life_in(cluster) if "published in" in text]
+    assert texts[0].startswith("published in slice new ")
+    assert texts[1].startswith("before, published in slice old ")
+    cluster.delete("resourceslices", "new", "")
+    texts = [text for text in life_in(cluster) if "published in" in text]
+    assert texts[0].startswith("not published any more; it was published in slice new ")
+    assert texts[1].startswith("before, published in slice old ")
+
+
+def test_taint_that_a_new_slice_takes_over_has_not_ended():
+    taint = {"key": "example.com/hot", "effect": "NoSchedule"}
+    cluster = Cluster()
+    publish(cluster, "old", [taint])
+    publish(cluster, "new", [taint])
+    cluster.delete("resourceslices", "old", "")
+    (tainted,) = (text for text in life_in(cluster) if text.startswith("tainted "))
+    assert "still at" in tainted
+    cluster.delete("resourceslices", "new", "")
+    (tainted,) = (text for text in life_in(cluster) if text.startswith("tainted "))
+    assert "ended by revision" in tainted
