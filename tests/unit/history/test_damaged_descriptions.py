@@ -5,6 +5,7 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.bootstrap import rules
+from app.domain.errors import RedraError
 from app.domain.objects import profile
 
 RULES = rules.rules_for(profile.from_settings({}))
@@ -125,3 +126,38 @@ def test_section_with_a_line_in_no_column_of_its_own_is_left_out(tmp_path):
     assert "spec" not in tree
     line = LINES.index("  Driver:     gpu.example.com") + 4
     assert lost == [f"issue.md:{line}: this section of the description cannot be read from here on"]
+
+
+TEMPLATE = """Name:         gpu
+Namespace:    shop
+API Version:  resource.k8s.io/v1beta1
+Kind:         ResourceClaimTemplate
+Metadata:
+  Creation Timestamp:  2026-01-01T00:00:00Z
+  UID:                 uid-template
+Spec:
+  Metadata:
+    Creation Timestamp:  <nil>
+  Spec:
+    Devices:
+      Requests:
+        Allocation Mode:    ExactCount
+        Count:              1
+        Device Class Name:  gpu.example.com
+        Name:               one
+Events:                     <none>
+"""
+
+
+def test_null_is_printed_as_nil(tmp_path):
+    tree, lost = read(tmp_path, TEMPLATE)
+    (request,) = tree["spec"]["spec"]["devices"]["requests"]
+    assert request["exactly"]["deviceClassName"] == "gpu.example.com"
+    assert not tree["spec"].get("metadata", {}).get("creationTimestamp")
+    assert lost == []
+
+
+def test_page_in_a_version_that_is_no_longer_read_is_refused_as_that(tmp_path):
+    older = TEMPLATE.replace("v1beta1", "v1alpha2")
+    with pytest.raises(RedraError, match=r"v1alpha2 is the older form .* no longer read"):
+        read(tmp_path, older)

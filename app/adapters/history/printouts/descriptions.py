@@ -36,6 +36,9 @@ LEFT_OUT = "the ... stands for a part that was left out of the copy"
 FLATTENED = "the indentation of this description was changed, so its fields cannot be told apart"
 UNREAD = "this section of the description cannot be read from here on"
 
+_NULL = "<nil>"
+"""How kubectl prints null, such as the creation time in a template."""
+
 _WORDS = re.compile(r"[A-Za-z -]+")
 _ACRONYMS = frozenset({"API", "URL", "UID", "OSB", "GUID"})
 _STEP = 2
@@ -207,6 +210,8 @@ def _joined(words: list[str]) -> str:
 
 
 def _scalar(text: str, node: SchemaNode | None) -> Any:
+    if text.strip() == _NULL:
+        return None
     shape = SchemaShape.ANY if node is None else node.shape
     if shape in (SchemaShape.BOOLEAN, SchemaShape.ANY) and text in ("true", "false"):
         return text == "true"

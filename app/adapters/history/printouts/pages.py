@@ -158,6 +158,8 @@ def _complete(
     group, _, name = version.rpartition("/")
     node = schemas.find(group, name, tree["kind"])
     if node is None:
+        # The API has a sentence for a version that it does not know.
+        tree["apiVersion"] = version
         return []
     content = descriptions.read(lines, node)
     metadata = content.tree.pop("metadata", {})
@@ -174,7 +176,9 @@ def _described_kind(fields: dict[str, list[str]]) -> Kind | None:
             fields["API Version"][0].rpartition("/") if fields["API Version"] else ("", "", "")
         )
         named = fields["Kind"][0] if fields["Kind"] else ""
-        return registry.find_kind(group, version, named)
+        known = registry.find_kind(group, version, named)
+        others = (kind for kind in registry.find_name(named) if kind.group == group)
+        return known or next(others, None)
     if "Containers" in fields and "Node" in fields:
         return registry.find_name("pods")[0]
     # A node that has not reported its size has neither.
