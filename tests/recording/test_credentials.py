@@ -2,11 +2,14 @@
 
 import base64
 import json
+import os
 import socket
 import ssl
 import sys
 
+import anyio
 import pytest
+import yaml
 
 from app.adapters.certificates import CertificateFolder
 from app.adapters.clock import SystemClock
@@ -107,6 +110,33 @@ async def test_kubeconfig_that_cannot_be_used_is_one_sentence(tmp_path, text, ma
     if text is not None:
         path.write_text(text)
     await fails(recording_of(None, kubeconfig=str(path)), match)
+
+
+async def test_of_several_kubeconfigs_the_first_that_has_a_value_counts(tmp_path):
+    later = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "test",
+        "contexts": [{"name": "test", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"token": "bad"}}],
+    }
+    (tmp_path / "later").write_text(json.dumps(later))
+    (tmp_path / "empty").write_text("\n")
+    async with serving_source(tmp_path, credentials=LOCKED) as source:
+        paths = source.kubeconfig(user={"token": "good"})
+        first = yaml.safe_load(await anyio.Path(paths).read_text())
+        parts = {
+            "contexts-only": {**first, "clusters": [], "users": []},
+            "clusters-only": {**first, "contexts": [], "current-context": ""},
+        }
+        for name, part in parts.items():
+            (tmp_path / name).write_text(json.dumps(part))
+        names = ["missing", "empty", *parts, "later"]
+        together = os.pathsep.join(str(tmp_path / name) for name in names)
+        recording = recording_of(source, kubeconfig=together)
+        await recording.once()
+        assert not check_same(await source.events(), await recording.log())
 
 
 async def test_context_that_is_not_there_is_one_sentence(tmp_path):

@@ -59,6 +59,23 @@ class _Loader(KubeConfigLoader):
         return path
 
 
+class _Merger(KubeConfigMerger):
+    """Several kubeconfigs as one, as in kubectl: of each value, the first file that has it counts.
+
+    The library does so for all but the current context, and does not take empty files.
+    """
+
+    def load_config(self, path: str) -> None:
+        """Add a file."""
+        if not Path(path).read_bytes().strip():
+            return
+        merged = self.config_merged
+        current = merged.value.get("current-context") if merged is not None else ""
+        super().load_config(path)
+        if current and self.config_merged is not None:
+            self.config_merged.value["current-context"] = current
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
     """One reading of the kubeconfig: connections, and the header that authenticates requests.
@@ -118,7 +135,7 @@ class ClusterCredentials:
         try:
             with anyio.fail_after(self._seconds):
                 loader = _Loader(
-                    config_dict=KubeConfigMerger(self._paths).config,
+                    config_dict=_Merger(self._paths).config,
                     config_base_path=None,
                     active_context=self._context or None,
                     temp_file_path=_private_folder(),
