@@ -231,16 +231,17 @@ class Player:
     async def step(self, step: StopRule) -> Event | None:
         """Show all events up to the next one that the step asks for, and pause there.
 
-        None, with nothing shown, when there is no such event before the end.
+        None, with nothing changed, when there is no such event before the end.
         """
         async with self._lock:
             runtime = await self._open()
+            wanted = await self._script.find(step)
+            if wanted is None:
+                return None
             self._pace.change(self._clock.steady(), paused=True)
             self._keep_time(runtime)
-            wanted = await self._script.find(step)
-            if wanted is not None:
-                await self._show_until(runtime, wanted.revision)
-                self._pace.reach(wanted.stamp.time, self._clock.steady())
+            await self._show_until(runtime, wanted.revision)
+            self._pace.reach(wanted.stamp.time, self._clock.steady())
             self._keep_time(runtime)
             self._wake()
             return wanted

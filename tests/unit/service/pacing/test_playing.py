@@ -146,6 +146,13 @@ async def test_step_stops_after_the_next_event_of_an_object() -> None:
         assert await here.data(player.info) == {"a": {"at": "20"}}
 
 
+async def test_step_to_an_event_that_never_comes_lets_the_replay_run_on() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=1)
+        assert await player.step(StopRule(object=key("nobody"))) is None
+        assert player.state is PlayerState.RUNNING
+
+
 async def test_moving_forwards_shows_every_event_on_the_way() -> None:
     async with world() as here:
         player = await here.play(await here.record(*RECORDED), speed=0)
