@@ -154,6 +154,7 @@ TOLD_OF_PODS = [
     *reported_incidents.REPORTED,
     *(make for make in night_incidents.NIGHT if make(invented.Names(3)).about),
     *walked_incidents.WALKED,
+    *walked_incidents.RUNNING,
     *deeper_incidents.DEEPER,
 ]
 

@@ -121,6 +121,84 @@ def no_alternative_fits(new):
     )
 
 
+def template_was_replaced_between_two_pods(new):
+    """A template is made anew with another selector; only the pod before it gets a device."""
+    driver, name, first = f"{new('d')}.test", new("tmpl"), new("first")
+    newest = cel(f"device.attributes['{driver}'].gen >= 5")
+    devices = [{"name": f"x{number}", "attributes": {"gen": {"int": 4}}} for number in range(2)]
+    return Invented(
+        about="train",
+        told=(rf"template lab/{name} was made anew by redra.{{0,80}} pod {first} got devices",
+              r"gen >= 5"),
+        steps=(
+            {"apply": [*lab(driver, slice_of("s", driver, "n", devices, nodeName="n")),
+                       template(name, "lab", ask("c"))]},
+            {"apply": [pod(first, "lab", template=name)]},
+            {"wait": 30},
+            {"delete": f"resourceclaimtemplate/lab/{name}"},
+            {"apply": [template(name, "lab", ask("c", selectors=newest))]},
+            {"apply": [pod("train", "lab", template=name)]},
+            {"wait": 30},
+        ),
+    )  # fmt: skip
+
+
+def device_changed_under_its_claim(new):
+    """A driver changes an attribute that the claim of a running pod selects by."""
+    driver, name = f"{new('d')}.test", new("slice")
+    whole = cel(f"device.attributes['{driver}'].mig == false")
+    split = [{"name": "x", "attributes": {"mig": {"bool": True}}}]
+    return Invented(
+        about="train",
+        told=(rf"{driver}/n/x no longer matches request dev",
+              rf"slice {name} was written with mig changed from false to true, by redra"),
+        steps=(
+            {"apply": lab(driver, one(driver, name, attributes={"mig": {"bool": False}}))},
+            {"apply": [claim("want", "lab", ask("c", selectors=whole)),
+                       pod("train", "lab", claim="want")]},
+            {"wait": 30},
+            {"apply": [slice_of(name, driver, "n", split, generation=2, nodeName="n")]},
+            {"wait": 30},
+        ),
+    )  # fmt: skip
+
+
+def controller_of_claims_is_off(new):
+    """Somebody has switched off the controller that makes claims from templates."""
+    driver = f"{new('d')}.test"
+    off = {"redra.dev/controllers-off": "claims"}
+    return Invented(
+        about="train",
+        off=("claims",),
+        told=("controller claims is off, so no claim is made for the pod; switched off, by redra",),
+        steps=(
+            {"apply": [*lab(driver, one(driver)), template("gpus", "lab", ask("c")),
+                       {"apiVersion": "v1", "kind": "Namespace",
+                        "metadata": {"name": "kube-system", "annotations": off}}]},
+            {"apply": [pod("train", "lab", template="gpus")]},
+            {"wait": 30},
+        ),
+    )  # fmt: skip
+
+
+def finalizer_keeps_a_pod_that_has_ended(new):
+    """A deleted pod has ended and given its device back; a finalizer keeps it in the API."""
+    driver, holder = f"{new('d')}.test", f"x.test/{new('backup')}"
+    job = pod("train", "lab", claim="want")
+    job["metadata"]["finalizers"] = [holder]
+    return Invented(
+        about="train",
+        told=(r"has ended on node n, and finalizers keep it",
+              rf"finalizer {holder} keeps it", "it uses no devices any more"),
+        steps=(
+            {"apply": [*lab(driver, one(driver)), claim("want", "lab", ask("c")), job]},
+            {"wait": 30},
+            {"delete": "pod/lab/train"},
+            {"wait": 60},
+        ),
+    )  # fmt: skip
+
+
 WALKED = (
     driver_is_too_old,
     toleration_has_another_effect,
@@ -128,4 +206,10 @@ WALKED = (
     affinity_wants_a_label_that_went,
     template_is_misspelled,
     no_alternative_fits,
+    template_was_replaced_between_two_pods,
+    controller_of_claims_is_off,
+    finalizer_keeps_a_pod_that_has_ended,
 )
+
+RUNNING = (device_changed_under_its_claim,)
+"""Incidents of pods that run, which no landing page tells."""

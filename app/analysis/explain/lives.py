@@ -393,6 +393,9 @@ def awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
         if not meta.finalizers(tree):
             yield Reason(text="it has no node, so nothing has to be stopped")
         return
+    if core.is_finished(tree) and meta.finalizers(tree) and _grace(tree) == 0:
+        yield Reason(text="its containers have ended, so it uses no devices any more")
+        return
     key = ObjectKey(*api_resources.NODES, "", node)
     event = views.objects.event(key)
     if event is None:

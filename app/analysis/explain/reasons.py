@@ -101,6 +101,11 @@ class Reason:
         return 1 + sum(child.size() for child in self.children)
 
 
+def written(value: object) -> str:
+    """The value of an attribute or a capacity as it stands in a manifest."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def listed(names: Sequence[str], count: int, noun: str = "") -> str:
     """The first names, and the number of the remaining ones."""
     shown = ", ".join(names[:NAMES_MAX])

@@ -14,7 +14,7 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources
 from app.domain.values.fields import meta
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 
 CONTROLLERS_OFF = "redra.dev/controllers-off"
 
@@ -25,10 +25,13 @@ PLACE = ObjectKey(*api_resources.NAMESPACES, "", "kube-system")
 def switched_off(objects: ObjectsReader) -> frozenset[str]:
     """The names of the controllers that are switched off now."""
     tree = objects.get(PLACE)
-    if tree is None:
-        return frozenset()
-    named = (name.strip() for name in meta.annotation(tree, CONTROLLERS_OFF).split(","))
-    return frozenset(named) & frozenset(registry.NAMES)
+    return frozenset() if tree is None else named(tree)
+
+
+def named(tree: JsonView) -> frozenset[str]:
+    """The names of controllers that a state of `PLACE` switches off."""
+    names = (name.strip() for name in meta.annotation(tree, CONTROLLERS_OFF).split(","))
+    return frozenset(names) & frozenset(registry.NAMES)
 
 
 def states(info: HistoryInfo, objects: ObjectsReader) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from app.domain.log import Event, ObjectKey
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.service.explaining import pods, published
+from app.service.explaining import pods, published, selections
 from app.service.explaining.evidence import ExplainedMoment, body, drive
 
 
@@ -42,6 +42,7 @@ async def answer(
     if results:
         children += await published.renewed(evidence, results)
         children += await published.withdrawn(evidence, events, tree, results)
+        children += await selections.outgrown(evidence, tree, results)
         chosen = await _choice(evidence, key, tree, events, claim_reasons.consumers_of(tree))
         children += chosen.children
         details = chosen.details

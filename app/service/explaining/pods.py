@@ -34,6 +34,7 @@ from app.service.explaining import (
     published,
     refusals,
     selections,
+    switched,
     taints,
     templates,
     unfinished,
@@ -120,6 +121,8 @@ async def _placed(
     held = _held(evidence, tree)
     patched = [line for result in held for line in hardware.patched(evidence.views, result.id)]
     again = [*patched, *await published.renewed(evidence, held)]
+    for claim in _claims(evidence, tree):
+        again += await selections.outgrown(evidence, claim, dra.results(claim))
     chosen = await _scores(evidence, key, tree, decisions)
     subject = f"pod {key.namespace}/{key.name}"
     return ObjectExplanation(
@@ -155,10 +158,12 @@ async def _origins(
     """The writes that made the causes so for which a pod waits, with their authors."""
     return [
         *await absent.reasons(evidence, tree),
+        *await switched.reasons(evidence, tree),
         *await former_circumstances.reasons(evidence, tree, nodes),
         *await closed_nodes.reasons(evidence, tree, nodes),
         *await selections.reasons(evidence, tree, nodes),
         *await templates.reasons(evidence, tree),
+        *await templates.replaced(evidence, tree),
         *await taints.reasons(evidence, nodes),
         *await unfinished.reasons(evidence, nodes),
     ]
@@ -225,10 +230,15 @@ async def _somewhere(
 
 def _held(evidence: ExplainedMoment, tree: JsonObject) -> list[DeviceResult]:
     """The devices of the claims that the pod names."""
+    return [result for claim in _claims(evidence, tree) for result in dra.results(claim)]
+
+
+def _claims(evidence: ExplainedMoment, tree: JsonObject) -> list[JsonObject]:
+    """The claims that the pod names, as far as they exist."""
     pod = pods.facts(tree)
     keys = [claim_key(pod.namespace, named.name or "") for named in pods.named_claims(pod)]
     trees = [evidence.views.objects.get(key) for key in keys]
-    return [result for claim in trees if claim is not None for result in dra.results(claim)]
+    return [claim for claim in trees if claim is not None]
 
 
 async def _scores(
@@ -345,6 +355,8 @@ async def _place_text(evidence: ExplainedMoment, events: Sequence[Event], pod: J
         if not sources.is_recorded(events) or await evidence.changes(key):
             return f"is bound to node {node}, which is gone; PodGC removes it after 40 to 60 s"
         unknown = ", of which nothing was recorded"
+    if core.is_finished(pod) and meta.is_deleting(pod) and meta.finalizers(pod):
+        return f"has ended on node {node}{unknown}, and finalizers keep it"
     if meta.is_deleting(pod):
         return f"ends on node {node}{unknown}; its devices are free when it has"
     if core.is_finished(pod):

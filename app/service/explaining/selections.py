@@ -5,11 +5,11 @@ upgrade of a driver renames or changes an attribute, the cause is the write of a
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from app.analysis.explain import circumstances
-from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain import circumstances, sources, tainted
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed, written
 from app.analysis.explain.trees import NodeReason
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
@@ -19,7 +19,8 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, counts
-from app.domain.values.fields import dra, paths
+from app.domain.values.fields import dra, meta, paths
+from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining import former_circumstances
@@ -36,6 +37,7 @@ class _Wish:
     """A request of a claim, with the selectors that a device has to match."""
 
     name: str
+    request: str
     selectors: tuple[DeviceSelector, ...]
 
     def matches(self, device: Device) -> bool:
@@ -69,27 +71,81 @@ async def reasons(
     return reasons
 
 
+async def outgrown(
+    evidence: ExplainedMoment, claim: JsonObject, results: Sequence[DeviceResult]
+) -> list[Reason]:
+    """The writes of slices after which devices that a claim holds no longer match its requests.
+
+    Nobody takes such a device away: the claim only shows what a new one would not get.
+    """
+    reasons: list[Reason] = []
+    for result in results[: evidence.bounds.cause_slice_writes_max]:
+        held = tainted.device_of(evidence.views, result.id)
+        wishes = [
+            wish
+            for wish in _of_claim(evidence, meta.name(claim), claim)
+            if wish.request in (result.request, result.request.partition("/")[0])
+        ]
+        if held is None or not wishes or any(wish.matches(held[1]) for wish in wishes):
+            continue
+        key = ObjectKey(*api_resources.RESOURCE_SLICES, "", held[0])
+        events = (await evidence.changes(key))[: evidence.bounds.cause_slice_writes_max + 1]
+        lost = _outgrown(events, wishes, result.id[2])
+        if lost is None or not evidence.sight.sees(lost[0]):
+            continue
+        text = f"{result.text} no longer matches request {result.request}, and the claim keeps it: "
+        made = sources.made(lost[0], f"{text}slice {held[0]} was written {lost[1]}")
+        reasons.append(replace(made, is_kept=True))
+        if len(reasons) == NAMES_MAX:
+            break
+    return reasons
+
+
+def _outgrown(
+    events: Sequence[Event], wishes: Sequence[_Wish], name: str
+) -> tuple[Event, str] | None:
+    """The last write after which a device no longer matches, and what it changed."""
+    for after, before in pairwise(events):
+        if EventType.OBJECT_DELETED in (after.type, before.type):
+            return None
+        former = _devices(before.object).get(name)
+        if former is None:
+            return None
+        if any(wish.matches(former) for wish in wishes):
+            old, new = _published(before.object), _published(after.object)
+            return after, _change(old[name], new.get(name), "it")
+    return None
+
+
 def _wishes(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[_Wish]:
     """The requests of the pod's claims that have no devices yet."""
-    objects, facts = evidence.views.objects, pods.facts(pod)
+    facts = pods.facts(pod)
     for named in pods.named_claims(facts):
-        claim = objects.get(claim_key(facts.namespace, named.name or "")) or {}
-        if dra.allocation(claim) is not None:
-            continue
-        for request in dra.requests(claim):
-            for wish in (request.exactly, *request.first_available):
-                if wish is None:
-                    continue
-                key = ObjectKey(*api_resources.DEVICE_CLASSES, "", wish.device_class_name)
-                trees = (*_of_class(objects.get(key) or {}), *wish.selectors)
-                texts = map(_expression, trees)
-                try:
-                    compiled = [evidence.rules.compiler.compile(text) for text in texts if text]
-                except SelectorCompileError:
-                    continue
-                if compiled:
-                    name = f"request {request.name} of claim {named.name}"
-                    yield _Wish(name=name, selectors=tuple(compiled))
+        key = claim_key(facts.namespace, named.name or "")
+        claim = evidence.views.objects.get(key) or {}
+        if dra.allocation(claim) is None:
+            yield from _of_claim(evidence, named.name or "", claim)
+
+
+def _of_claim(evidence: ExplainedMoment, name: str, claim: JsonView) -> Iterator[_Wish]:
+    """The requests and alternatives of a claim that have selectors, also those of their classes."""
+    for request in dra.requests(claim):
+        for wish in (request.exactly, *request.first_available):
+            if wish is None:
+                continue
+            key = ObjectKey(*api_resources.DEVICE_CLASSES, "", wish.device_class_name)
+            trees = (*_of_class(evidence.views.objects.get(key) or {}), *wish.selectors)
+            texts = map(_expression, trees)
+            try:
+                compiled = [evidence.rules.compiler.compile(text) for text in texts if text]
+            except SelectorCompileError:
+                continue
+            if compiled:
+                yield _Wish(
+                    name=f"request {request.name} of claim {name}",
+                    request=request.name,
+                    selectors=tuple(compiled),
+                )
 
 
 def _loss(
@@ -189,6 +245,6 @@ def _values(published: Mapping[str, object]) -> dict[str, _Value]:
     for part in published.values():
         for name, tree in (part if isinstance(part, dict) else {}).items():
             fields = tree if isinstance(tree, dict) else {"": tree}
-            text = ", ".join(str(value) for value in fields.values())
+            text = ", ".join(written(value) for value in fields.values())
             values[name] = _Value(text, ", ".join(fields))
     return values

@@ -5,15 +5,17 @@ template, the pod must be created again.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from app.analysis.explain import sources
-from app.analysis.explain.reasons import NAMES_MAX, Reason
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.object_history import flat
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.records import BASELINE_VERB
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining.evidence import ExplainedMoment
@@ -37,6 +39,59 @@ async def reasons(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
         if written is not None and evidence.sight.sees(written):
             reasons.append(_reason(key, written, claim.name, differences))
     return reasons
+
+
+async def replaced(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
+    """The writes of templates before the claims of the pod, where older claims have devices.
+
+    The older claims ask for what the template asked for before: such a claim was satisfied, and the
+    new one is not.
+    """
+    reasons: list[Reason] = []
+    for claim, key in _made(pod):
+        tree, template = evidence.views.objects.get(claim), evidence.views.objects.get(key)
+        if tree is None or template is None or dra.allocation(tree) is not None:
+            continue
+        older = [*_satisfied(evidence, key, _asked(template))]
+        change = _last_change(await evidence.changes(key)) if older else None
+        if change is None or not evidence.sight.sees(change[0]):
+            continue
+        written, former = change
+        names = listed([name for name, _ in older], len(older))
+        text = f"template {key.namespace}/{key.name} was {_how(written)} {sources.by(written)}; "
+        text += f"as it was before, {counts.plural(len(older), 'pod')} {names} got devices with it"
+        before, now = dict(flat(_asked(former.object))), dict(flat(_asked(template)))
+        differences = [
+            f"{path}: {_value(before.get(path))} before, {_value(now.get(path))} since"
+            for path in dict.fromkeys((*before, *now))
+            if before.get(path) != now.get(path)
+        ]
+        reasons.append(_with_fields(Reason(text=text, about=key), written, differences))
+    return reasons
+
+
+def _satisfied(
+    evidence: ExplainedMoment, template: ObjectKey, wanted: JsonView
+) -> Iterator[tuple[str, ObjectKey]]:
+    """The pods that have devices by a claim of the template that asks for something else."""
+    objects = evidence.views.objects
+    for key in objects.keys(*api_resources.PODS, namespace=template.namespace):
+        pod = objects.get(key)
+        for claim, source in _made(pod) if pod is not None else ():
+            tree = objects.get(claim) if source == template else None
+            if tree is None or dra.allocation(tree) is None:
+                continue
+            if _differences(meta.spec(tree), wanted):
+                yield key.name, claim
+
+
+def _last_change(events: Sequence[Event]) -> tuple[Event, Event] | None:
+    """The write that gave a template its present claim spec, and the state before it."""
+    kept = [event for event in events if event.type is not EventType.OBJECT_DELETED]
+    for after, before in pairwise(kept):
+        if _asked(after.object) != _asked(before.object):
+            return after, before
+    return None
 
 
 async def too_late(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
@@ -101,15 +156,21 @@ def _asked(template: JsonView) -> JsonView:
 
 
 def _reason(key: ObjectKey, written: Event, claim: str, differences: Sequence[str]) -> Reason:
-    how = "made anew" if written.type is EventType.OBJECT_CREATED else "changed"
-    text = f"template {key.namespace}/{key.name} was {how} {sources.by(written)}, after claim "
-    text += f"{claim} was made from it: a claim keeps what it asks for, until it is deleted"
+    text = f"template {key.namespace}/{key.name} was {_how(written)} {sources.by(written)}, after "
+    text += f"claim {claim} was made from it: a claim keeps what it asks for, until it is deleted"
+    return _with_fields(Reason(text=text, about=key), written, differences)
+
+
+def _how(written: Event) -> str:
+    return "made anew" if written.type is EventType.OBJECT_CREATED else "changed"
+
+
+def _with_fields(reason: Reason, written: Event, differences: Sequence[str]) -> Reason:
+    """The reason with the write behind it and the first fields that differ."""
     children = [Reason(text=one) for one in differences[:NAMES_MAX]]
     if (more := len(differences) - NAMES_MAX) > 0:
         children.append(Reason(text=f"{more} more {'field' if more == 1 else 'fields'} differ"))
-    return Reason(
-        text=text, revision=written.revision, about=key, is_kept=True, children=tuple(children)
-    )
+    return replace(reason, revision=written.revision, is_kept=True, children=tuple(children))
 
 
 def _differences(claim: JsonView, template: JsonView) -> list[str]:

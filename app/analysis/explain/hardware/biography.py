@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.explain import sources
-from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.reasons import Reason, listed, written
 from app.domain.devices import taints
 from app.domain.log import Event, EventType
 from app.domain.values import api_groups
@@ -246,9 +246,9 @@ def shown(value: object) -> str:
     if isinstance(value, Mapping):
         inner = value.get("value", value)
         if isinstance(inner, Mapping):
-            return ", ".join(str(part) for part in inner.values())
-        return str(inner)
-    return str(value)
+            return ", ".join(written(part) for part in inner.values())
+        return written(inner)
+    return written(value)
 
 
 def _former(span: DeviceSpan) -> Reason:
