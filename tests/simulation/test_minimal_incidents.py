@@ -21,7 +21,7 @@ NOT_SHOWN = {
 """The incidents whose finding the predicate does not mean, and why."""
 
 FULL = {"too-many-consumers"}
-"""The incidents that need hundreds of pods, so that hundreds of smaller histories are tried."""
+"""The incidents that need hundreds of pods, so that the own check tries thousands of histories."""
 
 CASES = {
     name: case

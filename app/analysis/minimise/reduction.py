@@ -4,14 +4,14 @@
 that of the dependencies, so that every candidate is well formed.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from typing import TypeAlias, TypeVar
 
+from app.analysis.minimise import alike, trees
 from app.analysis.minimise import material as materials
-from app.analysis.minimise import trees
+from app.analysis.minimise.alike import FEW, AlikeObjects, Sort
 from app.analysis.minimise.material import END, Candidate, Device, Material
 from app.analysis.minimise.predicates import Sighting
 from app.analysis.minimise.thinning import Pass, Thinning, Tries
@@ -71,6 +71,7 @@ class Reduction:
     ) -> None:
         self.is_minimal = False
         self._material = material
+        self._alike = AlikeObjects(material)
         self._controllers = controllers
         self._is_decided = is_decided
         self._thinning = Thinning(start, width=width, is_out=is_out, tell=tell)
@@ -231,7 +232,8 @@ class Reduction:
 
     def _objects(self) -> Tries:
         keys = sorted(self._material.keys(self.best), key=_noise_first)
-        yield from self._thinning.thin("objects", keys, self._without_objects)
+        sorts, thin = self._alike.sorts(self.best), self._thinning.thin
+        yield from thin("objects", keys, self._without_objects, sort_of=sorts.__getitem__)
 
     def _alone(self) -> Tries:
         """Leaves out single objects and keeps those that name them, as the API does.
@@ -243,12 +245,20 @@ class Reduction:
             for key in sorted(self._material.keys(self.best), key=_noise_first)
             if not materials.is_of(key, api_resources.NAMESPACES)
         ]
-        yield from self._thinning.thin("objects alone", keys, self._material.without_alone)
+        sorts, thin = self._alike.sorts(self.best), self._thinning.thin
+        remove = self._material.without_alone
+        yield from thin("objects alone", keys, remove, sort_of=sorts.__getitem__)
 
     def _single_steps(self) -> Tries:
         # Fewest steps depend on the last ones.
         numbers = sorted(self.best.kept, reverse=True)
-        yield from self._thinning.thin("events", numbers, self._material.without)
+        sorts, material = self._alike.sorts(self.best), self._material
+
+        def sort_of(number: int) -> Sort:
+            key = material.steps[number].event.key
+            return sorts[key], material.by_key[key].index(number)
+
+        yield from self._thinning.thin("events", numbers, material.without, sort_of=sort_of)
 
     def _running(self) -> Tries:
         names = [name for name in self._controllers if name not in self.best.off]
@@ -273,12 +283,18 @@ class Reduction:
             there = self._paths(depth)
             if not there and not self._paths(depth, kept=True):
                 return
-            alike = _alike(there)
-            yield from self._thinning.thin("fields and items", alike, _cut_all)
-            left = [parts for parts in alike if len(parts) > 1 and self.best.cuts.isdisjoint(parts)]
+            groups = alike.crowds(there, _kind_of)
+            yield from self._thinning.thin("fields and items", groups, _cut_all)
+            cuts = self.best.cuts
+            left = [parts for parts in groups if len(parts) > 1 and cuts.isdisjoint(parts)]
             most = max(map(len, left), default=0) // 2
-            singles = list(chain.from_iterable(left))
-            yield from self._thinning.thin("single fields and items", singles, _cut, most=most)
+            yield from self._thinning.thin(
+                "single fields and items",
+                list(chain.from_iterable(left)),
+                _cut,
+                most=most,
+                sort_of=self._sort_of_part(),
+            )
 
     def _numbers(self) -> Tries:
         """Reduces numbers and quantities, each as far as possible."""
@@ -290,9 +306,24 @@ class Reduction:
                 if not self._is_cut(event.key, path):
                     numbers[event.key, path] = now.get((event.key, path), value)
         self._thinning.tell(Pass(name="numbers", parts=len(numbers)))
-        for (key, path), value in numbers.items():
-            tries = [_with_number(self.best, key, path, less) for less in trees.smaller(value)]
-            yield from self._thinning.first([each for each in tries if each != self.best])
+        sort_of = self._sort_of_part()
+        for crowd in alike.crowds(numbers, lambda part: (sort_of(part), numbers[part])):
+            some = [[part] for part in crowd]
+            if len(crowd) > FEW:
+                # Once all are smaller, the next round tries the examples.
+                some = [crowd, *([part] for part in alike.examples(crowd))]
+            for parts in some:
+                before = self.best
+                less = trees.smaller(numbers[parts[0]])
+                tries = [_with_numbers(before, parts, value) for value in less]
+                yield from self._thinning.first([each for each in tries if each != before])
+                if len(parts) > 1 and self.best != before:
+                    break
+
+    def _sort_of_part(self) -> Callable[[_ObjectPart], Sort]:
+        """The function that gives parts at the same path of objects that are alike one sort."""
+        sorts = self._alike.sorts(self.best)
+        return lambda part: (sorts[part[0]], part[1])
 
     def _paths(self, depth: int, *, kept: bool = False) -> list[tuple[ObjectKey, trees.Path]]:
         """The existing parts at this depth; with `kept`, also those that must stay.
@@ -330,19 +361,17 @@ def _cut_all(best: Candidate, groups: Iterable[Sequence[_ObjectPart]]) -> Candid
     return _cut(best, chain.from_iterable(groups))
 
 
-def _alike(parts: Iterable[_ObjectPart]) -> list[list[_ObjectPart]]:
-    """The parts in groups: the same field, or items of the same list, in objects of one kind."""
-    groups: dict[tuple[str, ...], list[_ObjectPart]] = defaultdict(list)
-    for key, path in parts:
-        groups[(*key[:2], *map(trees.kind_of, path))].append((key, path))
-    return list(groups.values())
+def _kind_of(part: _ObjectPart) -> Sort:
+    """The same field, or items of the same list, of objects of one kind."""
+    key, path = part
+    return (*key[:2], *map(trees.kind_of, path))
 
 
-def _with_number(
-    best: Candidate, key: ObjectKey, path: trees.Path, value: trees.Number
-) -> Candidate:
-    others = {each for each in best.values if each[:2] != (key, path)}
-    return replace(best, values=frozenset({*others, (key, path, value)}))
+def _with_numbers(best: Candidate, parts: Iterable[_ObjectPart], value: trees.Number) -> Candidate:
+    changed = set(parts)
+    others = {each for each in best.values if each[:2] not in changed}
+    values = {(*part, value) for part in changed}
+    return replace(best, values=frozenset(others | values))
 
 
 def _noise_first(key: ObjectKey) -> tuple[int, str, str, str, str]:

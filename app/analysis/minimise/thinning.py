@@ -12,16 +12,24 @@ Example, with parts a to d of which only c is needed, two candidates at a time (
     -           no         cd
     d           no         cd
     c           yes        c
+
+Of many parts that are alike, the smallest number that shows it is looked for by halves, and three
+of them are then tried by themselves.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeAlias, TypeVar
 
+from app.analysis.minimise import alike
+from app.analysis.minimise.alike import FEW, Sort
 from app.analysis.minimise.material import Candidate
 
 _Part = TypeVar("_Part")
+
+_Remove: TypeAlias = Callable[[Candidate, Collection[_Part]], Candidate]
+"""The candidate without some parts, and without what needs them."""
 
 Tries: TypeAlias = Generator[Sequence[Candidate], Sequence[bool], None]
 
@@ -68,7 +76,71 @@ class Thinning:
         self,
         name: str,
         parts: Sequence[_Part],
-        remove: Callable[[Candidate, Collection[_Part]], Candidate],
+        remove: _Remove[_Part],
+        *,
+        most: int | None = None,
+        sort_of: Callable[[_Part], Sort] | None = None,
+    ) -> Tries:
+        """Leaves out as many parts as possible, many parts that are alike in one.
+
+        Where it is known that more than `most` parts cannot go together, the search for single
+        parts starts with those.
+        """
+        crowds = [] if sort_of is None else alike.crowds(parts, sort_of)
+        if all(len(crowd) <= FEW for crowd in crowds):
+            yield from self._halve(name, parts, remove, most=most)
+            return
+        units = [
+            unit
+            for crowd in crowds
+            for unit in ([crowd] if len(crowd) > FEW else [[part] for part in crowd])
+        ]
+        yield from self._halve(
+            name, units, lambda best, some: remove(best, list(chain.from_iterable(some)))
+        )
+        for crowd in units:
+            left = [part for part in crowd if remove(self.best, [part]) != self.best]
+            if len(left) > FEW:
+                yield from self._fewest(name, left, remove)
+            elif len(crowd) > FEW:
+                yield from self._halve(name, left, remove)
+
+    def _fewest(self, name: str, parts: Sequence[_Part], remove: _Remove[_Part]) -> Tries:
+        """Looks for the number of parts that are alike which have to stay.
+
+        All do if no example can go by itself. Otherwise they go from the end, then from the
+        beginning: one of them may be the one that shows it. If an example of the rest can still go,
+        they are not alike enough.
+        """
+        rest, before = list(parts), self.best
+        self.tell(Pass(name=name, parts=len(rest)))
+        yield from self._example(rest, remove)
+        if self.best == before:
+            return
+        for is_from_end in (True, False):
+            low, high = 0, len(rest)
+            while high - low > 1:
+                middle, before = (low + high) // 2, self.best
+                gone = rest[-middle:] if is_from_end else rest[:middle]
+                yield from self.first([remove(before, gone)])
+                low, high = (low, middle) if self.best == before else (middle, high)
+            rest = rest[: len(rest) - low] if is_from_end else rest[low:]
+        before = self.best
+        yield from self._example(rest, remove)
+        if self.best != before:
+            yield from self._halve(name, rest, remove)
+
+    def _example(self, parts: Sequence[_Part], remove: _Remove[_Part]) -> Tries:
+        """Leaves out the first of the examples that can go by itself."""
+        examples = alike.examples(parts)
+        tries = [remove(self.best, [part]) for part in examples]
+        yield from self.first([each for each in tries if each != self.best])
+
+    def _halve(
+        self,
+        name: str,
+        parts: Sequence[_Part],
+        remove: _Remove[_Part],
         *,
         most: int | None = None,
     ) -> Tries:

@@ -320,6 +320,55 @@ def test_same_field_of_many_objects_goes_at_once() -> None:
     assert successes(3) == successes(9)
 
 
+def crowd(count: int) -> Material:
+    """Pods of one claim, and one pod whose name a predicate says, among noise."""
+    return Material(
+        steps=[
+            step(0, "namespaces", "n"),
+            step(1, "deviceclasses", "gpu", group="resource.k8s.io"),
+            claim(2, "shared", "gpu"),
+            *(pod(3 + n, f"p-{n}", "shared") for n in range(count)),
+            pod(3 + count, "meant", "shared"),
+            *(step(4 + count + n, "configmaps", f"c-{n}", namespace="n") for n in range(count)),
+        ]
+    )
+
+
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize(("count", "needed"), [(80, 80), (80, 51), (80, 17)])
+def test_bound_that_many_alike_reach_is_found_in_few_tries(count, needed, width) -> None:
+    material = crowd(count)
+
+    def shows(candidate: Candidate) -> bool:
+        pods = [each for each in material.inputs(candidate) if each.event.key.resource == "pods"]
+        users = [each for each in pods if each.event.object.get("spec", {}).get("resourceClaims")]
+        return "meant" in names(material, candidate) and len(users) > needed
+
+    reduction, tried = search(material, shows, width=width, is_decided=True)
+    left = names(material, reduction.best)
+    assert len({name for name in left if name.startswith("p-")}) == needed
+    assert left - {f"p-{n}" for n in range(count)} == {"n", "meant"}
+    assert reduction.is_minimal
+    assert len(tried) < 2 * count * width
+
+
+@settings(max_examples=draws.examples(10), deadline=None)
+@given(st.sets(st.integers(0, 39), max_size=3), st.integers(0, 20))
+def test_some_of_many_alike_that_are_needed_stay(needed, more) -> None:
+    """They look alike and are not, because a predicate names them."""
+    material = crowd(40)
+    wanted = {f"p-{n}" for n in needed}
+
+    def shows(candidate: Candidate) -> bool:
+        left = names(material, candidate)
+        return wanted <= left and len(left) >= more
+
+    reduction, _ = search(material, shows, is_decided=True)
+    assert shows(reduction.best)
+    left = names(material, reduction.best)
+    assert len(left) == max(more, len(wanted | {"n"} if wanted else wanted))
+
+
 @pytest.mark.parametrize("width", [2, 3, 8])
 def test_nobody_waits_while_nothing_can_go(width) -> None:
     material = world()
