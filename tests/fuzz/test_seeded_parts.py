@@ -7,7 +7,16 @@ and some are refused, for several reasons.
 import pytest
 
 from tests import draws
-from tests.fuzz import api, bodies, live, minimal_recordings, minimals, recordings, requests
+from tests.fuzz import (
+    api,
+    bodies,
+    live,
+    minimal_pairs,
+    minimal_recordings,
+    minimals,
+    recordings,
+    requests,
+)
 
 WORTHWHILE = {200, 201, 400, 404, 409, 422}
 
@@ -49,3 +58,9 @@ def test_drawn_predicates_are_shown_by_the_smallest_histories():
 def test_drawn_predicates_of_recordings_are_shown_by_the_smallest_histories():
     outcomes = minimal_recordings.run(cases=12, seed=1)
     assert len({outcome == "not shown" for outcome in outcomes}) == 2
+
+
+@draws.ONLY
+def test_smallest_histories_of_recordings_become_tests_that_end_as_their_rules_do():
+    outcomes = minimal_pairs.run(cases=9, seed=0)
+    assert any(outcome.endswith("its test passes") for outcome in outcomes)
