@@ -228,6 +228,74 @@ def toleration_without_effect(cluster: Cluster, drawn: random.Random) -> Expecte
     )
 
 
+def extended_resource(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Up to 1.35 no class stands for an extended resource: no node has any (allocator.md 14)."""
+    lonely(cluster, "alone", [{"name": "gpu-0"}])
+    spec = cluster.must("deviceclasses", "alone")["spec"]
+    changed = {**spec, "extendedResourceName": "example.com/alone"}
+    cluster.patch("deviceclasses", "alone", {"spec": changed})
+    cluster.settle()
+    cluster.wait(5)
+    cluster.pod("extended", requests={"example.com/alone": "1"})
+    cluster.settle()
+    cluster.wait(5)
+    return Expected(
+        pods={"extended": "newly unschedulable"},
+        dropped=("spec.extendedResourceName",),
+        by=(("gate DRAExtendedResource: true → false",),),
+    )
+
+
+def binding_conditions(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Up to 1.35 nothing is waited for before a pod is bound."""
+    conditions = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+    lonely(cluster, "alone", [{"name": "gpu-0", **conditions}])
+    come(cluster, "waits", "alone")
+    return Expected(
+        pods={"waits": "newly placed"},
+        dropped=("spec.devices[].bindingConditions", "spec.devices[].bindingFailureConditions"),
+        by=(("gate DRADeviceBindingConditions: true → false",),),
+    )
+
+
+def faulty_selector(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Since 1.37 the error of a selector names the device (allocator.md 11)."""
+    cluster.device_class("faulty", f'device.attributes["{DRIVER}"].nope == "x"')
+    spec = {"spec": claim_spec("faulty")}
+    cluster.create("resource.k8s.io/v1", "ResourceClaimTemplate", "faulty", spec=spec)
+    come(cluster, "faulty", "faulty")
+    return Expected(texts=(f"on device {DRIVER}/n1/gpu-",), by=((RULES["selector-errors"],),))
+
+
+def service_of_digits(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Before 1.37 the name of a service begins with a letter (objects.md 15)."""
+    cluster.create("v1", "Service", "1st", spec={"ports": [{"port": 80}], "clusterIP": "None"})
+    rule = RULES["service-names"].replace("off → on", "on → off")
+    return Expected(refused=("a DNS-1035 label must consist",), by=((rule,),))
+
+
+def rule_without_gate(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Up to 1.36 rules have no effect by default; then the pod is evicted, which makes an Event."""
+    lonely(cluster, "alone", [{"name": "gpu-0"}])
+    come(cluster, "victim", "alone")
+    cluster.create(
+        "resource.k8s.io/v1alpha3",
+        "DeviceTaintRule",
+        "rule",
+        spec={
+            "deviceSelector": {"driver": DRIVER, "pool": "alone"},
+            "taint": {"key": KEY, "effect": "NoExecute"},
+        },
+    )
+    cluster.settle()
+    cluster.wait(30)
+    return Expected(
+        pods={"victim": "evicted"},
+        versions=("resource.k8s.io/v1alpha3 DeviceTaintRule is newly deprecated",),
+        by=(("gate DRADeviceTaintRules: false → true",),),
+    )
+
+
 def counters_dropped(cluster: Cluster, drawn: random.Random) -> Expected:
     """Without the gate, counters are dropped: both partitions of one device are allocated."""
     consumes = [{"counterSet": "gpu", "counters": {"memory": {"value": "10Gi"}}}]
@@ -337,6 +405,11 @@ PLANTS = {
     "many-tainted": Plant("1.34", "1.35", many_tainted, gates=("DRADeviceTaints",)),
     "many-taints": Plant("1.36", "1.34", many_taints, gates=("DRADeviceTaints",)),
     "either": Plant("1.36", "1.35", either_gate),
+    "extended": Plant("1.36", "1.35", extended_resource),
+    "binding": Plant("1.36", "1.35", binding_conditions),
+    "selector": Plant("1.36", "1.37", faulty_selector),
+    "service": Plant("1.37", "1.36", service_of_digits),
+    "rule-without-gate": Plant("1.35", "1.37", rule_without_gate, gates=("DRADeviceTaints",)),
     "nothing-next": Plant("1.36", "1.37", nothing),
     "nothing-back": Plant("1.37", "1.36", nothing),
     "nothing-same": Plant("1.36.2", "1.36.2", nothing, gates=("DRADeviceTaintRules",)),

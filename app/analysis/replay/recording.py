@@ -261,6 +261,10 @@ class Recording:
         """The minor releases that the recorded controllers name, all of them."""
         return self._releases.minors
 
+    def knows(self, uid: str) -> bool:
+        """Whether the recording has an object with this uid."""
+        return uid in self.trace.keys or uid in self.later.keys
+
     def observes_pods(self, profile: Profile) -> bool:
         """Whether conditions of pods in the recorded cluster have an observed generation.
 

@@ -9,7 +9,7 @@ names shares in the status that it writes.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -30,11 +30,13 @@ _Share: TypeAlias = tuple[str, DriverName, PoolName, DeviceName, str]
 class RecordedNames:
     """Provides recorded names and uids; it is the `UidSource` of the timeline.
 
-    `learn` takes recorded creations, `follow` takes events of the timeline.
+    `learn` takes recorded creations, `follow` takes events of the timeline. Fresh uids are none of
+    those that `is_recorded`: a history may have made its own in the same way.
     """
 
-    def __init__(self, fresh: UidSource) -> None:
+    def __init__(self, fresh: UidSource, is_recorded: Callable[[Uid], bool]) -> None:
         self._fresh = fresh
+        self._is_recorded = is_recorded
         self._known: dict[_Place, list[tuple[str, Uid]]] = defaultdict(list)
         self._made: set[Uid] = set()
         self._next: list[Uid] = []
@@ -85,7 +87,12 @@ class RecordedNames:
 
     def uid(self) -> Uid:
         """The recorded uid of the next object that is made, or a fresh one."""
-        return (self._next.pop(0) if self._next else NO_UID) or self._fresh.uid()
+        recorded = self._next.pop(0) if self._next else NO_UID
+        if recorded:
+            return recorded
+        while self._is_recorded(fresh := self._fresh.uid()):
+            pass
+        return fresh
 
     def _with_shares(self, command: Command, made: Mapping[str, Uid]) -> Command:
         """The command, with recorded share ids if it allocates shares of the recorded devices.

@@ -85,7 +85,7 @@ class Run:
         self._recording = recording
         self._variant = variant
         self._pace = pace
-        self._names = RecordedNames(uids)
+        self._names = RecordedNames(uids, recording.knows)
         self._keep_events = keep_events
         self._alteration = alteration
         self._deployments = deployments.ChangedDeployments(pace)

@@ -89,8 +89,18 @@ def made(name, uid):
     )
 
 
+def names_of(recorded=()):
+    return RecordedNames(DerivedUids(1), frozenset(recorded).__contains__)
+
+
+def test_uid_that_the_recording_has_for_another_object_is_not_given():
+    derived = DerivedUids(1)
+    names = names_of([derived.uid(), derived.uid()])
+    assert names.uid() == derived.uid()
+
+
 def test_generated_claim_gets_its_recorded_name_and_uid_once():
-    names = RecordedNames(DerivedUids(1))
+    names = names_of()
     names.learn(made("a-gpu-x1", "first"))
     names.learn(made("a-gpu-x2", "second"))
     command = CreateObject(key=CLAIMS, version="v1", tree=claim())
@@ -106,14 +116,14 @@ def test_generated_claim_gets_its_recorded_name_and_uid_once():
 
 
 def test_recorded_name_that_no_server_gives_is_not_used_here():
-    names = RecordedNames(DerivedUids(1))
+    names = names_of()
     names.learn(made("b-gpu-x1", "first"))
     command = CreateObject(key=CLAIMS, version="v1", tree=claim())
     assert list(names.adapt([command])) == [command]
 
 
 def test_refused_creation_keeps_its_recorded_name_for_the_next_try():
-    names = RecordedNames(DerivedUids(1))
+    names = names_of()
     names.learn(made("a-gpu-x1", "first"))
     command = CreateObject(key=CLAIMS, version="v1", tree=claim())
     names.adapt([command])
@@ -122,7 +132,7 @@ def test_refused_creation_keeps_its_recorded_name_for_the_next_try():
 
 
 def test_name_that_a_plan_has_drawn_is_replaced_in_all_its_commands():
-    names = RecordedNames(DerivedUids(1))
+    names = names_of()
     names.learn(made("a-gpu-x1", "first"))
     own = claim("a-gpu-own")
     key = CLAIMS._replace(name="a-gpu-own")
@@ -162,7 +172,7 @@ def shares_given(names, tree):
 
 
 def test_shares_get_their_recorded_ids_allocation_by_allocation():
-    names = RecordedNames(DerivedUids(1))
+    names = names_of()
     key = CLAIMS._replace(name="a")
     for ids in (("one", "two"), ("three", "four")):
         names.learn(event(key, shared("x", *ids), user="system:kube-scheduler"))
