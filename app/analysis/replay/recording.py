@@ -399,7 +399,9 @@ class Recording:
             for act in reversed(self.acts)
             if act.user == CLAIMS and meta.controller_uid(act.event.object) == event.uid
         )
-        known = min(next(made, attempt.time), attempt.time)
+        if (known := next(made, None)) is None:
+            return  # No line is about the claims of the pod: the controller may be left out.
+        known = min(known, attempt.time)
         self.acts.append(
             Act(event=event, before=attempt.before, known=known, user=CLAIMS, is_guessed=True)
         )
