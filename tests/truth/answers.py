@@ -110,7 +110,7 @@ def _devices(facts: Facts) -> Iterator[tuple[tuple, dict]]:
         pool = facts.pools[id[:2]]
         row: dict = {"generation": pool.generation, "slice": device.slice} if pool.is_known else {}
         row["shared"] = facts.is_shared(id)
-        if pool.is_known:
+        if pool.is_known and facts.with_rules:
             row["blocked"] = facts.is_tainted(id)
         yield id, row
 
@@ -363,6 +363,10 @@ async def why(facts: Facts, ask: Ask, key: tuple[str, str, str]) -> list[str]:
     return wrong
 
 
+CONSUMERS_SHOWN = 3
+"""Consumers of a claim that have a line each, whatever else is told of it."""
+
+
 def _why_claim(facts: Facts, name: str, answer: dict, lines: list[str]) -> Iterator[str]:
     tree = facts.claims[name]
     given, status = results(tree), tree.get("status") or {}
@@ -378,7 +382,8 @@ def _why_claim(facts: Facts, name: str, answer: dict, lines: list[str]) -> Itera
         start = f"request {one['request']} has "
         said = [line for line in lines if line.startswith(start)]
         yield from differences(start, len(said), 1)
-    for pod in reserved_for(tree):
+    consumers = reserved_for(tree)
+    for pod in consumers if len(consumers) <= CONSUMERS_SHOWN else ():
         if not any(line.startswith(f"pod {pod}") for line in lines):
             yield f"no word of the reservation for {pod}"
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from tests.api.serving import Server, serving
-from tests.truth import answers
+from tests.truth import answers, relations
 from tests.truth.facts import Facts
 from tests.truth.histories import TrueHistory, lines_of
 from tests.truth.raw import Key
 
 BELOW = "/redra/v1/histories/default"
 ABOUT_ALL = (answers.views, answers.device_map, answers.capacity, answers.findings)
+RELATIONS = (relations.largest_fits, relations.named_are_as_found)
 
 
 @dataclass(slots=True)
@@ -42,6 +43,8 @@ async def judge(
             for compare in ABOUT_ALL:
                 differences = await compare(facts, _ask(server, revision))
                 judgement.note(history.name, revision, differences)
+            for relate in RELATIONS:
+                judgement.note(history.name, revision, await relate(_ask(server, revision)))
             for key in _drawn(pick, facts, objects):
                 differences = await answers.why(facts, _ask(server, revision), key)
                 judgement.note(history.name, revision, differences)

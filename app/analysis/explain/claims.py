@@ -10,7 +10,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources, well_known
+from app.domain.values import api_resources, counts, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.fields.dra import Consumer, DeviceResult
 from app.domain.values.identifiers import DeviceId
@@ -194,7 +194,7 @@ def _reserved(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iter
     consumers = dra.consumers(tree)
     lines = [_consumer(views, events, tree, consumer) for consumer in consumers[:USERS_MAX]]
     if len(consumers) > USERS_MAX:
-        lines.append(Reason(text=f"{len(consumers) - USERS_MAX} more consumers"))
+        lines.append(Reason(text=counts.of(len(consumers) - USERS_MAX, "more consumer")))
     if consumers:
         names = listed([consumer.name for consumer in consumers], len(consumers))
         yield Reason(text=f"reserved for {names}", children=tuple(lines), count=len(consumers))

@@ -30,6 +30,7 @@ _PLACED = b'"reason":"Scheduled"'
 _FAILED_SCHEDULING = "FailedScheduling: "
 
 UNTOLD = "no scheduler has said why"
+_CHOSEN = "a node is chosen, the binding is under way"
 _UNREAD = "the log is not read far enough to say why"
 
 
@@ -102,7 +103,10 @@ def waiting(
         if not said and sources.is_only_requested(event):
             requested[pod] = event.revision
             continue
-        cause = unasked(tree) or said or (UNTOLD if is_whole else _UNREAD)
+        untold = UNTOLD if is_whole else _UNREAD
+        # Schedulers name the node before they write claims, and write the reason of a refusal.
+        untold = _CHOSEN if core.nominated_node_name(tree) else untold
+        cause = unasked(tree) or said or untold
         if pod not in groups.get(cause, _EMPTY).pods:
             _note(groups, cause, pod, _created(chronicle, views, pod, until))
         groups[cause].last = max(groups[cause].last, event.revision)

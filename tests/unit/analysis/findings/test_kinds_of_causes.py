@@ -52,6 +52,18 @@ def test_one_cause_of_several_pods_is_written_as_it_is():
     assert one.text == '2 pods wait: could not find claim "x"'
 
 
+def test_pod_whose_node_is_chosen_waits_for_its_binding():
+    """Schedulers name the node before they write the claims, which may take long."""
+    cluster = waiting("a")
+    status = {"status": {"nominatedNodeName": "n1"}}
+    command = PatchObject(
+        key=POD, version="v1", type=PatchType.MERGE, body=status, subresource="status"
+    )
+    cluster.line.submit(command, actor=USER)
+    (one,) = findings_of(cluster, lambda _: "")
+    assert one.text == "1 pod waits: a node is chosen, the binding is under way"
+
+
 def test_pod_waits_since_it_was_made_also_in_the_views_of_a_past_moment():
     cluster = waiting("a")
     made = cluster.line.views.objects.created(POD)

@@ -1,0 +1,70 @@
+"""Relations between answers about one moment, which hold whatever the moment is."""
+
+from collections.abc import Iterator
+
+from tests.truth.answers import Ask, differences
+
+CLAIM_DEVICES_MAX = 32
+
+
+async def largest_fits(ask: Ask) -> list[str]:
+    """The largest claim of a class that fits does, and none with one device more."""
+    moment = (await ask("capacity"))["moments"][-1]
+    wrong: list[str] = []
+    for one in moment["classes"]:
+        name, largest = one["name"], one["largest"]
+        if one["is_least"]:
+            continue
+        if largest:
+            fits = await _fit(ask, name, largest)
+            wrong += _counts(fits)
+            if not fits["count"] and _is_about_devices(fits):
+                wrong.append(f"the largest claim of {name}, {largest} devices, doesn't fit")
+        if largest < CLAIM_DEVICES_MAX:
+            more = await _fit(ask, name, largest + 1)
+            wrong += differences(f"claims for {largest + 1} of {name}", more["count"], 0)
+    return wrong
+
+
+async def _fit(ask: Ask, name: str, count: int) -> dict:
+    parameters = {"class": name, "count": count}
+    return (await ask("fit", **parameters))["items"][0]
+
+
+def _is_about_devices(fit: dict) -> bool:
+    return fit["limit"]["kind"] == "unschedulable" and bool(fit["limit"].get("causes"))
+
+
+def _counts(fit: dict) -> Iterator[str]:
+    on_nodes = sum(one["count"] for one in fit["nodes"])
+    yield from differences(f"copies on the nodes, {fit['subject']}", on_nodes, fit["count"])
+    if fit.get("at_most") is not None and fit["at_most"] < fit["count"]:
+        yield f"{fit['subject']}: {fit['count']} fit, at most {fit['at_most']}"
+
+
+async def named_are_as_found(ask: Ask) -> list[str]:
+    """Objects that findings name are in the state that `why` says."""
+    wrong: list[str] = []
+    for one in (await ask("findings"))["items"]:
+        states = _STATES.get(one["kind"])
+        for place in one["objects"] if states and one["present"] == one["count"] else ():
+            answer = await ask(
+                "why", kind=place["resource"], namespace=place["namespace"], name=place["name"]
+            )
+            # A moment between the decision and its writes has both.
+            is_underway = (answer["decision"] or {}).get("outcome") in _UNDER_WAY
+            if answer["outcome"] not in states and not is_underway:
+                name = f"{place['resource']} {place['namespace']}/{place['name']}"
+                wrong.append(f"{one['text']!r}, but {name} is {answer['outcome']}")
+    return wrong
+
+
+_UNDER_WAY = ("Assumed", "Reserved", "Scheduled", "WaitingForBinding", "Error")
+
+_STATES = {
+    "WaitingPods": {"Unschedulable", "Pending", "Gated", "Waiting", "Preempting", "Unstarted"},
+    "UnusedClaims": {"Pending"},
+    "TaintedDevices": {"Allocated", "Tainted"},
+    "UnusablePools": {"Incomplete", "Invalid"},
+    "UnreadyNodes": {"NotReady", "Unknown", "Unreachable"},
+}
