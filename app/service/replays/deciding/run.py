@@ -369,7 +369,7 @@ class Run:
         finally:
             self._is_outside = False
         event.forget_tree()
-        self.timeline.settle()
+        self.timeline.settle_news()
 
     def _leave_out(self, given: Input, why: str) -> None:
         """Notes an input that cannot be applied here, with the reason `why`."""
