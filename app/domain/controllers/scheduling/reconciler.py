@@ -123,6 +123,8 @@ class SchedulingReconciler:
         self._is_step_over = False
         self.queue.try_again(views.objects.revision)
         self._quiet.clear()
+        if not self._bindings.may_have(now) and not self.queue.may_have(now):
+            return None
         with self._assumed.staying():
             plan = self._batcher.collect(
                 lambda: self._next(views, now), self._put_back, foreseen=self._assumed.written

@@ -84,6 +84,10 @@ class BindingWaits:
         """Removes the wait of a pod that is bound, refused or gone; true when there was one."""
         return self._waits.pop(place, None) is not None
 
+    def may_have(self, now: Instant) -> bool:
+        """False when no check is due."""
+        return bool(self._heap and self._heap[0][0] <= now)
+
     def take(self, now: Instant) -> Wait | None:
         """The next wait that is due; its following check is on the grid of five seconds.
 

@@ -199,6 +199,11 @@ class SchedulingQueue:
         self._leave(pod)
         pod.where = QueuePart.BINDING
 
+    def may_have(self, now: Instant) -> bool:
+        """False when no pod can be tried; the queue is asked for one much more often."""
+        self._promote(now)
+        return bool(self._heaps.active or (self._pops_early and self._heaps.early))
+
     def pop(self, now: Instant) -> QueuedPod | None:
         """Takes the next pod to try, which is then in flight; None when there is none."""
         self._promote(now)
