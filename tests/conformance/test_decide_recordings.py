@@ -4,6 +4,8 @@ Single parts of recordings come by day, and their verifications; each whole reco
 each run.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from app.analysis.replay.classes import DifferenceClass, Sought
@@ -82,9 +84,10 @@ def decided_from(part, names):
     return [name for name in names if draws.WHOLE or PART_OF[name] == part]
 
 
-async def replay(work, name, *, part="", profile="", quirks=(), moment="", **more):
+async def replay(work, name, *, part="", profile="", quirks=(), moment="", bounds=None, **more):
     version = profile or PROFILES.get(name, "1.36")
     settings = process_settings.settings(profile=version, quirks=list(quirks))
+    settings = replace(settings, **(bounds or {}))
     store, history = await loaded(version, name, part)
     return await work(store, settings, history, moment, silent, **more)
 
@@ -196,9 +199,9 @@ async def test_history_can_be_decided_and_verified_as_another_release():
     assert [report.allocations.agrees for report in verified] == [False, True]
 
 
-async def test_replay_decides_the_same_twice():
+async def test_replay_decides_the_same_twice_whether_or_not_its_runs_share_events():
     first = await decided("e-taints")
-    second = await replay(replays.decide, "e-taints")
+    second = await replay(replays.decide, "e-taints", bounds={"decide_shared_events_max": 0})
     assert first.to_json() == second.to_json()
 
 

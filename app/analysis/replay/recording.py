@@ -140,6 +140,12 @@ class Recording:
         self._beginning: Beginning | None = None
         self._reports_made: list[Input] = []
         self.busy_until: dict[str, Instant] = {}
+        self.stays_decoded = False
+
+    def release(self, event: Event) -> None:
+        """Drops the decoded tree of a recorded event, unless runs share the trees."""
+        if not self.stays_decoded:
+            event.forget_tree()
 
     def begin(self, beginning: Beginning) -> None:
         """Starts from the objects of a moment; must be called before the first event is taken."""

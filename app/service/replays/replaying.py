@@ -30,8 +30,8 @@ class ReplayBounds:
 
     `page_max` events are read at once. A replay that keeps its events makes at most `events_max`.
     Runs of one recording share at most `shared_events_max` events, some 10 KB each with their
-    trees. A verification keeps events with bodies of at most `kept_bytes_max` from its first pass
-    for the second one.
+    trees; half of them may be those of the recording. A verification keeps events with bodies of
+    at most `kept_bytes_max` from its first pass for the second one.
     """
 
     page_max: int = 5_000

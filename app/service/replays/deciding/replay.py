@@ -132,7 +132,8 @@ class Runs:
 
     @cached_property
     def _shared(self) -> SharedSteps:
-        return SharedSteps(self.bounds.shared_events_max)
+        decoded = len(self.recording.inputs) * self.recording.stays_decoded
+        return SharedSteps(self.bounds.shared_events_max - decoded)
 
     @cached_property
     def _paces(self) -> Paces:
@@ -427,7 +428,7 @@ async def recording_of(
     recording = Recording(Writers(running), LiveViews(rules.profile), acting, lacks, rules.schemas)
     if beginning is not None:
         recording.begin(beginning)
-    return _sorted_out(recording, events, until, beginning)
+    return _sorted_out(recording, events, until, beginning, bounds.shared_events_max // 2)
 
 
 def prover_of(
@@ -475,6 +476,7 @@ def _sorted_out(
     events: Sequence[Event],
     until: Revision,
     beginning: Beginning | None,
+    decoded_max: int,
 ) -> Recording:
     instants = known_instants(events, None if beginning is None else beginning.head.time)
     implied = Implied((*(() if beginning is None else beginning.objects), *events))
@@ -484,8 +486,9 @@ def _sorted_out(
             recording.take_implied(each, known)
         recording.take(event, known)
     recording.finish()
+    recording.stays_decoded = len(events) <= decoded_max
     for event in events:
-        event.forget_tree()
+        recording.release(event)
     return recording
 
 

@@ -368,7 +368,7 @@ class Run:
             self._leave_out(write, f"a write from outside that is refused here: {refusal}")
         finally:
             self._is_outside = False
-        event.forget_tree()
+        self._recording.release(event)
         self.timeline.settle_news()
 
     def _leave_out(self, given: Input, why: str) -> None:
