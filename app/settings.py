@@ -280,10 +280,7 @@ class Settings(GroupedSettings):
     )
     decide_events_max: int = setting(2_000_000, ge=1, description="Events of a history made again")
     decide_shared_events_max: int = setting(
-        40_000,
-        ge=0,
-        description="Events that these runs share, the recorded ones included, some 10 KB "
-        "each; 0: none",
+        40_000, ge=0, description="Events that runs share, also recorded ones, 10 KB each; 0: none"
     )
     second_opinion_evaluations_max: int = setting(
         10_000,
