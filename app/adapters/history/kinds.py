@@ -9,6 +9,7 @@ from typing import Any
 
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
+from app.domain.objects import registry
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -247,3 +248,12 @@ def list_items(tree: JsonObject) -> list[JsonObject] | None:
                 item = {"apiVersion": version, "kind": item_kind, **item}
             listed.append(item)
     return listed
+
+
+def lacks_status(tree: JsonView) -> bool:
+    """Whether an object is shown without a status although its kind has one, or may have one."""
+    if tree.get("status"):
+        return False
+    group, version = registry.split_api_version(json_tree.text(tree, "apiVersion"))
+    kind = registry.find_kind(group, version, json_tree.text(tree, "kind"))
+    return kind is None or kind.has_status

@@ -6,6 +6,7 @@ from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.bootstrap import rules
 from app.domain.errors import RedraError
+from app.domain.log.records import Loss
 from app.domain.objects import profile
 
 RULES = rules.rules_for(profile.from_settings({}))
@@ -161,3 +162,22 @@ def test_page_in_a_version_that_is_no_longer_read_is_refused_as_that(tmp_path):
     older = TEMPLATE.replace("v1beta1", "v1alpha2")
     with pytest.raises(RedraError, match=r"v1alpha2 is the older form .* no longer read"):
         read(tmp_path, older)
+
+
+KINDS = {
+    "ResourceClaim": True,
+    "ResourceClaimTemplate": False,
+    "ResourceSlice": False,
+    "DeviceClass": False,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_kinds_with_a_status_can_lack_it(tmp_path, kind):
+    manifest = f"apiVersion: resource.k8s.io/v1\nkind: {kind}\nmetadata: {{name: a}}\n"
+    page = f"Name:  b\nAPI Version:  resource.k8s.io/v1\nKind:  {kind}\nEvents:  <none>\n"
+    (tmp_path / "manifest.yaml").write_text(manifest)
+    (tmp_path / "page.txt").write_text(page)
+    with open_history([tmp_path], ReadOptions()) as history:
+        losses = {record.name: Loss.NO_STATUS in record.losses for record in history.records()}
+    assert losses == {"a": KINDS[kind], "b": KINDS[kind]}

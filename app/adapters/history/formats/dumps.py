@@ -202,7 +202,9 @@ def _printed(
     losses: tuple[Loss, ...],
 ) -> Record:
     """The record of an object with a few printed fields, which existed and is not a manifest."""
-    missing = (*losses, Loss.NO_MANAGED_FIELDS, *(() if tree.get("status") else (Loss.NO_STATUS,)))
+    missing = (*losses, Loss.NO_MANAGED_FIELDS)
+    if kinds.lacks_status(tree):
+        missing = (*missing, Loss.NO_STATUS)
     return object_record(
         tree,
         Op.BASELINE,
@@ -235,7 +237,7 @@ def _manifest(record: Record) -> Record:
     uid = str(uuid.uuid5(DERIVED_UIDS, name))
     tree = record.object or {}
     losses = {*record.losses}
-    if not tree.get("status"):
+    if kinds.lacks_status(tree):
         losses.add(Loss.NO_STATUS)
     metadata = {**meta.metadata(tree), "uid": uid}
     if record.namespace:

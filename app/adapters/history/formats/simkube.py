@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from app.adapters.history import json_text
+from app.adapters.history import json_text, kinds
 from app.adapters.history.reading import Notes, object_record
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
@@ -104,7 +104,7 @@ def _record(
         position=position,
         order=order,
         observed_at=moment,
-        losses=_LOSSES if tree.get("status") else (*_LOSSES, Loss.NO_STATUS),
+        losses=(*_LOSSES, Loss.NO_STATUS) if kinds.lacks_status(tree) else _LOSSES,
         quality=Quality.PARTIAL,
     )
 
