@@ -134,6 +134,14 @@ def test_map_has_a_sign_for_each_device(data: Path) -> None:
 
 
 @pytest.mark.database
+def test_map_of_labels_that_no_node_has_names_them(data: Path) -> None:
+    named = ("--history", "maintenance", "--at", "200")
+    code, text, _ = redra("map", *named, "-l", "zone=nowhere", data=data)
+    assert code == 0
+    assert text == "no pool of a node with the labels zone=nowhere is published at revision 200\n"
+
+
+@pytest.mark.database
 def test_pool_that_is_nowhere_is_refused_with_the_nearest(data: Path) -> None:
     named = ("--history", "maintenance", "--at", "200")
     _, out, _ = redra("map", *named, "-o", "json", data=data)

@@ -8,7 +8,7 @@ from app.analysis.device_map import MapBounds
 from app.analysis.lanes import LaneBounds, Lanes
 from app.api.server.limits import ApiLimits
 from app.web.pages import capacity
-from app.web.pictures import lanes
+from app.web.pictures import axes, lanes
 from tests.api.serving import CLAIMS, claim, pod, serving
 from tests.web.planted import DRIVER, PODS, SLICES, plant, slice_of
 from tests.web.reading import read
@@ -214,6 +214,21 @@ async def test_stretches_of_time_that_are_none_are_refused(query, problem):
         assert answer.status_code == 400
         assert problem in answer.json()["message"]
         assert problem in read((await server.raw("GET", f"{UI}/lanes?{query}")).text).text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        ((), []),
+        ((1, 1, 1), [0]),
+        ((1, 1, 2, 2, 3), [0, 2, 4]),
+        (range(12), [0, 2, 4, 6, 8, 10]),
+        ((*[1] * 9, 2, 3, 4), [0, 10]),
+    ],
+)
+def test_columns_of_one_second_have_one_time_below(seconds, shown):
+    times = [f"2026-01-02T03:04:{second:02}.5Z" for second in seconds]
+    assert axes.clocks_at(times) == shown
 
 
 def partitioned(pool, sets):

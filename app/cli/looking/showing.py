@@ -170,7 +170,9 @@ def device_map(
             _refuse_pool(pool, shown.revision, _pools_of(ask(labels="")), cure)
         answer, pool, shown = whole_map, "", msgspec.json.decode(whole_map, type=DeviceMap)
     answering.note_moment(at, answer)
-    absent = f"no {'such ' if pool or is_filtered else ''}pool"
+    absent = f"no {'such ' if pool or driver or node else ''}pool"
+    if selector:
+        absent = f"{absent} of a node with the labels {selector}"
     with reading.rendering():
         if output is Output.JSON:
             console.say_json(msgspec.json.decode(answer))

@@ -76,7 +76,7 @@ def course(
     ]
     most = max((max(pair) for pair in known), default=0)
     width = (WIDTH - axes.LEFT) / max(1, len(moments))
-    with_clock = axes.clocks_at(len(moments))
+    with_clock = axes.clocks_at([moment.time for moment in moments])
     shapes = [axes.level(str(most), 0.0, WIDTH)] if most else []
     shapes.append(axes.level("0", HEIGHT, WIDTH))
     shapes += [axes.day(moments[0].time, HEIGHT)] if moments else []

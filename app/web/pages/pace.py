@@ -88,7 +88,7 @@ def columns(stretches: Sequence[PaceStretch], to_moment: Callable[[object], str]
     if not most:
         return Markup("")
     width = (COLUMNS - axes.LEFT) / len(stretches)
-    with_clock = axes.clocks_at(len(stretches))
+    with_clock = axes.clocks_at([one.begin for one in stretches])
     shapes = [
         axes.level(seconds_text(most), 0.0, COLUMNS),
         axes.level("0 s", HEIGHT, COLUMNS),

@@ -1,5 +1,7 @@
 """The axes of columns over time: lines at amounts, and times of day below."""
 
+from collections.abc import Sequence
+
 from markupsafe import Markup
 
 from app.web import svg
@@ -39,11 +41,17 @@ def clock(time: str, x: float, width: float, height: float) -> Markup:
     """The time of day of an instant in RFC 3339, below a column; the last one is right-aligned."""
     is_last = x > width - CLOCK_WIDTH
     return svg.element(
-        "text", time[11:19], x=width if is_last else x, y=height + 14, class_="soft",
+        "text", _clock(time), x=width if is_last else x, y=height + 14, class_="soft",
         text_anchor="end" if is_last else "start",
     )  # fmt: skip
 
 
-def clocks_at(count: int) -> range:
-    """The indexes of the columns that have a time below, of `count` columns."""
-    return range(0, count, -(-count // TICKS_MAX) or 1)
+def clocks_at(times: Sequence[str]) -> list[int]:
+    """The indexes of the columns that have a time below: no two of them show the same one."""
+    spread = range(0, len(times), -(-len(times) // TICKS_MAX) or 1)
+    first = {_clock(times[index]): index for index in reversed(spread)}
+    return sorted(first.values())
+
+
+def _clock(time: str) -> str:
+    return time[11:19]
