@@ -211,5 +211,28 @@ WALKED = (
     finalizer_keeps_a_pod_that_has_ended,
 )
 
-RUNNING = (device_changed_under_its_claim,)
-"""Incidents of pods that run, which no landing page tells."""
+
+def budget_lacks_a_pod(new):
+    """A budget wants two pods, of which one waits for a device."""
+    driver, here, there = f"{new('d')}.test", new("pod"), new("pod")
+    pods = [pod(name, "lab", template="gpus") for name in (here, there)]
+    for each in pods:
+        each["metadata"]["labels"] = {"app": "x"}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+              "metadata": {"name": "keep", "namespace": "lab"},
+              "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "x"}}}}  # fmt: skip
+    return Invented(
+        about="poddisruptionbudget/keep",
+        told=(rf"it protects 2 pods: ({here}, {there}|{there}, {here})",
+              rf"pod ({here}|{there}) is not ready",
+              "1 pod healthy, 2 wanted: 1 pod missing, so no eviction is allowed"),
+        steps=(
+            {"apply": [*lab(driver, one(driver)), template("gpus", "lab", ask("c")), budget]},
+            {"apply": pods},
+            {"wait": 30},
+        ),
+    )  # fmt: skip
+
+
+RUNNING = (device_changed_under_its_claim, budget_lacks_a_pod)
+"""Incidents about which somebody has to ask: no landing page tells them."""

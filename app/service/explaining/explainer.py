@@ -14,7 +14,7 @@ from app.analysis.explain import lives, questions, sources, untried, verdicts
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
-from app.analysis.explain.workloads import refused
+from app.analysis.explain.workloads import budgets, refused
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -140,6 +140,9 @@ class Explainer:
                 return await hardware.node(evidence, key, tree)
             case "resourcequotas":
                 return await self._other(key, tree, decision, self._of_quota(key, tree))
+            case "poddisruptionbudgets":
+                protected = budgets.of_budget(evidence.views, key, tree)
+                return await self._other(key, tree, decision, protected)
             case "resourceclaimtemplates":
                 reads_events = evidence.sight.reads_events
                 used = untried.of_template(evidence.views, key, reads_events=reads_events)
