@@ -1,4 +1,4 @@
-"""Objects that are alike: their steps differ only in names, uids, versions and instants.
+"""Objects that are alike: their steps differ only in names, uids, versions, instants and addresses.
 
 A bound needs many of them: 256 pods of one claim, or as many as a node has devices. Which of them
 stay does not matter then, only how many.
@@ -31,7 +31,10 @@ Of more, the first, the one in the middle and the last stand for all.
 _ROUNDS = 3
 """How far names are followed: from a pod to its claim, to the class, and to what that names."""
 
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_GENERATED = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\d{1,3}(\.\d{1,3}){3}|[0-9a-f]{32,}"
+)
+"""Instants, the addresses that kubelets give to pods, and the ids of containers."""
 
 
 class AlikeObjects:
@@ -94,14 +97,16 @@ class AlikeObjects:
         def masked(tree: Any) -> Any:
             if isinstance(tree, dict):
                 return {
-                    name: masked(value) for name, value in tree.items() if name != "resourceVersion"
+                    _GENERATED.sub("@", name): masked(value)
+                    for name, value in tree.items()
+                    if name != "resourceVersion"
                 }
             if isinstance(tree, list):
                 return [masked(item) for item in tree]
             if isinstance(tree, str) and tree in named:
                 names.append(tree)
                 return "*"
-            return "@" if isinstance(tree, str) and _INSTANT.fullmatch(tree) else tree
+            return _GENERATED.sub("@", tree) if isinstance(tree, str) else tree
 
         steps = [self._material.steps[number] for number in self._material.by_key[key]]
         said = [

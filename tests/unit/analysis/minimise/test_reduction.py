@@ -49,7 +49,9 @@ def claim(number: int, name: str, device_class: str):
 
 def pod(number: int, name: str, claim_name: str):
     spec = {"resourceClaims": [{"name": "dev", "resourceClaimName": claim_name}]}
-    return step(number, "pods", name, namespace="n", spec=spec)
+    # Every pod has an address of its own.
+    status = {"podIP": f"10.0.0.{number}"}
+    return step(number, "pods", name, namespace="n", spec=spec, status=status)
 
 
 def world() -> Material:
