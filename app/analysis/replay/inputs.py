@@ -276,3 +276,17 @@ def _grace(write: Input) -> int | None:
     if not write.is_bound or phase in core.FINISHED or given == own:
         return None
     return given
+
+
+def note_reached(reached: dict[tuple[str, str], Instant], event: Event, known: Instant) -> bool:
+    """Records when a pod got its node and when its deletion began; True if one is new."""
+    if event.key.resource != "pods":
+        return False
+    is_news = False
+    if core.node_name(event.object) and (event.uid, "bound") not in reached:
+        reached[event.uid, "bound"] = known
+        is_news = True
+    if is_terminating(event.object) and (event.uid, "terminating") not in reached:
+        reached[event.uid, "terminating"] = known
+        is_news = True
+    return is_news

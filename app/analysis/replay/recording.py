@@ -24,7 +24,7 @@ from app.analysis.replay.authors import (
 )
 from app.analysis.replay.beginning import Beginning, under_way
 from app.analysis.replay.facts import consumers, subject_of
-from app.analysis.replay.inputs import Input, is_terminating
+from app.analysis.replay.inputs import Input, is_terminating, note_reached
 from app.analysis.replay.instants import skew_shown
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.traces import Trace, is_event_object
@@ -486,20 +486,6 @@ def _is_read(key: ObjectKey) -> bool:
     """Whether a gap matters: it covers a whole stream, or a kind that controllers read here."""
     kind = kinds.find(key.group, key.resource)
     return not key.resource or (kind is not None and key.resource not in _UNREAD)
-
-
-def note_reached(reached: dict[tuple[str, str], Instant], event: Event, known: Instant) -> bool:
-    """Records when a pod got its node and when its deletion began; True if one is new."""
-    if event.key.resource != "pods":
-        return False
-    is_news = False
-    if core.node_name(event.object) and (event.uid, "bound") not in reached:
-        reached[event.uid, "bound"] = known
-        is_news = True
-    if is_terminating(event.object) and (event.uid, "terminating") not in reached:
-        reached[event.uid, "terminating"] = known
-        is_news = True
-    return is_news
 
 
 def _is_marking(report: JsonObject) -> bool:

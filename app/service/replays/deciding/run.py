@@ -9,10 +9,16 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.authors import NODES
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import is_failed_attempt
-from app.analysis.replay.inputs import Input, as_served, beside_deletion, command_of
+from app.analysis.replay.inputs import (
+    Input,
+    as_served,
+    beside_deletion,
+    command_of,
+    note_reached,
+)
 from app.analysis.replay.instants import is_derived
 from app.analysis.replay.readiness import Readiness
-from app.analysis.replay.recording import Recording, note_reached
+from app.analysis.replay.recording import Recording
 from app.analysis.replay.report import REFUSED_PLAN
 from app.analysis.replay.steering import NEVER, SteeredPace
 from app.analysis.replay.traces import Trace
