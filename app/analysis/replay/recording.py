@@ -82,7 +82,10 @@ class ReportTime:
 
 
 class Recording:
-    """A sorted recording: inputs, names, trace, and what cannot be compared."""
+    """A sorted recording: inputs, names, trace, and what cannot be compared.
+
+    `untraced` are the uids of a recording that is put together without traces.
+    """
 
     def __init__(
         self,
@@ -105,6 +108,7 @@ class Recording:
         self.inputs: list[Input] = []
         self.decided: list[Input] = []
         self.made: list[Event] = []
+        self.untraced: frozenset[str] = frozenset()
         self.acts: list[Act] = []
         self.removed: dict[str, Instant] = {}
         self.trace = Trace(schemas)
@@ -269,7 +273,7 @@ class Recording:
 
     def knows(self, uid: str) -> bool:
         """Whether the recording has an object with this uid."""
-        return uid in self.trace.keys or uid in self.later.keys
+        return uid in self.trace.keys or uid in self.later.keys or uid in self.untraced
 
     def observes_pods(self, profile: Profile) -> bool:
         """Whether conditions of pods in the recorded cluster have an observed generation.

@@ -191,6 +191,9 @@ class Runner:
         recording = Recording(Writers(()), LiveViews(rules.profile), {}, Lacks(()), rules.schemas)
         recording.inputs = list(inputs)
         recording.made = list(self.material.made)
+        recording.untraced = frozenset(
+            each.uid for each in (*(one.event for one in inputs), *recording.made)
+        )
         begun = [each.time for each in inputs if each.event.stamp.verb == BASELINE_VERB]
         if begun:
             # Controllers start after all existing objects: none may see a claim without its pods.

@@ -174,3 +174,12 @@ def test_other_switches_decide_no_further_than_the_bundle_of_a_run(tmp_path: Pat
         for events in (run.events, run.under(Switches(gates={POP_GATE: False})).events)
     ]
     assert placed == [{"first", "second"}, {"first"}]
+
+
+def test_no_two_objects_of_a_run_have_the_same_uid(soak: Source) -> None:
+    """The soak and its run draw uids from one seed."""
+    keys: dict[str, set[ObjectKey]] = {}
+    for each in ran(soak).events:
+        if each.is_about_object:
+            keys.setdefault(each.uid, set()).add(each.key)
+    assert [named for named in keys.values() if len(named) > 1] == []
