@@ -9,13 +9,7 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.authors import NODES
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import is_failed_attempt
-from app.analysis.replay.inputs import (
-    Input,
-    as_served,
-    beside_deletion,
-    command_of,
-    note_reached,
-)
+from app.analysis.replay.inputs import Input, as_served, beside_deletion, command_of, note_reached
 from app.analysis.replay.instants import is_derived
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.recording import Recording
