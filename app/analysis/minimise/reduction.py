@@ -81,6 +81,11 @@ class Reduction:
         """The smallest candidate that showed it so far."""
         return self._thinning.best
 
+    @property
+    def represented(self) -> int:
+        """The most parts that are alike of which the last round tried only three by themselves."""
+        return self._thinning.represented
+
     def steps(self, sightings: Sequence[Sighting]) -> Tries:
         """The whole search. `sightings` are the matches in the start, the gravest first."""
         start = self.best
@@ -95,7 +100,7 @@ class Reduction:
         This ends: each round but the last makes the candidate smaller.
         """
         while not self.is_minimal:
-            before = self.best
+            before, self._thinning.represented = self.best, 0
             yield from self._nodes()
             yield from self._devices()
             yield from self._slices()
@@ -319,6 +324,8 @@ class Reduction:
                 yield from self._thinning.first([each for each in tries if each != before])
                 if len(parts) > 1 and self.best != before:
                     break
+            else:
+                self._thinning.note_represented(len(crowd))
 
     def _sort_of_part(self) -> Callable[[_ObjectPart], Sort]:
         """The function that gives parts at the same path of objects that are alike one sort."""

@@ -46,7 +46,8 @@ class Thinning:
     """A candidate that becomes smaller; `best` is the smallest that showed it so far.
 
     `width` candidates are tried together, not counting those for which `is_out` tells at once that
-    they do not show it. `tell` is called with each pass and each success.
+    they do not show it. `tell` is called with each pass and each success. `represented` is the
+    greatest number of parts that stayed since it was last set to 0 because three like them must.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Thinning:
         tell: Callable[[Pass | Candidate], None],
     ) -> None:
         self.best = start
+        self.represented = 0
         self.tell = tell
         self._width = width
         self._is_out = is_out
@@ -116,6 +118,7 @@ class Thinning:
         self.tell(Pass(name=name, parts=len(rest)))
         yield from self._example(rest, remove)
         if self.best == before:
+            self.note_represented(len(rest))
             return
         for is_from_end in (True, False):
             low, high = 0, len(rest)
@@ -129,6 +132,13 @@ class Thinning:
         yield from self._example(rest, remove)
         if self.best != before:
             yield from self._halve(name, rest, remove)
+        else:
+            self.note_represented(len(rest))
+
+    def note_represented(self, parts: int) -> None:
+        """Notes that of so many parts that are alike, only examples were tried by themselves."""
+        if parts > FEW:
+            self.represented = max(self.represented, parts)
 
     def _example(self, parts: Sequence[_Part], remove: _Remove[_Part]) -> Tries:
         """Leaves out the first of the examples that can go by itself."""

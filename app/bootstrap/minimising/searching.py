@@ -26,6 +26,7 @@ from app.analysis.minimise.thinning import Pass, Tries
 from app.analysis.minimise.unlike import Unlike
 from app.bootstrap.minimising import sources
 from app.bootstrap.minimising.judging import Judge, Judged, Tried
+from app.bootstrap.minimising.results import Minimised
 from app.bootstrap.minimising.sources import Source
 from app.domain.errors import InputError
 from app.domain.log.chain import canonical_json
@@ -53,9 +54,6 @@ the node controller here removes that taint at once.
 
 BEGUN_MAX = 3
 """The number of sightings in a recording for which beginnings before them are tried."""
-
-_DECISIONS = {True: "recorded", False: "made here"}
-"""Whose decisions show the predicate: those that were recorded, or those of redra's controllers."""
 
 
 class Judges(Protocol):
@@ -96,51 +94,6 @@ class State:
     devices: int
     trials: int
     remembered: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Minimised:
-    """The result of a search.
-
-    `is_minimal` means that no single part of the last level can be left out; if false, the time
-    ended before that was known. `is_recorded` means that the history is taken as recorded, because
-    it does not show the predicate when the controllers here decide it; `was_recorded` means
-    the same for the whole history. `is_of_recording` means that the history is a recording.
-    """
-
-    predicate: str
-    sighting: str
-    is_recorded: bool
-    was_recorded: bool
-    is_of_recording: bool
-    is_minimal: bool
-    events_before: int
-    events: int
-    inputs: int
-    objects: int
-    devices: int
-    trials: int
-    remembered: int
-    seconds: float
-
-    def to_json(self) -> dict[str, object]:
-        """The JSON form for programs."""
-        return {
-            "predicate": self.predicate,
-            "sighting": self.sighting,
-            "isRecording": self.is_of_recording,
-            "decisions": _DECISIONS[self.is_recorded],
-            "decisionsBefore": _DECISIONS[self.was_recorded],
-            "minimal": self.is_minimal,
-            "eventsBefore": self.events_before,
-            "events": self.events,
-            "inputs": self.inputs,
-            "objects": self.objects,
-            "devices": self.devices,
-            "trials": self.trials,
-            "remembered": self.remembered,
-            "seconds": round(self.seconds, 1),
-        }
 
 
 @dataclass(slots=True)
@@ -225,6 +178,7 @@ def minimise(
         was_recorded=whole.is_recorded,
         is_of_recording=source.is_recording,
         is_minimal=is_minimal,
+        represented=search.represented,
         events_before=source.events,
         events=events,
         inputs=len(best.kept),
@@ -280,6 +234,12 @@ class _Search:
         self._ends_at = ends_at
         self._tell = tell
         self._doing = ""
+        self._last = self._reduction()
+
+    @property
+    def represented(self) -> int:
+        """The most parts that are alike of which the last reduction tried only three."""
+        return self._last.represented
 
     def run(self, first: Judged) -> bool:
         """Search to the end or until time is up; True when no single part can be left out.
@@ -415,7 +375,7 @@ class _Search:
         return self._ends_at is not None and time.monotonic() >= self._ends_at
 
     def _reduction(self) -> Reduction:
-        return Reduction(
+        self._last = Reduction(
             self._material,
             self.best,
             self._running,
@@ -424,6 +384,7 @@ class _Search:
             is_out=self._is_out,
             tell=self._note,
         )
+        return self._last
 
     def _is_out(self, candidate: Candidate) -> bool:
         """Whether it is known without a run that a candidate does not show the predicate."""

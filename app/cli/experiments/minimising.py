@@ -244,8 +244,10 @@ def _print(done: "JsonObject", file: Path, more: str) -> None:
             "decided by redra's controllers: the recording shows it when they decide it again; "
             "what is left has none of the recorded decisions"
         )
+    alike = done["represented"]
+    tried = f"; of up to {alike} that are alike, three were tried" if alike else ""
     console.say(
-        "no single part can be left out"
+        f"no single part can be left out{tried}"
         if done["minimal"]
         else f"not minimal: the time ran out{more}"
     )

@@ -1,10 +1,11 @@
 """What `redra minimise` says at its end of whose decisions are left."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from app.bootstrap.minimising.searching import Minimised
+from app.bootstrap.minimising.results import Minimised
 from app.cli.experiments import minimising
 
 NOT_DECIDED = (
@@ -16,6 +17,47 @@ DECIDED_AGAIN = (
     "decisions"
 )
 COMPARED = "it is a difference from what was recorded"
+
+
+def result(**more: Any) -> Minimised:
+    return Minimised(
+        **{
+            "predicate": "evicted web",
+            "sighting": "pod web",
+            "is_recorded": False,
+            "was_recorded": False,
+            "is_of_recording": False,
+            "is_minimal": True,
+            "represented": 0,
+            "events_before": 9,
+            "events": 3,
+            "inputs": 3,
+            "objects": 2,
+            "devices": 1,
+            "trials": 5,
+            "remembered": 0,
+            "seconds": 1.0,
+        }
+        | more
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "no single part can be left out"),
+        (
+            {"represented": 256},
+            "no single part can be left out; of up to 256 that are alike, three were tried",
+        ),
+        ({"is_minimal": False, "represented": 256}, "not minimal: the time ran out; go on"),
+    ],
+)
+def test_answer_says_of_which_parts_it_is_known(
+    capsys: pytest.CaptureFixture[str], more: dict[str, Any], said: str
+) -> None:
+    minimising._print(result(**more).to_json(), Path("small.zip"), "; go on")
+    assert said in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -35,21 +77,11 @@ def test_reader_is_told_whose_decisions_show_the_predicate(
     is_of_recording: bool,
     said: str | None,
 ) -> None:
-    done = Minimised(
+    done = result(
         predicate=predicate,
-        sighting="pod web",
         is_recorded=is_recorded,
         was_recorded=is_recorded,
         is_of_recording=is_of_recording,
-        is_minimal=True,
-        events_before=9,
-        events=3,
-        inputs=3,
-        objects=2,
-        devices=1,
-        trials=5,
-        remembered=0,
-        seconds=1.0,
     )
     minimising._print(done.to_json(), Path("small.zip"), "")
     lines = capsys.readouterr().out.splitlines()

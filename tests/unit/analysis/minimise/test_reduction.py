@@ -295,7 +295,7 @@ def test_no_object_can_go_alone_where_each_candidate_is_decided(needed) -> None:
     left = names(material, reduction.best)
     assert left - {"n"} == needed
     assert ("n" in left) == bool(needed - {"gpu", "nic"})
-    assert reduction.is_minimal
+    assert (reduction.is_minimal, reduction.represented) == (True, 0)
 
 
 def test_same_field_of_many_objects_goes_at_once() -> None:
@@ -351,6 +351,7 @@ def test_bound_that_many_alike_reach_is_found_in_few_tries(count, needed, width)
     assert len({name for name in left if name.startswith("p-")}) == needed
     assert left - {f"p-{n}" for n in range(count)} == {"n", "meant"}
     assert reduction.is_minimal
+    assert reduction.represented == needed + 1
     assert len(tried) < 2 * count * width
 
 
