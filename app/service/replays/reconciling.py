@@ -17,7 +17,6 @@ from app.domain.controllers import registry
 from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.plan import Plan, Readers, Reconciler
 from app.domain.controllers.record import commands_of
-from app.domain.controllers.scheduling.planning import NAME as SCHEDULING
 from app.domain.errors import RedraError, Rejected
 from app.domain.log import Actor, Event, Head, LeaseToken, Revision, Stamp
 from app.domain.objects.rules import Rules
@@ -92,7 +91,6 @@ class ReplayTimeline:
         self.rules = rules
         self.views = LiveViews(rules.profile)
         self._seals = True
-        self._rests: dict[Reconciler, Instant | None] = {}
         self.head = Head()
         self.now = start
         self.controllers = controllers
@@ -115,7 +113,7 @@ class ReplayTimeline:
     @controllers.setter
     def controllers(self, controllers: Sequence[Reconciler]) -> None:
         self._readers = Readers(tuple(controllers))
-        self._ask_all()
+        self._rest = None
 
     def seal_nothing(self) -> None:
         """Give events no hash from now on: they are compared, and never stored."""
@@ -128,7 +126,7 @@ class ReplayTimeline:
         self.views.show_as_of(beginning.head.revision)
         self.head = self._head(beginning.head)
         self.now = Instant(max(self.now, beginning.head.time))
-        self._ask_all()
+        self._rest = None
         for event in beginning.objects:
             for controller in self._readers.of(event):
                 controller.fold(event, self.views)
@@ -169,25 +167,15 @@ class ReplayTimeline:
 
         A controller without work is asked again after an event that it reads.
         """
-        self._ask_all()
-        return self.settle_news()
-
-    def settle_news(self) -> int:
-        """The same as `settle`, for callers that have done nothing but submit.
-
-        Controllers that had no work are asked only after events that they read, and when due.
-        """
         count = 0
         working = True
-        now, idle, rests = self.now, self._idle, self._rests
+        idle = self._idle
         idle.clear()
-        idle.update(each for each, due in rests.items() if due is None or due > now)
         while working:
             working = False
             for controller in self.controllers:
                 if controller in idle:
                     continue
-                rests.pop(controller, None)
                 while (plan := controller.step(self.views, self.now)) is not None:
                     count += 1
                     self._execute(controller, plan)
@@ -198,8 +186,6 @@ class ReplayTimeline:
                             f"{plan.key} at revision {self.head.revision}"
                         )
                 idle.add(controller)
-                if controller.name != SCHEDULING:  # it tries again after events of any kind
-                    rests[controller] = controller.due()
                 if working:
                     # The write of one controller may concern those before it: start from the first.
                     break
@@ -208,12 +194,7 @@ class ReplayTimeline:
 
     def due(self) -> Instant | None:
         """The next instant at which a controller is due without a new event."""
-        rests = self._rests
-        instants = [
-            due
-            for controller in self.controllers
-            if (due := rests[controller] if controller in rests else controller.due()) is not None
-        ]
+        instants = [due for controller in self.controllers if (due := controller.due()) is not None]
         return min(instants, default=None)
 
     def advance(self, until: Instant) -> int:
@@ -225,20 +206,16 @@ class ReplayTimeline:
                 self.now = Instant(max(self.now, until))
                 return count + self._settle_anew()
             self.now = Instant(max(self.now, due))
-            count += self.settle_news()
+            count += self.settle()
         raise LoopStuck(f"more than {self._bounds.jumps_max} due instants before {until}")
 
-    def _ask_all(self) -> None:
-        self._rests.clear()
-        self._rest = None
-
     def _settle_anew(self) -> int:
-        """The same as `settle_news`, unless nothing was appended and no time has passed since then.
+        """The same as `settle`, unless nothing was appended and no time has passed since the last.
 
         Controllers that had no work then have none now. In a decide replay, in which time stops at
         each input, two of three calls would ask them in vain.
         """
-        return 0 if self._rest == (self.now, self.head.revision) else self.settle_news()
+        return 0 if self._rest == (self.now, self.head.revision) else self.settle()
 
     def _execute(self, controller: Reconciler, plan: Plan) -> None:
         if plan.is_empty:
@@ -292,7 +269,6 @@ class ReplayTimeline:
         for controller in self._readers.of(event):
             controller.fold(event, self.views)
             self._idle.discard(controller)
-            self._rests.pop(controller, None)
         for follower in self.followers:
             follower(event)
         if self._keep_events:

@@ -1,4 +1,4 @@
-"""A timeline asks its controllers again after a write that they read, and when they are due."""
+"""A timeline asks its controllers again after a write, and when time has passed; not else."""
 
 from app.adapters.uids import DerivedUids
 from app.domain.controllers.plan import MergingViews, Plan
@@ -40,22 +40,12 @@ def timeline(controller: Asked) -> ReplayTimeline:
     return ReplayTimeline(rules=rules(), uids=DerivedUids(1), controllers=(controller,))
 
 
-def test_controllers_are_asked_once_at_each_instant_at_which_they_are_due() -> None:
+def test_controllers_are_asked_once_at_each_instant() -> None:
     controller = Asked(5, 7)
     line = timeline(controller)
     for until in (0, 5, 5, 6, 9, 9):
         line.advance(Instant(until))
-    assert controller.at == [0, 5, 7]
-
-
-def test_scheduler_is_asked_whenever_time_has_passed() -> None:
-    """What it put off it tries again after events of any kind."""
-    controller = Asked()
-    controller.name = "scheduling"
-    line = timeline(controller)
-    for until in (0, 5, 5, 6):
-        line.advance(Instant(until))
-    assert controller.at == [0, 5, 6]
+    assert controller.at == [0, 5, 6, 7, 9]
 
 
 def test_controllers_are_asked_again_after_a_write_and_when_they_are_replaced() -> None:
@@ -64,7 +54,7 @@ def test_controllers_are_asked_again_after_a_write_and_when_they_are_replaced() 
     line.advance(Instant(3))
     line.submit(namespace("a"), actor=ALICE)
     line.advance(Instant(3))
-    assert controller.at == [0, 3]
+    assert controller.at == [0, 3, 3]
     other = Asked()
     line.controllers = (other,)
     line.advance(Instant(3))

@@ -369,7 +369,7 @@ class Run:
         finally:
             self._is_outside = False
         self._recording.release(event)
-        self.timeline.settle_news()
+        self.timeline.settle()
 
     def _leave_out(self, given: Input, why: str) -> None:
         """Notes an input that cannot be applied here, with the reason `why`."""
