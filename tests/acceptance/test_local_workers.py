@@ -62,11 +62,14 @@ def test_worker_is_a_fork_of_the_process_that_has_loaded_its_modules(cluster: An
     """Loading them in each worker takes longer than many a run."""
     (worker,) = cluster.workers.values()
     forkserver.ensure_running()  # it runs, so that this only says where
-    parent = multiprocessing.get_context("forkserver").Process(target=os.getppid)
+    context = multiprocessing.get_context("forkserver")
+    is_seen = context.Event()
+    parent = context.Process(target=is_seen.wait)
     parent.start()
     try:
         assert _parent_of(worker.pid) == _parent_of(parent.pid) != os.getpid()
     finally:
+        is_seen.set()
         parent.join()
 
 
@@ -122,6 +125,7 @@ def test_tasks_wait_for_workers_that_start_slowly() -> None:
 
 
 def test_workers_that_do_not_start_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distributed.LocalCluster, "scale", lambda *_: None)
     monkeypatch.setattr(executors, "START_SECONDS", 0.01)
     with (
         forked_dask_workers(),
