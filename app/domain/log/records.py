@@ -192,6 +192,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return ObjectKey(self.group, self.resource, self.namespace, self.name)
 
     @property
+    def is_deletion_request(self) -> bool:
+        """True for a request to delete, which names a version as its condition and no content.
+
+        An update that removes the last finalizer also ends an object, and names what it read.
+        """
+        return self.op is Op.DELETED and self.verb in ("delete", "deletecollection")
+
+    @property
     def place(self) -> str:
         """The source and position, for messages."""
         return f"{self.source}:{self.position}" if self.position else self.source

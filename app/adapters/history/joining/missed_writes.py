@@ -19,7 +19,7 @@ from app.adapters.history.joining.patched_parts import (
 from app.adapters.history.joining.rested_on import versions_of
 from app.adapters.history.joining.spool import ORDER_BY_REVISION, Spool
 from app.domain.log import ObjectKey
-from app.domain.log.records import Op, Quality, Record, comparable_version
+from app.domain.log.records import Quality, Record, comparable_version
 from app.domain.log.store_versions import Versions
 from app.domain.values import api_groups, api_resources
 from app.domain.values.json_tree import JsonObject
@@ -94,8 +94,8 @@ class MissedWrites:
             return True
         if record.group != api_groups.RESOURCE:
             return False
-        is_removal = record.op is Op.DELETED  # it names a version, but shows no content
-        if known.is_own and comparable_version(record.upon) > known.own and not is_removal:
+        is_later = known.is_own and comparable_version(record.upon) > known.own
+        if is_later and not record.is_deletion_request:
             return True
         before, tree = known.record, record.object
         is_whole = before.object_quality is record.object_quality is Quality.FULL

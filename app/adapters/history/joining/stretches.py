@@ -167,19 +167,22 @@ def _first_row(spool: Spool) -> int:
 def _changed_upon_unseen(spool: Spool, epochs: dict[int, _Epoch]) -> Iterator[tuple[int, _Missing]]:
     """Unrecorded writes of versions that a later request names, each at its version."""
     rows = spool.database.execute(
-        "SELECT row, epoch, key, own, actor, head, op FROM record WHERE own <> '' "
+        "SELECT row, epoch, key, own, actor, head FROM record WHERE own <> '' "
         "AND op IN ('ADDED', 'MODIFIED', 'DELETED', 'BASELINE') "
         "AND key >= ? AND key < ? ORDER BY epoch, key, own",
         _range(_VERSIONED),
     )
     last: tuple[int, str, str] = (-1, "", "")
-    for row, number, key, own, actor, head, op in rows:
+    for row, number, key, own, actor, head in rows:
         known = last[2] if last[:2] == (number, key) else ""
         last = number, key, own
         epoch = epochs.get(number)
-        if not actor or epoch is None or op == Op.DELETED:
+        if not actor or epoch is None:
             continue
-        upon = comparable_version(spool.record_in(head).upon)
+        record = spool.record_in(head)
+        if record.is_deletion_request:
+            continue
+        upon = comparable_version(record.upon)
         if known < upon < own:
             place = bisect_right(epoch.versions, upon)
             if 0 < place < len(epoch.versions):
