@@ -174,8 +174,9 @@ class _LongSets:
             return
         self._known.pop(length, None)
         self._known[length] = (fields, written)
-        if len(self._known) > LONG_MAX:
-            del self._known[next(iter(self._known))]
+        for oldest in list(self._known)[:-LONG_MAX]:
+            # Replays write in threads; another one may have removed it.
+            self._known.pop(oldest, None)
 
 
 def _length(written: JsonObject) -> _Length | None:
