@@ -106,9 +106,8 @@ def diff(
     source = AnswerSource(data)
     is_text = output is not Output.JSON
     if again:
-        source.refuse_server("a history decided again")
         changes = {"profile": profile, "gates": gate, "quirks": quirk}
-        body = _again(data, (a, at), (by, within), changes, as_page=is_text)
+        body = _again(source, data, (a, at), (by, within), changes, as_page=is_text)
     else:
         body = _compared(source, (a, b, at), (by, within), as_page=is_text)
     from app.analysis.explain import pages
@@ -220,6 +219,7 @@ def _decoded(answer: bytes) -> JsonObject:
 
 
 def _again(
+    source: AnswerSource,
     data: Path | None,
     side: tuple[str, str],
     how: tuple[AspectName, float],
@@ -227,7 +227,9 @@ def _again(
     *,
     as_page: bool,
 ) -> JsonObject:
-    """The comparison of a history with itself decided again, from this process."""
+    """The comparison of a history with itself decided again, here or by a server that is named."""
+    if (server := source.named_server) is not None:
+        return _again_of(source, server, side, how, changes, as_page=as_page)
     from app.bootstrap import garbage_collection, process_settings, stores
     from app.bootstrap.answers import differences, relative
     from app.service import diffing
@@ -255,3 +257,33 @@ def _again(
 
     with ProgressBar("deciding again") as progress:
         return console.run(run)
+
+
+def _again_of(
+    source: AnswerSource,
+    server: "AskedServer",
+    side: tuple[str, str],
+    how: tuple[AspectName, float],
+    changes: dict[str, Any],
+    *,
+    as_page: bool,
+) -> JsonObject:
+    """The same from a server."""
+    from app.bootstrap.asking.queries import ServedQuery
+
+    name, own = moments.split(side[0])
+    resolved = source.resolved(server, name, own or side[1])
+    query = ServedQuery(
+        history=name,
+        part="again",
+        at=resolved.moments[0],
+        parameters={
+            "profile": changes["profile"] or "",
+            "gate": ",".join(changes["gates"] or ()),
+            "quirk": ",".join(changes["quirks"] or ()),
+            "by": how[0].value,
+            "within": str(how[1]),
+            "page": "true" if as_page else "",
+        },
+    )
+    return {**resolved.as_of, **_decoded(server.ask(query))}

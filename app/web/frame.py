@@ -31,7 +31,7 @@ PARTS = (
 
 
 UNFOLLOWED = frozenset(
-    ("behaviours", "blast", "capacity", "compare", "lint", "rehearsal", "report", "scan")
+    ("again", "behaviours", "blast", "capacity", "compare", "lint", "rehearsal", "report", "scan")
 )
 """Pages that answer a specific question and do not update with the history."""
 

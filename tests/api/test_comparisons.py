@@ -151,3 +151,26 @@ async def test_mistakes_start_no_process(query, code):
         answer = await server.raw("GET", f"{BELOW}/broken/diff?{query}")
         assert answer.status_code == code, answer.text
     assert worker.wishes == []
+
+
+@pytest.mark.parametrize(
+    ("question", "is_same"), [("by=decisions", True), ("by=decisions&quirk=c2=off", False)]
+)
+async def test_history_is_compared_with_itself_decided_again(question, is_same):
+    store = await both_variants("toleration-without-effect")
+    async with serving(store=store, worker=worker_here) as server:
+        answer = await server.get(f"{BELOW}/broken/again?{question}")
+        page = read((await server.raw("GET", f"/ui/h/broken/again?{question}")).text)
+        ask = f"{BELOW}/broken/again?{question}&profile=1.1"
+        assert (await server.raw("GET", ask)).status_code == 400
+    assert (answer["outcome"] == "same") is is_same
+    assert answer["b"]["history"] == "broken decided again"
+    assert page.one(class_="verdict").text.startswith("The same" if is_same else "Different")
+
+
+async def test_server_without_jobs_decides_nothing_again():
+    async with serving(store=await both_variants("toleration-without-effect")) as server:
+        server.app._redra.agains._worker = None
+        answer = await server.raw("GET", f"{BELOW}/broken/again")
+    assert answer.status_code == 400
+    assert "redra diff --again" in answer.text

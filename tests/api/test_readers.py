@@ -189,7 +189,8 @@ SEEN = {
     "/capacity": {"cat": NOTHING},
     "/replay": dict.fromkeys(MEMBERS, NOTHING),
     "/diff?with=one": {},
-    # It names whatever was written at any time.
+    # They name whatever was written at any time.
+    "/again?by=outcomes": {},
     "/rehearsal?to=1.36": {},
     "/findings": {"cat": {"p-lab", "p-other", "c-lab", "c-other"}},
     "/timeline?decisions=true": {
@@ -324,7 +325,7 @@ async def test_role_of_the_page_opens_all_pages_and_no_secret():
         await bind(server, "/h/one", "ann", role["rules"])
         for part in SEEN:
             answer = await server.raw("GET", f"{ONE}{part}", **headers("ann"))
-            if part.startswith(("/diff", "/rehearsal")):
+            if part.startswith(("/again", "/diff", "/rehearsal")):
                 assert answer.status_code == 403
                 continue
             assert answer.status_code == 200, (part, answer.text)

@@ -13,6 +13,7 @@ from tests.web.reading import read
 JUNK = "fo~o"
 SUBJECT = {"kind": "pods", "namespace": "default", "name": "w"}
 VALID = {
+    "again": {"by": "outcomes"},
     "attempts": SUBJECT,
     "blast": {"kind": "devicetaintrule", "name": "all"},
     "compare": {"with": "default"},

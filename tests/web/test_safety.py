@@ -151,6 +151,7 @@ JSON_OF = {
     "compare?with=one&by=objects": "diff?with=one&by=objects",
     "compare?with=default": "diff?with=default",
     "rehearsal?to=1.36": "rehearsal?to=1.36",
+    "again?by=outcomes": "again?by=outcomes",
     "blast?kind=devicetaintrule&name=rule-one": "blast?kind=devicetaintrule&name=rule-one",
 }  # fmt: skip
 """Pages and the answers that they show."""

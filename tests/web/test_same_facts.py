@@ -173,6 +173,11 @@ def differences_of(answer):
     return [one["subject"].removeprefix("pods/") for one in answer["differences"]]
 
 
+def both_sides_of(answer):
+    named = [answer[side]["history"] for side in "ab"]
+    return [*named, *differences_of(answer)]
+
+
 def broken_rules_of(answer):
     return [
         fact
@@ -245,6 +250,9 @@ ROWS = {
                     command=("why", "pod/lab/third"), facts=attempts_of, is_about_crowd=True),
     "diff": Row(json="diff?with=other", page="compare?with=other",
                 command=("diff", "default", "other"), facts=differences_of, is_about_crowd=True),
+    "again": Row(json="again?quirk=c2=off", page="again?by=decisions&quirk=c2=off",
+                 command=("diff", "default", "--again", "--quirk", "c2=off"), facts=both_sides_of,
+                 is_about_crowd=True),
     "object": Row(json=f"object?{THIRD}", page=f"object?{THIRD}", facts=fields_of,
                   no_command="kubectl get -o yaml, `redra log`", is_about_crowd=True),
     "lint": Row(json="lint", page="lint", command=("lint", "--history", "default"),

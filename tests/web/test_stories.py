@@ -16,7 +16,7 @@ SEED = 4
 PARTS = (
     "", "lanes", "map", "timeline", "find?q=waits", "why?kind=pod&name=waits-0",
     "object?kind=pod&name=waits-0", "attempts?kind=pod&name=waits-0", "pace", "scan", "lint",
-    "blast", "compare", "rehearsal?to=1.36", "capacity", "behaviours",
+    "blast", "compare", "again?by=outcomes", "rehearsal?to=1.36", "capacity", "behaviours",
 )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
-"""`/redra/v1/histories/<history>/diff`: the differences between the decisions of two histories.
+"""`/redra/v1/histories/<history>/diff` and `…/again`: different decisions of two histories.
 
-A long comparison takes seconds to minutes of a processor, so another process does the work.
+The second is the history itself, decided again. A long comparison, and each decide replay, takes
+seconds to minutes of a processor, so another process does the work.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,6 +15,8 @@ from app.analysis.diff.answers import DiffForm
 from app.analysis.diff.forks import ComparedFork, ForkReport
 from app.api.access.authorization import Gate
 from app.api.redra.beside import Beside
+from app.api.redra.jobs import JobsApi
+from app.api.redra.rehearsals import RELEASE_MAX, switches
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, HistoryOpening, NotFound, PlainSecrets, RevisionTooLarge
@@ -79,9 +82,7 @@ class DiffApi:
         other_name = request.parameter("with")
         if not other_name:
             raise BadRequest("the parameter with is missing")
-        by = request.parameter("by") or ComparisonAspect.DECISIONS.value
-        if by not in list(ComparisonAspect):
-            raise BadRequest(f'by must be one of {", ".join(ComparisonAspect)}, not "{by[:64]}"')
+        by = aspect_of(request)
         try:
             other = await self._histories.open(other_name)
         except HistoryOpening as opening:
@@ -106,7 +107,7 @@ class DiffApi:
             Ending(history=runtime.info, moment=moment),
             Ending(history=other.info, moment=other_moment),
         )
-        comparison = self._comparison(ComparisonAspect(by), runtime, _within(request))
+        comparison = self._comparison(by, runtime, within_of(request))
         async with self._turns:
             try:
                 planned = await diffing.plan(
@@ -148,12 +149,55 @@ class DiffApi:
         return answer
 
 
+class AgainApi:
+    """Answers what redra decides otherwise, a bounded number at a time; the others wait."""
+
+    def __init__(self, limits: ApiLimits, beside: Beside, jobs_api: JobsApi) -> None:
+        self._worker = beside.worker
+        self._jobs = jobs_api
+        self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
+
+    async def answer(
+        self, request: HttpRequest, runtime: HistoryRuntime, moment: str, form: DiffForm
+    ) -> JsonObject:
+        """The comparison of a history (A) with itself decided again (B), up to a moment.
+
+        The caller checks the right to read all of the history. Raises BadRequest for invalid
+        parameters, Rejected, InputError.
+        """
+        if self._worker is None:
+            raise BadRequest("this server decides no history again: use redra diff --again")
+        wish = await self._jobs.again(
+            runtime,
+            moment,
+            request.parameter("profile")[:RELEASE_MAX],
+            {"gates": switches(request, "gate"), "quirks": switches(request, "quirk")},
+            {
+                "by": aspect_of(request).value,
+                "withinSeconds": within_of(request),
+                "form": form.value,
+            },
+        )
+        async with self._turns:
+            outcome = await self._worker(runtime.log, wish, lambda _: None)
+        answer: JsonObject = msgspec.convert(outcome.result, JsonObject)
+        return answer
+
+
 END = "end"
 """The value of `withAt` for the end of the other history; without one, both have one moment."""
 
 
-def _within(request: HttpRequest) -> float:
-    """The seconds by which the same decision may be earlier or later."""
+def aspect_of(request: HttpRequest) -> ComparisonAspect:
+    """The aspect that a request compares. Raises BadRequest."""
+    by = request.parameter("by") or ComparisonAspect.DECISIONS.value
+    if by not in list(ComparisonAspect):
+        raise BadRequest(f'by must be one of {", ".join(ComparisonAspect)}, not "{by[:64]}"')
+    return ComparisonAspect(by)
+
+
+def within_of(request: HttpRequest) -> float:
+    """The seconds by which the same decision may be earlier or later. Raises BadRequest."""
     text = request.parameter("within") or "1"
     try:
         seconds = float(text)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from app.api.redra import experiment_models as models
+from app.api.redra import models as compared
 
 _Operation: TypeAlias = tuple[str, str, str, tuple[Any, ...], Any, Any]
 """Path, method, summary, query parameters, body, answer (bytes: a file)."""
@@ -49,6 +50,22 @@ EXPERIMENTS: tuple[_Operation, ...] = (
         ),
         None,
         models.LintFindings,
+    ),
+    (
+        "/histories/{history}/again",
+        "get",
+        "The differences of a history (A) from itself decided again from its inputs (B)",
+        (
+            ("profile", "string", "The release that decides; default: that of the history."),
+            ("gate", "string", "Feature gates to change: NAME=true, separated by commas."),
+            ("quirk", "string", "Quirks to change: NAME=on, separated by commas."),
+            ("by", "string", "decisions (default), outcomes or objects."),
+            ("within", "number", "Seconds by which a decision may differ; default: 1."),
+            ("page", "boolean", "In the form that the page shows."),
+            ("at", "string", "A revision, an instant, or a duration before the end."),
+        ),
+        None,
+        compared.Diff,
     ),
     (
         "/histories/{history}/minimise",

@@ -169,6 +169,26 @@ class JobsApi:
         }
         return JobWish(kind=JobKind.REHEARSE, parameters=parameters, sources=[source])
 
+    async def again(
+        self,
+        runtime: HistoryRuntime,
+        moment: str,
+        profile: str,
+        switches: Mapping[str, dict[str, bool]],
+        parameters: JsonObject,
+    ) -> JobWish:
+        """The work of deciding a history again up to a moment. Raises Rejected, InputError."""
+        _check_switches(profile, **switches)
+        place = await self._source(runtime.info, moment, "")
+        # What comes after the moment may tell which gates were on before it.
+        source = await self._source(runtime.info, "", runtime.info.name)
+        self._check_size([source], "redra diff --again")
+        doubts = msgspec.to_builtins(await doubts_of(runtime.log, runtime.info))
+        words = {name: _words(states) for name, states in switches.items()}
+        rules = {"profile": profile, **words}
+        wanted = {**parameters, **rules, "at": str(place.until), "doubts": doubts}
+        return JobWish(kind=JobKind.AGAIN, parameters=wanted, sources=[source])
+
     async def rehearsed(
         self, runtime: HistoryRuntime, wish: models.RehearsalWish, actor: Actor, seconds: float
     ) -> Job:

@@ -28,7 +28,7 @@ from app.service.rehearsing import worlds
 from app.service.rehearsing.worlds import RehearsalRequest
 from app.service.runtime import HistoryRuntime
 
-_RELEASE_MAX = 64
+RELEASE_MAX = 64
 """The characters of a release that are read; no release has as many."""
 _STATES = {"true": True, "on": True, "false": False, "off": False}
 
@@ -132,12 +132,12 @@ def _wish(request: HttpRequest, moment: str) -> models.RehearsalWish:
     release = request.parameter("to")
     if not release:
         raise BadRequest("the parameter to is missing: a release such as 1.37")
-    gates, quirks = (_switches(request, name) for name in ("gate", "quirk"))
+    gates, quirks = (switches(request, name) for name in ("gate", "quirk"))
     return models.RehearsalWish(
-        to=release[:_RELEASE_MAX],
+        to=release[:RELEASE_MAX],
         at=moment,
         gates=gates,
-        quirks={name.lower(): is_on for name, is_on in quirks.items()},
+        quirks=quirks,
     )
 
 
@@ -151,14 +151,17 @@ def _result(job: Job) -> JsonObject:
     return shown
 
 
-def _switches(request: HttpRequest, name: str) -> dict[str, bool]:
-    """The switches in a parameter: `NAME=true` and the like, separated by commas."""
-    switches: dict[str, bool] = {}
+def switches(request: HttpRequest, name: str) -> dict[str, bool]:
+    """The switches in a parameter: `NAME=true` and the like, separated by commas.
+
+    Quirks have lower-case names. Raises BadRequest.
+    """
+    states: dict[str, bool] = {}
     for part in filter(None, (part.strip() for part in request.parameter(name).split(","))):
         switch, _, state = part.partition("=")
         if not switch or state.lower() not in _STATES:
             raise BadRequest(f'{name} must be NAME=true or NAME=false, not "{part[:64]}"')
         is_on = _STATES[state.lower()]
-        if switches.setdefault(switch.strip(), is_on) is not is_on:
+        if states.setdefault(switch.strip(), is_on) is not is_on:
             raise BadRequest(f"{name}: {switch.strip()[:64]} is switched both on and off")
-    return switches
+    return states

@@ -20,7 +20,7 @@ from app.api.redra.answers import Answers, Inquiry, integer
 from app.api.redra.beside import Beside
 from app.api.redra.blast import BlastApi
 from app.api.redra.capacity import CapacityApi
-from app.api.redra.differences import DiffApi
+from app.api.redra.differences import AgainApi, DiffApi
 from app.api.redra.entries import EntriesApi
 from app.api.redra.jobs import JobsApi
 from app.api.redra.linting import LintApi
@@ -31,7 +31,7 @@ from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response, Stream
 from app.domain.controllers import switching
-from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
+from app.domain.errors import InputError, NotFound, RevisionTooLarge
 from app.domain.log import Actor, HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
@@ -66,6 +66,7 @@ class RedraApi:
         self.blasts = BlastApi(histories, limits)
         self.diffs = DiffApi(histories, limits, gate, beside)
         self.rehearsals = RehearsalApi(histories, limits, beside, self._jobs)
+        self.agains = AgainApi(limits, beside, self._jobs)
         self._managing = ManagingApi(histories, limits)
         self._replays = ReplayApi(beside.players, limits)
         self.answers = Answers(histories, limits)
@@ -80,7 +81,7 @@ class RedraApi:
 
         Raises Rejected, also Forbidden for parts that the history's rules hide from the user.
         """
-        check_query(request)
+        reading.check_query(request)
         parts = paths.parts_of_redra(request.path)
         if parts[:1] != ["v1"]:
             return status.page_not_found()
@@ -130,6 +131,8 @@ class RedraApi:
                 return relative.named(inquiry.runtime, inquiry.moment, fit)
             case "GET", ["histories", name, "diff"]:
                 return await self._diff(request, await self._histories.open(name), actor)
+            case "GET", ["histories", name, "again"]:
+                return await self._again(request, await self._histories.open(name), actor)
             case "GET", ["histories", name, "rehearsal"]:
                 runtime = await self._histories.open(name)
                 self.check_rehearsed(actor, runtime)
@@ -145,6 +148,13 @@ class RedraApi:
         check, moment = partial(self.check_compared, actor, runtime), request.parameter("at")
         form = DiffForm.TEXT if request.flag("page") else DiffForm.REPORT
         body = await self.diffs.answer(request, runtime, check, moment, actor, form)
+        return relative.named(runtime, moment, _encoded(body))
+
+    async def _again(self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor) -> Response:
+        self.check_rehearsed(actor, runtime)
+        moment = request.parameter("at")
+        form = DiffForm.TEXT if request.flag("page") else DiffForm.REPORT
+        body = await self.agains.answer(request, runtime, moment, form)
         return relative.named(runtime, moment, _encoded(body))
 
     async def _inquiry(
@@ -476,13 +486,6 @@ _PARTS: dict[tuple[str, int], _Read] = {
 
 def _encoded(answer: object) -> Response:
     return Response(msgspec.json.encode(answer))
-
-
-def check_query(request: HttpRequest) -> None:
-    """Raise BadRequest for a parameter with the character 0, which no name contains."""
-    for name, values in request.query.items():
-        if any("\0" in value for value in values):
-            raise BadRequest(f"the parameter {name[:64]!r} holds the character 0")
 
 
 def _decision(row: dict[str, object]) -> models.Decision:

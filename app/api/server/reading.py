@@ -60,3 +60,10 @@ def _problem_text(problem: ValidationError) -> str:
     place = ".".join(str(step) for step in first["loc"])
     text = first["msg"].removeprefix("Value error, ")
     return f"{place}: {text}" if place else text
+
+
+def check_query(request: HttpRequest) -> None:
+    """Raise BadRequest for a parameter with the character 0, which no name contains."""
+    for name, values in request.query.items():
+        if any("\0" in value for value in values):
+            raise BadRequest(f"the parameter {name[:64]!r} holds the character 0")

@@ -17,6 +17,7 @@ _SUBJECT = ("kind", "namespace", "name")
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     LANDING: ("namespace",),
+    "again": ("profile", "gate", "quirk", "by", "within"),
     "attempts": _SUBJECT,
     "behaviours": (),
     "blast": ("kind", "name"),
@@ -39,8 +40,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """The parameters by page, in the order in which messages list them."""
 
-NEEDS = {"withAt": "with", "by": "with", "within": "with", "gate": "to", "quirk": "to"}
-"""Parameters that have no meaning without another parameter."""
+NEEDS: Mapping[str, str] = {"again": "by", "compare": "with", "rehearsal": "to"}
+"""The parameter of a page without which its others have no meaning."""
 
 FLAGS = ("decisions", "help")
 
@@ -63,9 +64,11 @@ def check(request: HttpRequest, part: str) -> None:
             raise BadRequest(f'this page has no parameter "{name[:64]}": {_others(name, names)}')
         if name in FLAGS and values[0].lower() not in _STATES:
             raise BadRequest(f'{name} must be true or false, not "{values[0][:64]}"')
-    for name in sorted(present & NEEDS.keys()):
-        if NEEDS[name] not in present:
-            raise BadRequest(f'the parameter "{name}" has no effect without "{NEEDS[name]}"')
+    needed = NEEDS.get(part)
+    if needed is None or needed in present:
+        return
+    for name in sorted(present - {MOMENT}):
+        raise BadRequest(f'the parameter "{name}" has no effect without "{needed}"')
 
 
 def _others(name: str, names: tuple[str, ...]) -> str:

@@ -32,7 +32,8 @@ from app.api.redra.answers import (
     subject_of,
 )
 from app.api.redra.linting import ignored_rules
-from app.api.redra.routes import RedraApi, check_query
+from app.api.redra.routes import RedraApi
+from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Header, HttpRequest, Response, Stream
 from app.api.ui import forms, framing, origins, parameters, reports
@@ -51,6 +52,7 @@ from app.service.histories import Histories
 from app.web import assets, links
 from app.web.links import STATIC
 from app.web.pages import (
+    again,
     attempts,
     behaviours,
     blast,
@@ -141,7 +143,7 @@ class Pages:
         self, request: HttpRequest, place: RequestedTimeline, actor: Actor
     ) -> Response | Stream:
         """The page for an admitted user. Raises Rejected, InputError, LogError."""
-        check_query(request)
+        reading.check_query(request)
         if place.path == "/redra/v1/histories":
             parameters.check(request, "")
             if request.method not in ("GET", "HEAD"):
@@ -320,6 +322,18 @@ class Pages:
             trees.append(Tree(links=place, pod=witness, answer=answer, problem=problem))
         return tuple(trees)
 
+    async def _again(self, inquiry: Inquiry) -> bytes:
+        request, runtime = inquiry.request, inquiry.runtime
+        self._api.check_rehearsed(inquiry.actor, runtime)
+        wanted = {name: request.parameter(name) for name in parameters.NAMES["again"]}
+        report: ComparedPage | None = None
+        if wanted["by"]:
+            form = DiffForm.PAGE
+            answer = await self._api.agains.answer(request, runtime, inquiry.moment, form)
+            report = msgspec.convert(answer, ComparedPage)
+        frame = await framing.frame(self.answers, inquiry, "again", wanted)
+        return again.page(frame, wanted, report)
+
     async def _rehearsal(self, inquiry: Inquiry) -> bytes:
         request = inquiry.request
         parameters = {name: request.parameter(name) for name in ("to", "gate", "quirk")}
@@ -396,6 +410,7 @@ _Make = Callable[[Pages, Inquiry], Awaitable[bytes]]
 
 _PARTS: dict[str, _Make] = {
     LANDING: Pages._findings,
+    "again": Pages._again,
     "behaviours": Pages._behaviours,
     "attempts": Pages._attempts,
     PROPOSAL: Pages._blast,

@@ -21,7 +21,7 @@ _Place = tuple[int, Actor, Grants, str, bytes]
 MADE_AT_ONCE = frozenset(("blast", "report"))
 """Pages whose work ends with their request, because it is bounded by its own settings."""
 
-AT_LENGTH = {"compare": "with", "rehearsal": "to"}
+AT_LENGTH = {"again": "by", "compare": "with", "rehearsal": "to"}
 """Pages that may take minutes, with the parameter without which they are only a form.
 
 They take turns, so that they leave room for the others.

@@ -11,6 +11,7 @@ import msgspec
 from app.adapters import packed_folders
 from app.analysis.diff import answers
 from app.analysis.diff.answers import DiffForm
+from app.analysis.diff.report import DiffReport
 from app.analysis.minimise import predicates
 from app.analysis.rehearse.report import Rehearsal
 from app.analysis.sweep import plans
@@ -174,6 +175,29 @@ def diff(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> Wo
     return WorkDone(result=anyio.run(work))
 
 
+def again(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
+    """The differences of a history from itself decided again. Raises InputError."""
+    settings = process_settings.settings(gates=wish["gates"], quirks=wish["quirks"])
+    garbage_collection.expect_large_heap()
+
+    async def work() -> JsonObject:
+        store = await _store(settings, folder, names[0])
+        report = await differences.diff_again(
+            store,
+            settings,
+            names[0],
+            wish["at"],
+            ComparisonAspect(wish["by"]),
+            wish["withinSeconds"],
+            wish["profile"] or None,
+        )
+        if isinstance(report, DiffReport):
+            report = replace(report, doubts=msgspec.convert(wish["doubts"], list[Doubt]))
+        return answers.of(report, DiffForm(wish["form"]))
+
+    return WorkDone(result=anyio.run(work))
+
+
 def export(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
     """A history as one file; that of a folder is a zip archive of it. Raises InputError."""
     form, is_redacted = wish["form"], wish["redact"]
@@ -234,4 +258,5 @@ DONE_BY: Mapping[str, Callable[[Path, JsonObject, Sequence[str], Tell], WorkDone
     "rehearse": rehearse,
     "export": export,
     "diff": diff,
+    "again": again,
 }

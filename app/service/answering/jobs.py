@@ -35,6 +35,7 @@ class JobKind(StrEnum):
     REHEARSE = "rehearse"
     EXPORT = "export"
     DIFF = "diff"
+    AGAIN = "again"
 
 
 class JobState(StrEnum):

@@ -11,6 +11,7 @@ _TITLES = {
     "find": "Find",
     "lint": "Checks of published objects",
     "object": "Object",
+    "again": "Decided again",
     "rehearsal": "Rehearse an upgrade",
     "scan": "Known defects and traps",
     "why": "Why",
