@@ -20,12 +20,16 @@ def all_projections(
     compiler: "SelectorCompiler | None" = None,
     with_rules: bool = True,
     with_patches: bool = True,
+    rules_unseen: bool = False,
+    rules_without_selector_match: bool = True,
     decoded_max: int | None = None,
 ) -> "tuple[Projection, ...]":
     """Fresh, empty instances of every view.
 
     `compiler` reads the CEL of ResourceSlicePatches. `with_rules` and `with_patches` are the gates
-    that let DeviceTaintRules and patches act on devices. `decoded_max` limits the decoded trees.
+    that let DeviceTaintRules and patches act on devices. With `rules_unseen` the scheduler doesn't
+    see rules (C24). `rules_without_selector_match` tells whether a rule without selector taints
+    every device (Q14). `decoded_max` limits the decoded trees.
     """
     # The folds load CEL and the inventory; `projections.tables` is read without them.
     from projections.activity import ActivityProjection
@@ -39,9 +43,16 @@ def all_projections(
 
     return (
         ObjectsProjection() if decoded_max is None else ObjectsProjection(decoded_max),
-        InventoryProjection(compiler=compiler, with_rules=with_rules, with_patches=with_patches),
+        InventoryProjection(
+            compiler=compiler,
+            with_rules=with_rules and not rules_unseen,
+            with_patches=with_patches,
+            rules_without_selector_match=rules_without_selector_match,
+        ),
         CountersProjection(),
-        TaintsProjection(),
+        TaintsProjection(
+            with_rules=with_rules, rules_without_selector_match=rules_without_selector_match
+        ),
         ClaimsProjection(),
         DecisionsProjection(),
         TimelineProjection(),

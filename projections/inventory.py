@@ -20,7 +20,7 @@ from app.domain.errors import InputError
 from app.domain.log import EventType, Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject
@@ -47,7 +47,7 @@ class InventoryProjection(LateRows, PagedView):
     """
 
     name = "inventory"
-    version = 1
+    version = 2
 
     def __init__(
         self,
@@ -55,14 +55,19 @@ class InventoryProjection(LateRows, PagedView):
         compiler: SelectorCompiler | None = None,
         with_rules: bool = True,
         with_patches: bool = True,
+        rules_without_selector_match: bool = True,
     ) -> None:
         self.revision = Revision(0)
         self.unreadable: dict[_Place, str] = {}
         self._bodies: dict[_Place, bytes] = {}
+        self._created: dict[str, Revision] = {}
         self._pending: dict[_Place, bytes | None] = {}
         self._has_compiler = compiler is not None
         self._inventory = Inventory(
-            compiler=compiler, with_rules=with_rules, with_patches=with_patches
+            compiler=compiler,
+            with_rules=with_rules,
+            with_patches=with_patches,
+            rules_without_selector_match=rules_without_selector_match,
         )
         self._placed: dict[PoolId, _Placed] = {}
         self._changes = RowChanges((POOLS, DEVICES), self._compute)
@@ -72,6 +77,13 @@ class InventoryProjection(LateRows, PagedView):
     def _take(self, page: Page) -> None:
         """Note the present state of the objects."""
         bodies, pending = self._bodies, self._pending
+        for event, _ in page.of(api_resources.RESOURCE_SLICE_PATCHES):
+            if event.type is EventType.OBJECT_CREATED:
+                self._created[event.key.name] = event.revision
+            elif event.type is EventType.OBJECT_DELETED:
+                self._created.pop(event.key.name, None)
+            else:
+                self._created.setdefault(event.key.name, event.revision)
         for resource in _RESOURCES:
             for event, _ in page.of((api_groups.RESOURCE, resource)):
                 place = (resource, event.key.name)
@@ -92,12 +104,17 @@ class InventoryProjection(LateRows, PagedView):
         return (POOLS, DEVICES)
 
     def dump(self) -> bytes:
-        """The present objects, sorted; the rest of the state follows from them."""
-        return _encoder.encode((self.revision, sorted(self._bodies.items())))
+        """The present objects and the revisions at which patches were created, sorted.
+
+        The rest of the state follows from them.
+        """
+        bodies, created = sorted(self._bodies.items()), sorted(self._created.items())
+        return _encoder.encode((self.revision, bodies, created))
 
     def load(self, state: bytes) -> None:
         """Restore a dumped state; the view must be empty."""
-        self.revision, bodies = _snapshot.decode(state)
+        self.revision, bodies, created = _snapshot.decode(state)
+        self._created = dict(created)
         self._bodies = dict(bodies)
         self._pending = dict(bodies)
 
@@ -139,7 +156,8 @@ class InventoryProjection(LateRows, PagedView):
                 if not self._has_compiler:
                     return ()
                 _check_patch(tree)
-                return self._inventory.put_patch(tree)
+                created = self._created.get(meta.name(tree), Revision(0))
+                return self._inventory.put_patch(tree, revision=created)
 
     def _remove(self, resource: str, name: str) -> tuple[SliceChange, ...]:
         match resource:
@@ -292,4 +310,6 @@ def _check_patch(tree: JsonObject) -> None:
 _RESOURCES = ("resourceslices", "devicetaintrules", "resourceslicepatches", "deviceclasses")
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.msgpack.Encoder()
-_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[tuple[_Place, bytes]]])
+_snapshot = msgspec.msgpack.Decoder(
+    tuple[Revision, list[tuple[_Place, bytes]], list[tuple[str, Revision]]]
+)

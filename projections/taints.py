@@ -2,9 +2,10 @@
 
 There is one row per taint of a device: first the taints of its slice, then the taints of rules by
 name. There is one row per rule: the devices it matches, the claims and pods it concerns, and the
-tolerations. The gates of the history decide whether a rule is merged into devices; this view shows
-rules as if they were merged. A rule without selector taints every device for allocation and none
-for eviction (quirk Q14). Only devices of the newest generation of their pool count.
+tolerations. Where the gate of rules is off, a rule taints no device. A scheduler that doesn't see
+rules (C24) changes nothing here: the eviction controller sees them. A rule without selector taints
+every device for allocation (quirk Q14) and none for eviction. Only devices of the newest generation
+of their pool count.
 Parity: allocator.md 9 and 13, controllers.md 1.2 and 1.3.
 """
 
@@ -70,10 +71,14 @@ class TaintsProjection(LateRows, PagedView):
     """
 
     name = "taints"
-    version = 1
+    version = 2
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *, with_rules: bool = True, rules_without_selector_match: bool = True
+    ) -> None:
         self.revision = Revision(0)
+        self._with_rules = with_rules
+        self._q14 = rules_without_selector_match
         self._slices: dict[str, _Slice] = {}
         self._by_pool: dict[PoolId, set[str]] = {}
         self._merged: dict[PoolId, _Merged] = {}
@@ -195,7 +200,9 @@ class TaintsProjection(LateRows, PagedView):
             self._touch_device(device)
         if devices:
             for rule_name, rule in self._rules.items():
-                if rule_name not in self._dirty_rules and any(map(rule.matches, devices)):
+                if rule_name not in self._dirty_rules and any(
+                    self._taints(rule, device) for device in devices
+                ):
                     self._dirty_rules.add(rule_name)
         rules, self._dirty_rules = self._dirty_rules, set()
         self._touched_rules.update((name,) for name in rules)
@@ -225,8 +232,12 @@ class TaintsProjection(LateRows, PagedView):
         for tree in own:
             yield taints.taint_of(tree)
         for name in sorted(self._rules):
-            if self._rules[name].matches(device):
+            if self._taints(self._rules[name], device):
                 yield self._rules[name].taint
+
+    def _taints(self, rule: TaintRule, device: DeviceId) -> bool:
+        """Whether the rule taints the device, published or not."""
+        return self._with_rules and rule.matches(device, without_selector=self._q14)
 
     def _matched(self, rule: TaintRule) -> Iterator[DeviceId]:
         """The published devices that the rule taints, in order."""
@@ -237,7 +248,7 @@ class TaintsProjection(LateRows, PagedView):
         for pool in pools:
             if rule.driver is None or rule.driver == pool[0]:
                 for name in self._merged.get(pool, ()):
-                    if rule.matches((*pool, name)):
+                    if self._taints(rule, (*pool, name)):
                         yield (*pool, name)
 
     def _compute(self, table: str, key: RowKey) -> Row | None:
@@ -262,7 +273,7 @@ class TaintsProjection(LateRows, PagedView):
 
     def _rule_row(self, name: str, rule: TaintRule) -> Row:
         matched = list(self._matched(rule))
-        allocated = (device for device in sorted(self._holders) if rule.matches(device))
+        allocated = (device for device in sorted(self._holders) if self._taints(rule, device))
         concerned = list(self._concerned(rule.taint, allocated))
         pods = {(claim[0], pod) for claim, row in concerned for pod in row["pods"]}
         return {
@@ -285,25 +296,30 @@ class TaintsProjection(LateRows, PagedView):
         self, taint: Taint, devices: Iterable[DeviceId]
     ) -> Iterator[tuple[_ClaimName, JsonObject]]:
         """Each allocation result on one of the devices, with its response to the taint."""
+        rule = self._rules.get(taint.rule)
+        evicts = rule is None or rule.selects
         for device in devices:
             for name in sorted(self._holders.get(device, ())):
                 claim = self._claims[name]
                 for held in claim.held:
                     if held.device == device:
-                        yield name, _concern_row(name, claim, held, taint)
+                        yield name, _concern_row(name, claim, held, taint, evicts=evicts)
 
 
-def _concern_row(name: _ClaimName, claim: _Claim, held: _Held, taint: Taint) -> JsonObject:
+def _concern_row(
+    name: _ClaimName, claim: _Claim, held: _Held, taint: Taint, *, evicts: bool
+) -> JsonObject:
     """The row of an allocation result that a taint concerns.
 
     `tolerated` is the rule for allocation; `evicted_after` is the delay of eviction in seconds,
-    or None. Parity: for eviction a toleration must name the effect NoExecute itself (quirk C2), and
-    a toleration without seconds overrides all others (controllers.md 1.3).
+    or None, as for a rule without selector, which evicts nobody. Parity: for eviction a toleration
+    must name the effect NoExecute itself (quirk C2), and a toleration without seconds overrides all
+    others (controllers.md 1.3).
     """
     known = [(tree, taints.toleration_of(tree)) for tree in held.tolerations]
     matching = [tree for tree, toleration in known if taints.tolerates(toleration, taint)]
     evicted_after: int | None = None
-    if taint.effect == "NoExecute":
+    if taint.effect == "NoExecute" and evicts:
         exact = [tree for tree in matching if tree.get("effect") == "NoExecute"]
         seconds = [json_tree.integer(tree, "tolerationSeconds") for tree in exact]
         bounded = [max(0, delay) for delay in seconds if delay is not None]

@@ -5,7 +5,7 @@ own incremental structures, fed from the same events.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from app.domain.allocation import AllocatedState, Features
@@ -17,11 +17,13 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.pools import OldPool
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log.projection import Projection
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import GATES, Profile
 from app.domain.values import api_groups, api_resources
 from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject
+from projections import all_projections
 from projections.objects import ObjectsProjection
 
 _MERGED = frozenset(("devicetaintrules", "resourceslicepatches"))
@@ -32,7 +34,7 @@ REMERGED_MAX = 1_024
 
 def features_of(profile: Profile) -> Features:
     """The allocator's features that a profile's gates enable."""
-    features = Features.of_gates({gate: profile.enabled(gate) for gate in GATES})
+    features = _of_gates(profile)
     return replace(
         features,
         taint_rules=features.taint_rules and not profile.ignores_rules,
@@ -41,9 +43,29 @@ def features_of(profile: Profile) -> Features:
     )
 
 
+def _of_gates(profile: Profile) -> Features:
+    return Features.of_gates({gate: profile.enabled(gate) for gate in GATES})
+
+
 def compiler_of(profile: Profile) -> CelCompiler:
     """A selector compiler with the error texts of the release."""
     return CelCompiler(detailed_errors=profile.follows(profiles.SELECTOR_ERRORS))
+
+
+def projections_of(profile: Profile, *, decoded_max: int | None = None) -> Sequence[Projection]:
+    """New instances of every view that is stored as tables, with the switches of the profile.
+
+    They show what `LiveViews` show. `decoded_max` limits the decoded trees.
+    """
+    features = _of_gates(profile)
+    return all_projections(
+        compiler=compiler_of(profile),
+        with_rules=features.taint_rules,
+        with_patches=features.patches,
+        rules_unseen=profile.ignores_rules,
+        rules_without_selector_match=profile.empty_rules_taint,
+        decoded_max=decoded_max,
+    )
 
 
 class LiveViews:

@@ -3,15 +3,14 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from app.analysis.views import features_of
+from app.analysis.views import projections_of
 from app.bootstrap.history_settings import history_settings, switches
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store
 from app.domain.controllers import registry
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo
 from app.domain.log.projection import Projection
@@ -27,7 +26,6 @@ from app.service.histories import DEFAULT_HISTORY, Histories
 from app.service.runtime import RuntimeBounds
 from app.service.writing import WriterBounds
 from app.settings import Settings
-from projections import all_projections
 from projections.objects import DECODED_MAX
 
 if TYPE_CHECKING:  # heavy: only forks need them
@@ -96,18 +94,7 @@ def views_of(
     profile: Profile, *, decoded_max: int = DECODED_MAX
 ) -> Callable[[], Sequence[Projection]]:
     """A function that makes new instances of every view, with the switches of the profile."""
-    features = features_of(profile)
-    compiler = CelCompiler()
-
-    def make() -> Sequence[Projection]:
-        return all_projections(
-            compiler=compiler,
-            with_rules=features.taint_rules,
-            with_patches=features.patches,
-            decoded_max=decoded_max,
-        )
-
-    return make
+    return partial(projections_of, profile, decoded_max=decoded_max)
 
 
 async def default_history(histories: Histories, settings: Settings) -> None:

@@ -110,7 +110,7 @@ def _devices(facts: Facts) -> Iterator[tuple[tuple, dict]]:
         pool = facts.pools[id[:2]]
         row: dict = {"generation": pool.generation, "slice": device.slice} if pool.is_known else {}
         row["shared"] = facts.is_shared(id)
-        if pool.is_known and facts.with_rules:
+        if pool.is_known:
             row["blocked"] = facts.is_tainted(id)
         yield id, row
 

@@ -14,7 +14,11 @@ from tests.truth.raw import Key
 
 BELOW = "/redra/v1/histories/default"
 ABOUT_ALL = (answers.views, answers.device_map, answers.capacity, answers.findings)
-RELATIONS = (relations.largest_fits, relations.named_are_as_found)
+RELATIONS = (
+    relations.largest_fits,
+    relations.named_are_as_found,
+    relations.devices_are_as_mapped,
+)
 
 
 @dataclass(slots=True)

@@ -59,6 +59,33 @@ async def named_are_as_found(ask: Ask) -> list[str]:
     return wrong
 
 
+async def devices_are_as_mapped(ask: Ask) -> list[str]:
+    """The taints of `view_devices`, and whether they keep claims off, are those of `map`."""
+    rows = (await ask("views/devices", limit=5000))["items"]
+    mapped = {
+        (pool["driver"], pool["pool"], device["name"]): device
+        for pool in (await ask("map"))["pools"]
+        if not pool["problem"]
+        for device in pool["devices"]
+    }
+    wrong: list[str] = []
+    for row in rows:
+        device = mapped.get((row["driver"], row["pool"], row["device"]))
+        if device is not None:
+            texts = [_text(taint) for taint in row["taints"]]
+            name = "/".join((row["driver"], row["pool"], row["device"]))
+            wrong += differences(f"taints of {name}", device["taints"], texts)
+            if device["state"] in ("free", "blocked", "tainted"):
+                is_tainted = device["state"] == "tainted"
+                wrong += differences(f"{name} is blocked", row["blocked"], is_tainted)
+    return wrong
+
+
+def _text(taint: dict) -> str:
+    value = f"={taint['value']}" if taint["value"] else ""
+    return f"{taint['key']}{value}:{taint['effect']}"
+
+
 _UNDER_WAY = ("Assumed", "Reserved", "Scheduled", "WaitingForBinding", "Error")
 
 _STATES = {

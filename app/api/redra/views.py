@@ -1,37 +1,21 @@
 """Views as tables of JSON rows, folded on first request and kept up to date from then on."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 
+from app.analysis.views import projections_of
 from app.domain.errors import NotFound, TooLarge
 from app.domain.log import Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Projection, Row, RowKey, Table
+from app.domain.objects.profile import Profile
 from app.service.runtime import HistoryRuntime
-from projections.activity import ActivityProjection
-from projections.claims import ClaimsProjection
-from projections.counters import CountersProjection
-from projections.decisions import DecisionsProjection
-from projections.inventory import InventoryProjection
-from projections.taints import TaintsProjection
-from projections.timeline import TimelineProjection
+from projections import tables
+from projections.objects import ObjectsProjection
 
-_FACTORIES: dict[str, Callable[[], Projection]] = {
-    factory.name: factory
-    for factory in (
-        ActivityProjection,
-        ClaimsProjection,
-        CountersProjection,
-        DecisionsProjection,
-        InventoryProjection,
-        TaintsProjection,
-        TimelineProjection,
-    )
-}
 _PAGE = 2_000
 
 
@@ -51,8 +35,8 @@ class ViewTables:
         self._kept: dict[tuple[int, str], _Folded] = {}
         self._kept_max = kept_max
         self._tables: dict[str, tuple[str, Table]] = {}
-        for name, factory in _FACTORIES.items():
-            for table in factory().tables():
+        for name, declared in tables.OF_PROJECTIONS.items():
+            for table in declared if name != ObjectsProjection.name else ():
                 self._tables[table.name.removeprefix("view_")] = (name, table)
 
     def tables(self) -> list[tuple[str, str, Table]]:
@@ -70,7 +54,7 @@ class ViewTables:
         place = (runtime.life, projection_name)
         folded = self._kept.get(place)
         if folded is None or folded.projection.revision > until:
-            folded = _Folded(_FACTORIES[projection_name]())
+            folded = _Folded(_empty(projection_name, runtime.rules.profile))
             if until == runtime.views.revision:
                 self._keep(place, folded)
         async with folded.lock:
@@ -83,6 +67,11 @@ class ViewTables:
         if len(self._kept) >= self._kept_max:
             self._kept.pop(next(iter(self._kept)))
         self._kept[place] = folded
+
+
+def _empty(name: str, profile: Profile) -> Projection:
+    """The projection of that name, with the switches of the profile, before the first event."""
+    return next(view for view in projections_of(profile) if view.name == name)
 
 
 def limited(rows: list[Row], limit: int) -> tuple[list[Row], int]:

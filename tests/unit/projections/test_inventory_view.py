@@ -108,6 +108,26 @@ def test_a_patch_changes_the_effective_device_and_is_named(log: LogOf) -> None:
     ]
 
 
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_the_older_of_two_patches_of_one_second_wins(log: LogOf, names: str) -> None:
+    log.put("slice", "s1", spec=slice_spec("p", device("a")))
+    for name in names:
+        devices = {"attributes": {"d/by": {"string": name}}}
+        log.put("patch", name, spec={"devices": devices})
+    log.put("patch", names[0], spec={"devices": {"attributes": {"d/by": {"string": "older"}}}})
+    assert log.row("view_devices", "d", "p", "a")["attributes"] == {"d/by": "older"}
+    copy = InventoryProjection(compiler=PlainCompiler())
+    copy.load(log.view.dump())
+    assert copy.row("view_devices", ("d", "p", "a")) == log.row("view_devices", "d", "p", "a")
+
+
+def test_a_rule_without_selector_taints_only_with_its_quirk() -> None:
+    log = LogOf(InventoryProjection(rules_without_selector_match=False))
+    log.put("slice", "s1", spec=slice_spec("p", device("a")))
+    log.put("rule", "r", spec={"taint": taint("k:NoExecute")})
+    assert log.part("view_devices", "d", "p", "a", columns="taints blocked") == [[], False]
+
+
 def test_a_patch_whose_selector_fails_is_named_on_the_device(log: LogOf) -> None:
     log.put("slice", "s1", spec=slice_spec("p", device("a")))
     selector = {"cel": {"expression": 'device.attributes["d"].model == "x"'}}

@@ -57,6 +57,25 @@ def test_a_rule_without_selector_taints_everything_for_allocation(log: LogOf) ->
     assert log.part("view_taint_rules", "r", columns="selects devices") == [False, 3]
 
 
+def test_a_rule_without_selector_evicts_nobody(log: LogOf) -> None:
+    log.put("claim", "ns/c", status=reserved(allocation("q/a"), "x"))
+    log.put("rule", "r", spec={"taint": taint("k:NoExecute")})
+    [concerned] = log.row("view_taints", "d", "q", "a", 0)["claims"]
+    assert (concerned["tolerated"], concerned["evicted_after"]) == (False, None)
+
+
+@pytest.mark.parametrize(
+    "switches", [{"with_rules": False}, {"rules_without_selector_match": False}]
+)
+def test_a_rule_that_the_history_ignores_taints_nothing(switches: dict) -> None:
+    log = LogOf(TaintsProjection(**switches))
+    log.put("slice", "s", spec=slice_spec("p", device("a")))
+    log.put("claim", "ns/c", status=reserved(allocation("p/a"), "x"))
+    log.put("rule", "r", spec={"taint": taint("k:NoExecute")})
+    assert log.part("view_taint_rules", "r", columns="devices allocated pods") == [0, 0, 0]
+    assert log.view.row("view_taints", ("d", "p", "a", 0)) is None
+
+
 @pytest.mark.parametrize(
     ("tolerations", "tolerated", "evicted_after"),
     [
