@@ -15,7 +15,7 @@ from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import registry
 from app.domain.values import api_groups, api_resources, selectors
-from app.domain.values.fields import meta
+from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.timestamps import Instant
 from projections import outlines
@@ -118,9 +118,10 @@ class LabelledObjects:
 
 @dataclass(slots=True, kw_only=True)
 class _Claim:
-    """The namespace and the devices of a claim."""
+    """The namespace, the classes and the devices of a claim."""
 
     namespace: str
+    classes: frozenset[str]
     devices: frozenset[DeviceId]
 
 
@@ -244,6 +245,9 @@ class Selector:
             case "nodes":
                 pods = {pod.namespace for pod, node in self._nodes.items() if node == key.name}
                 return _Concerned(namespaces=frozenset(pods), nodes=frozenset((key.name,)))
+            case "deviceclasses":
+                users = {one.namespace for one in self._claims.values() if key.name in one.classes}
+                return _Concerned(namespaces=frozenset(users))
             case _:
                 return _Concerned()
 
@@ -294,7 +298,9 @@ class Selector:
                 devices = frozenset(result.id for result in results)
                 for device in devices:
                     self._note("device", "/".join(device))
-                self._claims[key] = _Claim(namespace=key.namespace, devices=devices)
+                self._claims[key] = _Claim(
+                    namespace=key.namespace, classes=frozenset(_classes(event)), devices=devices
+                )
                 if is_gone:
                     del self._claims[key]
             case "resourceslices":
@@ -311,6 +317,13 @@ class Selector:
                 self._rules[key.name] = outlines.rule(event.body).spec.device_selector
                 if is_gone:
                     del self._rules[key.name]
+
+
+def _classes(event: Event) -> Iterator[str]:
+    for request in dra.requests(event.object):
+        for ask in (request.exactly, *request.first_available):
+            if ask is not None and ask.device_class_name:
+                yield ask.device_class_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,12 +58,17 @@ async def check_until(log: EventLog, info: HistoryInfo, wanted: TimelineRequest)
 async def scope_of(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) -> Scope:
     """The scope of a request, whose moments are not relative.
 
-    Raises InputError for an invalid kind, moment or selector.
+    Raises InputError for an invalid kind, moment or selector, and for an object of another name.
     """
     group = resource = place = ""
     name = wanted.name
     if wanted.subject:
         group, resource, place, name = _object(wanted.subject)
+        if wanted.name not in ("", name):
+            raise InputError(
+                f"the object {wanted.subject} has another name than {wanted.name!r}",
+                cure="leave out the name",
+            )
     since, until = wanted.since, wanted.until
     first, final = (int(text) if moments.is_revision(text) else 0 for text in (since, until))
     scope = Scope(

@@ -111,3 +111,26 @@ async def test_turn_is_free_again_when_its_client_has_gone():
                 await server.post(CLAIMS, {**claim(), "metadata": {"generateName": "late-"}})
                 assert (await following.line())["name"].startswith("late-")
         assert (await _lines(server))[-1]["count"] > 0
+
+
+async def test_class_belongs_to_the_namespaces_whose_claims_name_it():
+    async with serving(limits=SMALL) as server:
+        path = "/apis/resource.k8s.io/v1/deviceclasses"
+        made = await server.post(path, {"metadata": {"name": "gpu.example.com"}})
+        await server.post(path, {"metadata": {"name": "other.example.com"}})
+        await server.post(CLAIMS, claim())
+        made["spec"]["extendedResourceName"] = "example.com/gpu"
+        await server.put(f"{path}/gpu.example.com", made)
+        _, *entries, _ = await _lines(server, "?namespace=default")
+        assert [entry["kind"] for entry in entries if entry["resource"] == "deviceclasses"] == [
+            "ClassChanged"
+        ]
+
+
+async def test_object_of_another_name_than_the_wanted_one_is_refused():
+    async with serving(limits=SMALL) as server:
+        await _with_claims(server, 2)
+        assert len(await _lines(server, "?object=claim/c0&name=c0")) == 3
+        answer = await server.raw("GET", f"{ENTRIES}?object=claim/c0&name=c1")
+        assert answer.status_code == 400
+        assert "another name" in answer.json()["message"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from tests.api.serving import Server, serving
-from tests.truth import answers, relations
+from tests.truth import answers, relations, telling
 from tests.truth.facts import Facts
 from tests.truth.histories import TrueHistory, lines_of
 from tests.truth.raw import Key
@@ -41,7 +41,10 @@ async def judge(
     pick = random.Random(seed)
     async with serving(store=history.store) as server:
         log = await server.raw("GET", f"{BELOW}/events?limit=100000")
-        happened, known = history.moments(lines_of(log.text))
+        lines = lines_of(log.text)
+        happened, known = history.moments(lines)
+        differences = await telling.timeline(lines, _entries(server), pick, filters=4 * moments)
+        judgement.note(history.name, lines[-1]["revision"], differences)
         for revision, version in sorted(pick.sample(known, min(moments, len(known)))):
             facts = Facts(happened.at(version), with_rules=history.with_rules)
             for compare in ABOUT_ALL:
@@ -58,6 +61,17 @@ def _ask(server: Server, revision: int) -> answers.Ask:
     async def ask(question: str, **parameters: object) -> dict:
         query = urlencode({**parameters, "at": revision})
         return await server.get(f"{BELOW}/{question}?{query}")
+
+    return ask
+
+
+def _entries(server: Server) -> telling.Lines:
+    async def ask(**parameters: str) -> list[dict]:
+        answer = await server.raw("GET", f"{BELOW}/entries?{urlencode(parameters)}")
+        assert answer.status_code == 200, answer.text
+        _, *rows, end = lines_of(answer.text)
+        assert end["count"] == len(rows)
+        return rows
 
     return ask
 
