@@ -313,7 +313,14 @@ def first_pod(shape: Shape, other_memory: bytes = b"") -> Run:
     try:
         for inventory in inventories:
             other_memory.count(1)
-            runs.append(ask(shape, inventory, AllocatedState(), {"compiler": CelCompiler()}))
+            runs.append(
+                ask(
+                    shape,
+                    inventory,
+                    AllocatedState(),
+                    {"compiler": CelCompiler(detailed_errors=True)},
+                )
+            )
     finally:
         gc.enable()
     return min(runs, key=lambda found: found.seconds)
@@ -327,7 +334,7 @@ def measure_ordinary() -> None:
     columns = "".join(f"{name:>12}" for name in ("first pod", "cold", "new state", "like before"))
     print(f"{'ordinary':42}{columns}{'steps':>8}{'first, turns':>14}")
     for shape in ordinary():
-        how: dict[str, object] = {"compiler": CelCompiler()}
+        how: dict[str, object] = {"compiler": CelCompiler(detailed_errors=True)}
         first = first_pod(shape)
         cold = first_pod(shape, other_memory)
         inventory = Inventory.of_slices(shape.slices)
@@ -351,7 +358,11 @@ def fill() -> float:
     """
     slices = [part for i in range(100) for part in pool(i, plain(10))]
     here = [nodes.node_of({"metadata": {"name": f"node-{i}"}}) for i in range(100)]
-    inventory, state, compiler = Inventory.of_slices(slices), AllocatedState(), CelCompiler()
+    inventory, state, compiler = (
+        Inventory.of_slices(slices),
+        AllocatedState(),
+        CelCompiler(detailed_errors=True),
+    )
     started = time.process_time()
     for number in range(FILLING):
         wanted = claim(request("r"))
@@ -375,7 +386,7 @@ def measure_hard(*, without_pruning: bool) -> None:
     """Print the table of hard shapes."""
     print(f"{'hard':42}{'pruned':>12}{'steps':>8}" + ("   without pruning" * without_pruning))
     for shape in hard():
-        how: dict[str, object] = {"compiler": CelCompiler()}
+        how: dict[str, object] = {"compiler": CelCompiler(detailed_errors=True)}
         inventory = Inventory.of_slices(shape.slices)
         run = best(shape, inventory, how, AllocatedState)
         assert all(event_reason(answer) for answer in run.answers), shape.name

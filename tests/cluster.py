@@ -9,12 +9,11 @@ from dataclasses import replace
 from app.adapters.uids import DerivedUids
 from app.analysis.verify.compare import ComparisonCounts
 from app.analysis.verify.redecide import DecisionChecker
-from app.analysis.views import LiveViews, features_of
+from app.analysis.views import LiveViews, compiler_of, features_of
 from app.bootstrap.rules import rules_for
 from app.domain.controllers import reconcilers
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.registry import ControllerOptions
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Actor, Event, ObjectKey
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import (
@@ -72,7 +71,9 @@ class Cluster:
     def fresh_controllers(self) -> tuple[Reconciler, ...]:
         """All controllers, before they fold any event."""
         features = features_of(self.profile)
-        return reconcilers.controllers(self.profile, features, CelCompiler(), self._options)
+        return reconcilers.controllers(
+            self.profile, features, compiler_of(self.profile), self._options
+        )
 
     def restart(self) -> None:
         """Replaces the controllers by new ones that fold the log from its start."""

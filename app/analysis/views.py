@@ -68,6 +68,20 @@ def projections_of(profile: Profile, *, decoded_max: int | None = None) -> Seque
     )
 
 
+class ReleaseCompilers:
+    """Selector compilers that many histories share, one for each form of error texts."""
+
+    def __init__(self) -> None:
+        self._compilers: dict[bool, CelCompiler] = {}
+
+    def of(self, profile: Profile) -> CelCompiler:
+        """The compiler with the error texts of the profile's release."""
+        is_detailed = profile.follows(profiles.SELECTOR_ERRORS)
+        if is_detailed not in self._compilers:
+            self._compilers[is_detailed] = compiler_of(profile)
+        return self._compilers[is_detailed]
+
+
 class LiveViews:
     """The views that reconcilers, queries and the API read.
 

@@ -17,6 +17,7 @@ from app.adapters import private_folders, schemas
 from app.adapters.running import notice
 from app.adapters.telemetry import Telemetry
 from app.analysis.oversight import Oversight
+from app.analysis.views import ReleaseCompilers
 from app.api.application import Application, create_app
 from app.api.redra.beside import Beside, Holders
 from app.api.server.connections import ConnectionBounds, connection_class
@@ -40,7 +41,6 @@ from app.bootstrap.recording.recording_request import Wanted
 from app.bootstrap.stores import Store, find_history, memory_store, open_store, with_lost_secrets
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import registry
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import HistoryBroken, InputError
 from app.ports import Meter
 from app.service.alarms import Alarms
@@ -80,7 +80,7 @@ def supervise(
         leases=store.leases,
         # Host name and process id repeat in containers; the uid does not.
         holder=f"{socket.gethostname()}-{store.ports.uids.uid()}",
-        compiler=CelCompiler(),
+        compilers=ReleaseCompilers(),
         bounds=LoopBounds(
             poll_seconds=settings.poll_seconds,
             lease_seconds=settings.lease_seconds,

@@ -88,7 +88,7 @@ def allocate(
             broken += sum(not finding.quirk for finding in findings)
 
     settings = running.ScenarioSettings(
-        compiler=CelCompiler(),
+        compiler=CelCompiler(detailed_errors=True),
         quirks=_quirks(Quirks, quirk or []),
         variant=None if allocator is VariantName.AUTO else AllocatorVariant(allocator.value),
         timer=time.perf_counter,

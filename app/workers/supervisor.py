@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import anyio
 
+from app.analysis.views import ReleaseCompilers
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import reconcilers, registry
 from app.domain.controllers.plan import Reconciler
-from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError
 from app.ports import Leases
 from app.service.runtime import HistoryRuntime
@@ -38,7 +38,7 @@ class WorkerSetting:
 
     leases: Leases
     holder: str
-    compiler: SelectorCompiler
+    compilers: ReleaseCompilers
     bounds: LoopBounds = LoopBounds()
     summary: SummaryBounds = SummaryBounds()
     only: frozenset[str] = frozenset()
@@ -60,12 +60,11 @@ def loops_of(runtime: HistoryRuntime, setting: WorkerSetting) -> list[Controller
     """The loops of the controllers that run for this history, in the order of the registry."""
     options = replace(registry.options_from(runtime.info.settings), summary=setting.summary)
     profile = runtime.rules.profile
+    compiler = setting.compilers.of(profile)
 
     def maker(name: str) -> Callable[[], Reconciler]:
         def make() -> Reconciler:
-            return reconcilers.controller(
-                name, profile, runtime.views.features, setting.compiler, options
-            )
+            return reconcilers.controller(name, profile, runtime.views.features, compiler, options)
 
         return make
 

@@ -56,7 +56,7 @@ def lines(*path: str) -> Iterator[dict[str, Any]]:
 
 
 def agrees(scenario: dict[str, Any], expected: dict[str, Any], quirks: Quirks) -> bool:
-    settings = scenarios.ScenarioSettings(compiler=CelCompiler(), quirks=quirks)
+    settings = scenarios.ScenarioSettings(compiler=CelCompiler(detailed_errors=True), quirks=quirks)
     answer = comparable(scenarios.run(scenario, settings))
     return all(answer.get(key) == value for key, value in comparable(expected).items())
 

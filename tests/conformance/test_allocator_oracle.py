@@ -16,7 +16,7 @@ from tests.shared_data import shared_is_present, shared_path
 OWN = Path(__file__).parent / "data" / "allocator-scenarios.jsonl.gz"
 RANDOM = ("conformance", "oracle", "allocator-random.jsonl")
 REPAIRED = ("conformance", "oracle", "allocator-quirk-repaired.jsonl")
-COMPILER = CelCompiler()
+COMPILER = CelCompiler(detailed_errors=True)
 
 
 @lru_cache

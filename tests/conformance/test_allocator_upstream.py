@@ -18,7 +18,7 @@ from app.domain.values import quantity
 from tests.conformance.scenario_answers import comparable_error, without_share_ids
 from tests.shared_data import shared_is_present, shared_path
 
-COMPILER = CelCompiler()
+COMPILER = CelCompiler(detailed_errors=True)
 LISTER_CASES = ("no-classes", "unknown-class")
 
 

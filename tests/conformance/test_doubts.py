@@ -139,7 +139,12 @@ class Recording:
             return self.views
 
         explainer = Explainer(
-            self.log, self.info, self.views, CelCompiler(), PROFILE, views_at=same
+            self.log,
+            self.info,
+            self.views,
+            CelCompiler(detailed_errors=True),
+            PROFILE,
+            views_at=same,
         )
         return await explainer.why(Question(kind="pod", namespace=NAMESPACE, name=pod))
 

@@ -47,7 +47,7 @@ class Recording:
             self._log,
             self._info,
             await self.views_at(event.revision),
-            CelCompiler(),
+            CelCompiler(detailed_errors=True),
             PROFILE,
             views_at=self.views_at,
         )

@@ -7,11 +7,10 @@ they are right. `judging`, which shares no code with the product, checks that.
 from collections.abc import Sequence
 
 from app.analysis.verify.redecide import DecisionChecker
-from app.analysis.views import LiveViews, features_of
+from app.analysis.views import LiveViews, compiler_of, features_of
 from app.bootstrap.rules import rules_for
 from app.domain.controllers import reconcilers
 from app.domain.controllers.registry import ControllerOptions
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event
 from app.domain.objects.profile import Profile
 
@@ -19,7 +18,9 @@ from app.domain.objects.profile import Profile
 def check_decisions(events: Sequence[Event], profile: Profile, options: ControllerOptions) -> None:
     """Checks that every decision made again equals the recorded one, including its effects."""
     views = LiveViews(profile)
-    controllers = reconcilers.controllers(profile, features_of(profile), CelCompiler(), options)
+    controllers = reconcilers.controllers(
+        profile, features_of(profile), compiler_of(profile), options
+    )
     checker = DecisionChecker(controllers, views, rules_for(profile))
     observers: dict[int, list[Event]] = {}
     for event in events:

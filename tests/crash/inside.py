@@ -24,11 +24,11 @@ from app.adapters.memory import (
     MemoryWakeUp,
 )
 from app.adapters.uids import DerivedUids
+from app.analysis.views import ReleaseCompilers
 from app.bootstrap.histories import views_of
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import view_tables
 from app.domain.controllers import registry
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import LogError
 from app.domain.log import Event, HistoryInfo
 from app.domain.objects.profile import Profile
@@ -133,7 +133,7 @@ class Process:
         setting = WorkerSetting(
             leases=leases,
             holder=holder,
-            compiler=CelCompiler(),
+            compilers=ReleaseCompilers(),
             bounds=bounds,
             only=self._only,
         )

@@ -17,7 +17,7 @@ from anyio.from_thread import start_blocking_portal
 
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
-from app.analysis.views import LiveViews, features_of
+from app.analysis.views import LiveViews, compiler_of, features_of
 from app.api.application import create_app
 from app.bootstrap import histories as opening
 from app.bootstrap import recordings as importing
@@ -25,7 +25,6 @@ from app.bootstrap import replays, stores
 from app.bootstrap.histories import views_of
 from app.domain.controllers import reconcilers
 from app.domain.controllers import registry as controllers
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import ChainBroken, InputError
 from app.domain.log import Revision
 from app.domain.objects import profile as profiles
@@ -302,7 +301,7 @@ async def _folded_by_controllers(store):
     profile = profiles.from_settings(info.settings)
     views = LiveViews(profile)
     working = reconcilers.controllers(
-        profile, features_of(profile), CelCompiler(), controllers.options_from(info.settings)
+        profile, features_of(profile), compiler_of(profile), controllers.options_from(info.settings)
     )
     meter = HistoryMeter(Telemetry(), NAME, profile)
     for event in await store.log.read(info.id, after=Revision(0), limit=PAGE):

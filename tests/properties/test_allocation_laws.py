@@ -123,7 +123,9 @@ def shape(inventory: Inventory, node: nodes.Node) -> list:
 @settings(max_examples=draws.examples(250), deadline=None)
 def test_spoilt_input_is_answered_or_refused_in_words(data: st.DataObject) -> None:
     scenario = data.draw(spoilt(data.draw(worlds())))
-    how = scenarios.ScenarioSettings(compiler=CelCompiler(), variant=AllocatorVariant.EXPERIMENTAL)
+    how = scenarios.ScenarioSettings(
+        compiler=CelCompiler(detailed_errors=True), variant=AllocatorVariant.EXPERIMENTAL
+    )
     place = "none: it was answered"
     try:
         scenarios.run(scenario, how)

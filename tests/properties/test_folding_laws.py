@@ -15,7 +15,7 @@ from tests import draws
 from tests.properties.event_worlds import world
 
 Rows = dict[tuple[str, RowKey], Row]
-COMPILER = CelCompiler()
+COMPILER = CelCompiler(detailed_errors=True)
 NAMES = [view.name for view in all_projections()]
 WORLDS = st.tuples(st.integers(0, 10**6), st.integers(1, 120))
 

@@ -205,7 +205,7 @@ class World:
         self.rules = cycle.SchedulerRules(
             gates=made.profile,
             features=features_of(made.profile),
-            compiler=CelCompiler(),
+            compiler=CelCompiler(detailed_errors=True),
             quirks=releases.quirks_of(made.profile),
         )
 

@@ -18,7 +18,7 @@ from tests import draws
 from tests.unit.projections.log_of import LogOf
 from tests.worlds.builders import DRIVER, counter_set, device, resource_slice, taint, uses
 
-COMPILER = CelCompiler()
+COMPILER = CelCompiler(detailed_errors=True)
 NAME = "slice"
 
 FULL = device(

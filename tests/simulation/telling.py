@@ -40,7 +40,9 @@ def check_folds(cluster: Cluster) -> None:
 def _views(cluster: Cluster) -> tuple[Projection, ...]:
     features = features_of(cluster.profile)
     return all_projections(
-        compiler=CelCompiler(), with_rules=features.taint_rules, with_patches=features.patches
+        compiler=CelCompiler(detailed_errors=True),
+        with_rules=features.taint_rules,
+        with_patches=features.patches,
     )
 
 

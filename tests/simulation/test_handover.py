@@ -195,7 +195,7 @@ def test_case_is_allocated_as_it_says(soak: Path, tmp_path: Path) -> None:
                 [(each["driver"], each["pool"], each["device"]) for each in held], [], {}
             ),
             Features.of_gates(case["features"]),
-            compiler=CelCompiler(),
+            compiler=CelCompiler(detailed_errors=True),
         )
         answer = allocator.allocate(case["node"], case["claims"])
         if case["expected"]["allocations"] is None:

@@ -12,10 +12,9 @@ from msgspec.structs import replace
 
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.analysis.explain.questions import Question
-from app.analysis.views import LiveViews
+from app.analysis.views import LiveViews, compiler_of
 from app.api.access.readers import WORKED_OUT_FROM
 from app.bootstrap.gallery import playing
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import RedraError
 from app.domain.log import EventType, Head, ObjectKey
 from app.domain.objects import profile as profiles
@@ -65,7 +64,7 @@ async def answers(incident, events, kinds):
         sees_key=lambda key: key[:2] in kinds,
     )
     explainer = Explainer(
-        log, info, await views_at(len(events)), CelCompiler(), profile, views_at=views_at,
+        log, info, await views_at(len(events)), compiler_of(profile), profile, views_at=views_at,
         sight=sight,
     )  # fmt: skip
     keys = sorted({event.key for event in events if event.key[:2] in WORKED_OUT_FROM})

@@ -14,7 +14,7 @@ from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.inventory import Inventory
 
 DRIVER = "gpu.example.com"
-COMPILER = CelCompiler()
+COMPILER = CelCompiler(detailed_errors=True)
 GATES = dict.fromkeys(
     (
         "DRAAdminAccess",

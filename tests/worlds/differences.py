@@ -26,7 +26,7 @@ from tests.worlds.plain_selectors import PlainCompiler
 LITERAL_STEPS_MAX = 3_000
 PLAIN_STEPS_MAX = 30_000
 TOO_LONG = "too long"
-COMPILER = CelCompiler()
+COMPILER = CelCompiler(detailed_errors=True)
 SELECTS = Selections()
 IGNORED = ("steps", "allocateOneInvocations")
 

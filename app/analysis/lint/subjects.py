@@ -252,7 +252,7 @@ class Subjects:
     @cached_property
     def compiler(self) -> CelCompiler:
         """Compiles selectors, and caches them and their verdicts."""
-        return CelCompiler()
+        return CelCompiler(detailed_errors=True)
 
     @cached_property
     def inventory(self) -> Inventory:

@@ -38,14 +38,13 @@ from app.analysis.search import Hits
 from app.analysis.starts import StartPace
 from app.analysis.timeline_pages import Filter, TimelinePage
 from app.analysis.trace_events import ViewerTrace
-from app.analysis.views import LiveViews
+from app.analysis.views import LiveViews, ReleaseCompilers
 from app.api.access.readers import WORKED_OUT_FROM, HistoryReader
 from app.api.kubernetes.timelines import views_at
 from app.api.redra.scans import Scans
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.controllers import registry
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import BadRequest, NotFound, TooLarge
 from app.domain.log import Actor, Event, ObjectKey, Revision
 from app.domain.objects import history_kinds
@@ -99,7 +98,7 @@ class Answers:
         self._histories = histories
         self._limits = limits
         self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
-        self._compiler = CelCompiler()
+        self._compilers = ReleaseCompilers()
         kept_max = limits.chronicles_max
         self._findings: Bounded[tuple[int, Revision, int, str], Findings] = Bounded(kept_max)
         self._scans = Scans(self._explanations, limits)
@@ -161,7 +160,7 @@ class Answers:
                 runtime.log,
                 await runtime.as_of(views.revision),
                 views,
-                self._compiler,
+                self._compilers.of(views.profile),
                 views.profile,
                 views_at=lambda revision: self._histories.at(runtime.info.name, revision),
                 bounds=self._limits.explain,
@@ -180,7 +179,7 @@ class Answers:
             info=info,
             views=views,
             views_at=lambda revision: self._histories.at(runtime.info.name, revision),
-            rules=scheduling_rules.of(info, views.profile, self._compiler),
+            rules=scheduling_rules.of(info, views.profile, self._compilers.of(views.profile)),
             bounds=self._limits.explain,
             blast_bounds=self._limits.blast,
             sight=reader.sight(),

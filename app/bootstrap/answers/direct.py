@@ -11,12 +11,12 @@ from functools import partial
 import msgspec
 
 from app.analysis.explain.questions import Question, placed
+from app.analysis.views import compiler_of
 from app.bootstrap.answers import relative
 from app.bootstrap.answers.bounds import blast_bounds, explain_bounds
 from app.bootstrap.asking.queries import ServedQuery
 from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError, LogError, Rejected
 from app.service.explaining import Explainer
 from app.service.histories import Histories
@@ -44,7 +44,7 @@ async def _why(store: Store, settings: Settings, histories: Histories, query: Se
         runtime.log,
         await runtime.as_of(revision),
         views,
-        CelCompiler(),
+        compiler_of(views.profile),
         views.profile,
         views_at=partial(histories.at, info.name),
         bounds=explain_bounds(settings),

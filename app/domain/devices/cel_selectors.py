@@ -172,7 +172,7 @@ class CelCompiler:
     errors name the device and contain a hint, as since 1.37; recordings of 1.36 have neither.
     """
 
-    def __init__(self, *, detailed_errors: bool = True) -> None:
+    def __init__(self, *, detailed_errors: bool) -> None:
         self._detailed_errors = detailed_errors
         self._selectors: Bounded[str, CelSelector | str] = Bounded(SELECTORS_MAX)
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from app.analysis.views import LiveViews, features_of
+from app.analysis.views import LiveViews, compiler_of, features_of
 from app.domain.controllers import reconcilers, registry
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling import repeated_attempts
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import DECISION, Actor, Draft, EventType, Revision, Stamp
 from app.domain.log.chain import seal
 from app.domain.objects.profile import Profile
@@ -31,7 +30,7 @@ def fold_all(bodies):
     profile = Profile(gates=GATES)
     views = LiveViews(profile)
     working = reconcilers.controllers(
-        profile, features_of(profile), CelCompiler(), ControllerOptions()
+        profile, features_of(profile), compiler_of(profile), ControllerOptions()
     )
     key = DECISION._replace(namespace="default", name="p")
     stamp = Stamp(time=T0, actor=Actor(user="x"), verb="decide")

@@ -12,7 +12,9 @@ def test_each_name_in_the_registry_has_a_maker_in_its_order() -> None:
 
 def test_controllers_are_made_under_their_own_names() -> None:
     made = {
-        name: reconcilers.controller(name, Profile(), Features(), CelCompiler()).name
+        name: reconcilers.controller(
+            name, Profile(), Features(), CelCompiler(detailed_errors=True)
+        ).name
         for name in registry.NAMES
     }
     assert made == {name: name for name in registry.NAMES}

@@ -268,7 +268,7 @@ def given_up(version: str) -> tuple[cycle.Cycle, NodeIndex]:
     rules = cycle.SchedulerRules(
         gates=made.profile,
         features=features_of(made.profile),
-        compiler=CelCompiler(),
+        compiler=CelCompiler(detailed_errors=True),
         quirks=releases.quirks_of(made.profile),
     )
     claims = pod_claims.resolve(views.objects, pod.facts)

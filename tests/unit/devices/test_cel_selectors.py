@@ -24,7 +24,11 @@ EXPRESSIONS = (
     'device.attributes["a.com"].?x.orValue(0) == 1 && "m" in device.capacity["a.com"]',
     'device.allowMultipleAllocations && device.attributes["a.com"].?x.orValue(1) == 1',
 )
-KEYED = [text for text in EXPRESSIONS if CelCompiler().compile(text).published_key is not None]
+KEYED = [
+    text
+    for text in EXPRESSIONS
+    if CelCompiler(detailed_errors=True).compile(text).published_key is not None
+]
 VALUES = (
     {"int": 1},
     {"int": 0},
@@ -60,7 +64,7 @@ def test_devices_compared_as_published_are_judged_as_alone(expression: str) -> N
     rng = Random(f"selectors-{expression}")
     devices = [device(rng) for _ in range(600)]
     program = cel.compile_expression(expression)
-    verdicts = CelCompiler().compile(expression).judge(devices)
+    verdicts = CelCompiler(detailed_errors=True).compile(expression).judge(devices)
     alone = [program.evaluate(found.cel_input, hint=True) for found in devices]
     assert [(found.match, found.error) for found in verdicts] == [
         (found.match is True, found.error or "") for found in alone
@@ -71,7 +75,7 @@ def test_devices_compared_as_published_are_judged_as_alone(expression: str) -> N
 def test_a_verdict_for_a_driver_holds_for_all_its_plain_devices(expression: str) -> None:
     rng = Random(f"drivers-{expression}")
     devices = [found for found in (device(rng) for _ in range(300)) if found.is_plain]
-    selector = CelCompiler().compile(expression)
+    selector = CelCompiler(detailed_errors=True).compile(expression)
     common = {found.id[0]: selector.judge_like(found) for found in devices}
     for found, verdict in zip(devices, selector.judge(devices), strict=True):
         assert common[found.id[0]] in (None, verdict)
@@ -88,7 +92,7 @@ def test_devices_whose_keys_are_known_are_judged_as_alone(expression: str) -> No
         for driver in ("a.com", "b.com")
         for name in ("d", "e")
     ]
-    selector = CelCompiler().compile(expression)
+    selector = CelCompiler(detailed_errors=True).compile(expression)
     assert selector.published_key is not None
     verdicts = selector.judge(devices, [selector.published_key(found) for found in devices])
     program = cel.compile_expression(expression)

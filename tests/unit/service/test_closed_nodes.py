@@ -50,9 +50,13 @@ async def told(folder: Path, node: object, **pod: object) -> list[str]:
         return views_up_to(events, revision)
 
     explainer = Explainer(
-        log, result.history, views_up_to(events, len(events)), CelCompiler(), Profile(),
+        log,
+        result.history,
+        views_up_to(events, len(events)),
+        CelCompiler(detailed_errors=True),
+        Profile(),
         views_at=views_at,
-    )  # fmt: skip
+    )
     answer = await explainer.why(Question(kind="pod", namespace="default", name="p"))
     said = [text for text in texts(answer.reason) if text.startswith("node n0 is ")]
     return [text.removesuffix(", before it was first recorded") for text in said]

@@ -55,7 +55,7 @@ async def asking(
             log,
             info,
             views or views_up_to(events, len(events) if at is None else at),
-            CelCompiler(),
+            CelCompiler(detailed_errors=True),
             Profile(),
             views_at=views_at,
             bounds=ExplainBounds(help_tries_max=50),

@@ -102,7 +102,7 @@ async def refused(events: Sequence[Event], name: str, sight: Sight, **bounds: in
         log,
         info,
         views,
-        CelCompiler(),
+        CelCompiler(detailed_errors=True),
         Profile(),
         views_at=views_at,
         bounds=ExplainBounds(**bounds),

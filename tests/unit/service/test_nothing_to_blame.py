@@ -179,9 +179,13 @@ async def template_told(tmp_path, template, claim, *, last="template"):
         )
     events = await log.read(result.history.id, after=Revision(0), limit=100)
     explainer = Explainer(
-        log, result.history, views_up_to(events, len(events)), CelCompiler(), Profile(),
+        log,
+        result.history,
+        views_up_to(events, len(events)),
+        CelCompiler(detailed_errors=True),
+        Profile(),
         views_at=lambda revision: pytest.fail(f"no need for {revision}"),
-    )  # fmt: skip
+    )
     answer = await explainer.why(Question(kind="pod", namespace="default", name="p"))
     return [text for text in texts(answer.reason) if text.startswith("template ")]
 

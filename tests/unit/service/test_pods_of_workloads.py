@@ -77,7 +77,7 @@ async def why(
         return views_up_to(events, revision)
 
     explainer = Explainer(
-        log, info, views, CelCompiler(), Profile(), views_at=views_at,
+        log, info, views, CelCompiler(detailed_errors=True), Profile(), views_at=views_at,
         bounds=ExplainBounds(**bounds),
     )  # fmt: skip
     answer = await explainer.why(Question(kind=kind, namespace=namespace, name=name))

@@ -9,8 +9,7 @@ from app.analysis import scheduling_rules
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import Question
 from app.analysis.explain.verdicts import SchedulerMessage
-from app.analysis.views import LiveViews
-from app.domain.devices.cel_selectors import CelCompiler
+from app.analysis.views import LiveViews, compiler_of
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import Profile
@@ -72,7 +71,7 @@ async def told(
         info=info,
         views=await views_at(Revision(revision)),
         views_at=views_at,
-        rules=scheduling_rules.of(info, profile, CelCompiler()),
+        rules=scheduling_rules.of(info, profile, compiler_of(profile)),
         bounds=ExplainBounds(**bounds),
     )
     event = recorded[revision - 1]
@@ -154,7 +153,7 @@ async def test_recording_whose_scheduler_was_repaired_has_its_refusal_explained(
         return views_of(events, profile, revision)
 
     explainer = Explainer(
-        log, info, await views_at(Revision(492)), CelCompiler(), profile, views_at=views_at
+        log, info, await views_at(Revision(492)), compiler_of(profile), profile, views_at=views_at
     )
     answer = await explainer.why(Question(kind="pod", namespace="taints", name="n-3"))
     assert answer.text.startswith("refused by the recorded scheduler; tried again, 2 of 2 nodes")

@@ -94,7 +94,7 @@ async def verify(
     until: int | None = None,
     **options: Any,
 ) -> VerifyReport:
-    compiler = CelCompiler()
+    compiler = CelCompiler(detailed_errors=True)
     head = (await log.head(info.id)).revision
     return await verifying.verify(
         log,

@@ -59,7 +59,9 @@ def selecting(*expressions):
 
 
 def history(*events, kept_max=100):
-    selectors = SelectorHistory(compiler=CelCompiler(), with_patches=True, kept_max=kept_max)
+    selectors = SelectorHistory(
+        compiler=CelCompiler(detailed_errors=True), with_patches=True, kept_max=kept_max
+    )
     for each in events:
         selectors.take(each)
     return selectors
@@ -69,7 +71,7 @@ async def compare(selectors, second, **bounds):
     return await second_opinion.compare(
         selectors,
         second,
-        compiler=CelCompiler(),
+        compiler=CelCompiler(detailed_errors=True),
         bounds=OpinionBounds(**bounds),
         progress=lambda _done, _total: None,
     )

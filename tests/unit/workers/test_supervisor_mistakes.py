@@ -8,8 +8,8 @@ import pytest
 
 from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLeases, MemoryStore, MemoryViewStore, MemoryWakeUp
+from app.analysis.views import ReleaseCompilers
 from app.domain.controllers.plan import Plan, Views
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event
 from app.domain.values.timestamps import Instant
 from app.service.folding import FoldingBounds
@@ -42,7 +42,7 @@ async def test_a_failing_controller_is_told_and_the_others_go_on(
     store = MemoryStore()
     monkeypatch.setattr(supervisor, "loops_of", lambda _runtime, _setting: [Breaks(), Works()])
     setting = WorkerSetting(
-        leases=MemoryLeases(store, VirtualClock(START)), holder="test", compiler=CelCompiler()
+        leases=MemoryLeases(store, VirtualClock(START)), holder="test", compilers=ReleaseCompilers()
     )
     async with running_history(store=store) as history, anyio.create_task_group() as tasks:
         tasks.start_soon(supervisor.run, history, setting)
@@ -59,7 +59,7 @@ async def test_loops_end_without_a_word_when_another_process_deletes_the_history
 ) -> None:
     store = MemoryStore()
     setting = WorkerSetting(
-        leases=MemoryLeases(store, VirtualClock(START)), holder="test", compiler=CelCompiler()
+        leases=MemoryLeases(store, VirtualClock(START)), holder="test", compilers=ReleaseCompilers()
     )
     async with running_history(store=store) as history:
         info = history.info
@@ -166,7 +166,7 @@ async def clumsy_at_work(
         await history.submit(namespace("default"), actor=ALICE)
         for name in ("first", "odd", "last"):
             await history.submit(config_map(name), actor=ALICE)
-        setting = WorkerSetting(leases=leases, holder="test", compiler=CelCompiler())
+        setting = WorkerSetting(leases=leases, holder="test", compilers=ReleaseCompilers())
         tasks.start_soon(supervisor.run, history, setting)
         with anyio.fail_after(PATIENCE_SECONDS):
             await all_greeted.wait()

@@ -6,18 +6,19 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
+from app.analysis.views import ReleaseCompilers
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import memory_store
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects.profile import Profile
+from app.domain.objects import profile as profiles
 from app.domain.objects.write.commands import (
     CreateObject,
     DeleteObject,
     PatchObject,
     PatchType,
 )
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.histories import Histories
@@ -34,7 +35,7 @@ RESOURCE = "resource.k8s.io"
 def histories_of(store) -> Histories:
     return Histories(
         ports=store.ports,
-        rules=lambda info: rules_for(Profile()),
+        rules=lambda info: rules_for(profiles.from_settings(info.settings)),
         bounds=RuntimeBounds(poll_seconds=0.05),
         past_views_max=2,
         objects_max=10_000,
@@ -46,7 +47,7 @@ def setting_of(store, holder: str = "one", replayed_max: int = 50_000, **more) -
         poll_seconds=0.05, lease_seconds=0.6, standby_seconds=0.05, replayed_max=replayed_max
     )
     return WorkerSetting(
-        leases=store.leases, holder=holder, compiler=CelCompiler(), bounds=bounds, **more
+        leases=store.leases, holder=holder, compilers=ReleaseCompilers(), bounds=bounds, **more
     )
 
 
@@ -115,7 +116,7 @@ async def make(runtime: HistoryRuntime, group: str, resource: str, tree: JsonObj
     await runtime.submit(CreateObject(key=key, version="v1", tree=tree), actor=USER)
 
 
-async def make_pod(runtime: HistoryRuntime, name: str) -> None:
+async def make_pod(runtime: HistoryRuntime, name: str, template: str = "gpu") -> None:
     await make(
         runtime,
         "",
@@ -125,7 +126,7 @@ async def make_pod(runtime: HistoryRuntime, name: str) -> None:
             "metadata": {"name": name, "namespace": "default"},
             "spec": {
                 "containers": [{"name": "c", "image": "i:1"}],
-                "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+                "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": template}],
             },
         },
     )
@@ -160,6 +161,37 @@ async def test_pods_are_scheduled_by_the_loops():
         await wait_until(runtime, lambda: all(is_bound(runtime, f"pod-{n}") for n in range(8)))
         tasks.cancel_scope.cancel()
     assert sorted(await decisions(runtime)) == [f"pod-{n}" for n in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("release", "place"),
+    [("1.36", "class faulty: selector #0"), ("1.37", "gpu.example.com/n1/gpu-0")],
+)
+async def test_error_of_a_selector_has_the_words_of_the_release(release: str, place: str) -> None:
+    """Parity: allocator.md 11."""
+    faulty = {"cel": {"expression": 'device.attributes["gpu.example.com"].nope == "x"'}}
+    request = {"name": "gpu", "exactly": {"deviceClassName": "faulty"}}
+    async with (
+        cluster({"profile": release}) as (store, runtime),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(supervisor.run, runtime, setting_of(store))
+        tree = {"kind": "DeviceClass", "metadata": {"name": "faulty"}}
+        await make(runtime, RESOURCE, "deviceclasses", {**tree, "spec": {"selectors": [faulty]}})
+        tree = {"kind": "ResourceClaimTemplate", "metadata": {"name": "faulty"}}
+        tree["metadata"]["namespace"] = "default"
+        spec = {"spec": {"devices": {"requests": [request]}}}
+        await make(runtime, RESOURCE, "resourceclaimtemplates", {**tree, "spec": spec})
+        await make_pod(runtime, "pod", template="faulty")
+        pod = ObjectKey("", "pods", "default", "pod")
+
+        def message() -> str:
+            condition = meta.condition(runtime.views.objects.get(pod) or {}, "PodScheduled")
+            return "" if condition is None else condition.message
+
+        await wait_until(runtime, lambda: "CEL runtime error" in message())
+        tasks.cancel_scope.cancel()
+    assert (place in message(), "on device" in message()) == (True, release == "1.37")
 
 
 async def test_only_the_named_controllers_run():

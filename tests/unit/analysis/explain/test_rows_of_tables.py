@@ -24,7 +24,7 @@ async def findings(tmp_path, **files):
     """The sentences of the findings about pods, claims and invariants."""
     views, chronicle = LiveViews(PROFILE), Chronicle()
     _, history, events = await recorded(tmp_path, **files)
-    rules = scheduling_rules.of(history, PROFILE, CelCompiler())
+    rules = scheduling_rules.of(history, PROFILE, CelCompiler(detailed_errors=True))
     for event in events:
         views.fold(event)
     chronicle.fold(events)

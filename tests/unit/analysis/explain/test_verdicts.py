@@ -70,7 +70,9 @@ async def why(tmp_path, *, about="pod/p", **files):
         return views
 
     views = await views_at(len(events))
-    explainer = Explainer(log, history, views, CelCompiler(), PROFILE, views_at=views_at)
+    explainer = Explainer(
+        log, history, views, CelCompiler(detailed_errors=True), PROFILE, views_at=views_at
+    )
     kind, _, name = about.partition("/")
     return await explainer.why(Question(kind=kind, namespace="default", name=name))
 

@@ -112,7 +112,12 @@ def test_controllers_with_a_pace_are_those_that_take_one() -> None:
     holders = {
         name
         for name in registry.NAMES
-        if holds(reconcilers.controller(name, profile, Features(), CelCompiler(), options), pace)
+        if holds(
+            reconcilers.controller(
+                name, profile, Features(), CelCompiler(detailed_errors=True), options
+            ),
+            pace,
+        )
     }
     assert holders == registry.PACED
 
