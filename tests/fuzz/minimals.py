@@ -147,6 +147,9 @@ def check(case: Case, bundle: Path, small: Path) -> str:
         # A shorter history has others after its end.
         fact = about_the_same(fact, whole(sides[0]))
     is_recorded = report["decisions"] == "recorded"
+    faults = one_minimal.impossible(OwnRuns(small, is_recorded=is_recorded).whole)
+    whole_faults = map(one_minimal.impossible, sides if faults else ())
+    assert faults <= frozenset[str]().union(*whole_faults), (case, faults)
     if case.fact != "differs" or kind:
         assert shown, case
         more = list(one_minimal.superfluous(small, fact, is_recorded=is_recorded))

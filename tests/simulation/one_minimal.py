@@ -327,9 +327,25 @@ def superfluous(path: Path, fact: Fact, *, is_recorded: bool = False) -> Iterato
     assert deciding.count == len(deciding.lines), "the engine takes the same lines for inputs"
     wanted = fact(deciding.whole)
     assert wanted, "the whole bundle shows it"
+    whole, faults = contents(deciding.whole), impossible(deciding.whole)
     for words, smaller_one in pieces(deciding, is_recorded=is_recorded):
-        if wanted & fact(smaller_one):
+        # A request may leave two lines, the mark and the removal of a pod: either makes the other.
+        # A later write shows the whole object, also what controllers wrote into it before.
+        if contents(smaller_one) == whole or not wanted & fact(smaller_one):
+            continue
+        if impossible(smaller_one) <= faults:
             yield words
+
+
+def impossible(ran: OwnRun) -> frozenset[str]:
+    """What no cluster comes to: the broken rules, and for a recording what its decide replay says.
+
+    A piece without which something else is impossible cannot be left out.
+    """
+    watch = InvariantWatch(ran.switches)
+    watch.follow(ran.events)
+    rules = frozenset(each.rule for each in watch.violations() if each.kind.is_failure)
+    return rules.union(own_runs.decide(ran).violations) if ran.is_recorded else rules
 
 
 def pieces(deciding: Deciding, *, is_recorded: bool) -> Iterator[tuple[str, OwnRun]]:
@@ -346,8 +362,7 @@ def pieces(deciding: Deciding, *, is_recorded: bool) -> Iterator[tuple[str, OwnR
     }
     for key, part in parts:
         cut = deciding.whole.cut(key, part)
-        # A later write shows the whole object, also what controllers wrote into it before.
-        if cut is not None and contents(cut) != contents(deciding.whole):
+        if cut is not None:
             yield f"{'.'.join(part)} of {key}", cut
 
 

@@ -13,15 +13,15 @@ import anyio
 import msgspec
 
 from app.adapters.history.formats.bundle import BundleWriter
-from app.analysis.minimise import beginnings, witnesses
+from app.analysis.minimise import beginnings, soundness, witnesses
 from app.analysis.minimise.beginnings import LaterBeginning
 from app.analysis.minimise.material import Candidate, Device, Material
 from app.analysis.minimise.predicates import Command, Predicate, Sighting
+from app.analysis.minimise.soundness import Faults
 from app.analysis.minimise.unlike import Unlike
 from app.analysis.replay.classes import Sought
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import DecideDifference, DecideReport
-from app.analysis.verify.invariants.watch import InvariantWatch
 from app.bootstrap import replays
 from app.bootstrap.engines import Engines
 from app.bootstrap.minimising import ran_histories
@@ -60,24 +60,33 @@ class Judged:
 
 
 class Judge:
-    """Judges candidates of one material. A judgement depends on the candidate alone."""
+    """Judges candidates of one material. A judgement depends on the candidate alone.
+
+    A candidate with other faults than those of the whole history shows nothing.
+    """
 
     def __init__(
-        self, material: Material, info: HistoryInfo, settings: Settings, predicate: Predicate
+        self,
+        material: Material,
+        info: HistoryInfo,
+        settings: Settings,
+        predicate: Predicate,
+        faults: Faults = Faults(),
     ) -> None:
         self.material = material
         self.info = info
         self.settings = settings
         self.predicate = predicate
+        self.faults = faults
         self._runner = Runner(material, _as(info, is_recorded=material.is_recorded), Engines())
 
     def of(self, material: Material) -> "Judge":
         """A judge for another material of the same history."""
-        return Judge(material, self.info, self.settings, self.predicate)
+        return Judge(material, self.info, self.settings, self.predicate, self.faults)
 
     def by(self, predicate: Predicate) -> "Judge":
         """A judge of the same material for another predicate."""
-        return Judge(self.material, self.info, self.settings, predicate)
+        return Judge(self.material, self.info, self.settings, predicate, self.faults)
 
     def digest(self, candidate: Tried) -> str:
         """The digest of a candidate's judgement: equal candidates have the same."""
@@ -116,9 +125,11 @@ class Judge:
         sightings: Sequence[Sighting]
         histories: Sequence[Sequence[Event]] = ()
         near: Predicate | None = None
+        reports: list[DecideReport] = []
         match self.predicate:
             case Unlike() as predicate:
                 report = anyio.run(partial(_decide, ran, self.settings))
+                reports.append(report)
                 if predicate.meant(report):
                     self.predicate = predicate.settled(report, ran.events)
                     near = self.predicate.near(report)
@@ -134,6 +145,7 @@ class Judge:
                     sightings = self.predicate.sightings(ran) or sightings
         if not sightings:
             return Judged(shows=False)
+        self.faults = soundness.faults_of(ran, reports)
         placed = [
             replace(each, objects=witnesses.around(each, histories, self.material))
             for each in sightings[:SIGHTINGS_MAX]
@@ -147,26 +159,21 @@ class Judge:
         return len(ran.events)
 
     def _sightings(self, ran: Ran) -> Sequence[Sighting]:
+        """The sightings in a candidate; none in one that is not sound."""
+        reports: list[DecideReport] = []
+        sightings: Sequence[Sighting]
         match self.predicate:
             case Command(words=words):
-                return _commanded(ran, words, self.settings.minimise_command_seconds)
+                sightings = _commanded(ran, words, self.settings.minimise_command_seconds)
             case Unlike() as predicate:
                 report = anyio.run(partial(_decide, ran, self.settings, predicate.sought))
-                return _of_differences(predicate.meant(report), report, ran)
+                reports.append(report)
+                sightings = _of_differences(predicate.meant(report), report, ran)
             case predicate:
-                return predicate.sightings(ran) if self._is_sound(ran) else ()
-
-    def _is_sound(self, ran: Ran) -> bool:
-        """Whether a history that is decided from a later beginning breaks no invariant.
-
-        Controllers take the objects of its beginning as they are. If, for example, the finalizer of
-        a claim were missing there, they would act as they never do in a cluster.
-        """
-        if self.material.is_recorded or not any(map(beginnings.is_beginning, ran.inputs)):
-            return True
-        watch = InvariantWatch(ran.switches)
-        watch.follow(ran.events)
-        return not any(each.kind.is_failure for each in watch.violations())
+                sightings = predicate.sightings(ran)
+        if not sightings or not soundness.faults_of(ran, reports).are_within(self.faults):
+            return ()
+        return sightings
 
 
 async def _decide(ran: Ran, settings: Settings, sought: Sought | None = None) -> DecideReport:

@@ -35,7 +35,7 @@ from app.settings import Settings
 SUFFIX = ".trials"
 """The suffix of the file of results; the rest of its name is the bundle's."""
 
-VERSION = 2
+VERSION = 3
 """The version of the format of the file of results."""
 
 STORY_MAX = 30
@@ -330,7 +330,15 @@ class _Search:
 
     def _decide(self, source: Source, recorded: Judge) -> None:
         """Continue with the whole source, decided by the controllers here."""
-        self._judge_by(Judge(source.decided, source.info, recorded.settings, recorded.predicate))
+        self._judge_by(
+            Judge(
+                source.decided,
+                source.info,
+                recorded.settings,
+                recorded.predicate,
+                recorded.faults,
+            )
+        )
         self.best, self._running = source.whole(source.decided), source.running
 
     def _judge_by(self, judge: Judge) -> None:

@@ -38,7 +38,9 @@ class SharedJudges:
         self._seconds_per_step = 0.0
         material = judge.material
         plain = Material(steps=material.steps, made=material.made, is_recorded=material.is_recorded)
-        self._content = pickle.dumps((plain, judge.info, judge.settings, judge.predicate))
+        self._content = pickle.dumps(
+            (plain, judge.info, judge.settings, judge.predicate, judge.faults)
+        )
         self._digest = hashlib.sha256(self._content).hexdigest()
         self._bundles = {self._digest: self._content}
 
@@ -98,5 +100,5 @@ class _Content:
 @lru_cache(maxsize=_MATERIALS_MAX)
 def _judge_of(packed: _Content) -> Judge:
     # The bytes come from this program, and a client of a scheduler may run any code anyway.
-    material, info, settings, predicate = pickle.loads(packed.content)  # noqa: S301
-    return Judge(material, info, settings, predicate)
+    material, info, settings, predicate, faults = pickle.loads(packed.content)  # noqa: S301
+    return Judge(material, info, settings, predicate, faults)

@@ -89,6 +89,7 @@ def test_beginnings_are_tried_beside_each_other_with_the_same_result(
 
 def test_judgement_on_a_worker_is_that_made_here(source: Source) -> None:
     judge = Judge(source.recorded, source.info, Settings(), KEPT)
+    judge.begin(source.whole(source.recorded))
     begin = partial(LaterBeginning, candidate=source.whole(source.recorded))
     tries = [begin(number=number) for number in range(1, len(source.recorded.steps))]
     sent = SharedJudges(judge, Workers(TwoAtOnce()))
