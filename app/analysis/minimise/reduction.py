@@ -319,13 +319,26 @@ class Reduction:
                 some = [crowd, *([part] for part in alike.examples(crowd))]
             for parts in some:
                 before = self.best
-                less = trees.smaller(numbers[parts[0]])
-                tries = [_with_numbers(before, parts, value) for value in less]
-                yield from self._thinning.first([each for each in tries if each != before])
+                yield from self._lower(parts, numbers[parts[0]])
                 if len(parts) > 1 and self.best != before:
                     break
             else:
                 self._thinning.note_represented(len(crowd))
+
+    def _lower(self, parts: Sequence[_ObjectPart], value: trees.Number) -> Tries:
+        """Lowers numbers that are equal, by halves, to one of which one less does not show it."""
+        before, smaller = self.best, trees.smaller(value)
+        tries = [_with_numbers(before, parts, less) for less in smaller]
+        yield from self._thinning.first(tries)
+        if self.best == before:
+            return
+        place = tries.index(self.best)
+        low, high = (trees.amount(each) for each in (0, *smaller)[place : place + 2])
+        while high - low > 1:
+            middle, last = (low + high) // 2, self.best
+            less = trees.with_amount(value, middle)
+            yield from self._thinning.first([_with_numbers(last, parts, less)])
+            low, high = (middle, high) if self.best == last else (low, middle)
 
     def _sort_of_part(self) -> Callable[[_ObjectPart], Sort]:
         """The function that gives parts at the same path of objects that are alike one sort."""

@@ -79,14 +79,27 @@ def numbers(tree: Any) -> Iterator[tuple[Path, Number]]:
 
 def smaller(value: Any) -> list[Number]:
     """Smaller numbers of the same form, the smallest first: for `8Gi` these are 1Gi, 4Gi, 7Gi."""
-    if isinstance(value, bool):
+    count = amount(value)
+    if count <= 1:
         return []
+    return [with_amount(value, less) for less in dict.fromkeys((1, count // 2, count - 1))]
+
+
+def amount(value: Any) -> int:
+    """The number in a number or quantity; 0 for anything else: 8 for `8Gi`."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return max(0, value)
+    parts = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
+    return 0 if parts is None else int(parts[1])
+
+
+def with_amount(value: Number, number: int) -> Number:
+    """Another number of the same form: `5Gi` for `8Gi` and 5."""
     if isinstance(value, int):
-        return [*dict.fromkeys((1, value // 2, value - 1))] if value > 1 else []
-    amount = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
-    if amount is None:
-        return []
-    return [f"{number}{amount[2]}" for number in smaller(int(amount[1]))]
+        return number
+    parts = _AMOUNT.fullmatch(value)
+    assert parts is not None, "a number or quantity"
+    return f"{number}{parts[2]}"
 
 
 def without(

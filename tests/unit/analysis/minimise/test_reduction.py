@@ -571,3 +571,19 @@ def test_parts_are_left_out_however_deep_they_lie() -> None:
     reduction, _ = search(material, lambda candidate: "needed" in text(candidate))
     assert reduction.is_minimal
     assert "noise" not in text(reduction.best)
+
+
+@pytest.mark.parametrize(("value", "least"), [("400", 257), ("400", 400), ("400Gi", 2), (400, 1)])
+def test_number_is_lowered_to_what_must_stay_by_halves(value: trees.Number, least: int) -> None:
+    """A bound of 257 pods of 400 took a round of all passes for each one less."""
+    material = Material(steps=[step(0, "nodes", "n", status={"pods": value})])
+
+    def shows(candidate: Candidate) -> bool:
+        pods = [each.event.object.get("status", {}).get("pods") for each in inputs(candidate)]
+        return [int(str(amount or 0).removesuffix("Gi")) >= least for amount in pods] == [True]
+
+    inputs = material.inputs
+    reduction, tried = search(material, shows)
+    ((_, path, now),) = reduction.best.values or [(None, ("status", "pods"), value)]
+    assert (path, str(now)) == (("status", "pods"), str(value).replace("400", str(least)))
+    assert len(tried) < 60
