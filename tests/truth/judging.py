@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from tests.api.serving import Server, serving
-from tests.truth import answers, relations, telling
+from tests.truth import answers, lives, relations, telling
 from tests.truth.facts import Facts
 from tests.truth.histories import TrueHistory, lines_of
 from tests.truth.raw import Key
@@ -52,6 +52,10 @@ async def judge(
                 judgement.note(history.name, revision, differences)
             for relate in RELATIONS:
                 judgement.note(history.name, revision, await relate(_ask(server, revision)))
+            until = [line for line in lines if line["revision"] <= revision]
+            for device in pick.sample(sorted(facts.devices), min(objects, len(facts.devices))):
+                differences = await lives.life(until, _ask(server, revision), device)
+                judgement.note(history.name, revision, differences)
             for key in _drawn(pick, facts, objects):
                 differences = await answers.why(facts, _ask(server, revision), key)
                 judgement.note(history.name, revision, differences)

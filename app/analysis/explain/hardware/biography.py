@@ -107,7 +107,8 @@ class Biography:
             text = f"{change.text}, {sources.by(event)}"
             yield Reason(text=text, revision=event.revision, about=event.key)
         if (rest := len(self.changes) - CHANGES_MAX) > 0:
-            yield Reason(text=f"{rest} earlier changes", count=rest)
+            text = f"{rest} earlier {'change' if rest == 1 else 'changes'}"
+            yield Reason(text=text, count=rest)
 
     def _published_reasons(self) -> Iterator[Reason]:
         if not self.published:
@@ -129,15 +130,17 @@ class Biography:
         if not self.holders:
             yield Reason(text="no claim has ever held it")
             return
-        count = len(self.holders)
+        count, spans_count = len({span.begin.uid for span in self.holders}), len(self.holders)
         held = [span for span in self.holders if span.end is None]
         state = "free now"
         if held:
             state = f"held by {listed([span.text for span in held], len(held))} now"
-        text = f"{'1 claim' if count == 1 else f'{count} claims'} held it so far; {state}"
+        text = f"{'1 claim' if count == 1 else f'{count} claims'} held it so far"
+        text += f", {spans_count} times in all" if spans_count > count else ""
+        text += f"; {state}"
         spans = [_span(span, now) for span in self.holders[-HOLDERS_MAX:]]
-        if count > HOLDERS_MAX:
-            spans.insert(0, Reason(text=f"{count - HOLDERS_MAX} earlier ones"))
+        if (rest := spans_count - HOLDERS_MAX) > 0:
+            spans.insert(0, Reason(text=f"{rest} earlier {'one' if rest == 1 else 'ones'}"))
         # Administrative access takes nothing, and shares go together, but not with a whole device.
         takers = [span.kind for span in held if span.kind != "admin"]
         is_twice = len(takers) > 1 and "whole" in takers
@@ -183,11 +186,13 @@ class Biography:
         self._fold_taints(event, before, entry)
 
     def _fold_published(self, event: Event, entry: JsonView | None, *, is_first: bool) -> None:
-        if entry is not None and is_first:
-            generation = dra.pool(event.object).generation
-            text = f"slice {event.key.name} of pool generation {generation}"
-            span = self._publishing[event.key.name] = DeviceSpan(text=text, begin=event)
-            self.published.append(span)
+        if entry is not None:
+            text = f"slice {event.key.name} of pool generation {dra.pool(event.object).generation}"
+            if is_first:
+                span = self._publishing[event.key.name] = DeviceSpan(text=text, begin=event)
+                self.published.append(span)
+            # A driver that publishes anew may write the same slice with the next generation.
+            self._publishing[event.key.name].text = text
         elif entry is None and (ended := self._publishing.pop(event.key.name, None)) is not None:
             ended.end = event
 

@@ -79,3 +79,30 @@ def test_taint_that_a_new_slice_takes_over_has_not_ended():
     cluster.delete("resourceslices", "new", "")
     (tainted,) = (text for text in life_in(cluster) if text.startswith("tainted "))
     assert "ended by revision" in tainted
+
+
+def test_claim_that_held_a_device_twice_is_one_claim():
+    cluster = Cluster()
+    life = Biography(identifiers.parse_device(f"{DRIVER}/n1/d0"))
+    cluster.claim("c")
+    created = cluster.line.events[-1]
+    result = {"request": "gpu", "driver": DRIVER, "pool": "n1", "device": "d0"}
+    for status in ({"allocation": {"devices": {"results": [result]}}}, {}) * 2:
+        tree = {**created.object, "status": status}
+        life.fold(msgspec.structs.replace(created, body=json.dumps(tree).encode(), tree=None))
+    (held,) = (reason for reason in life.reasons(cluster.line.now) if "held it" in reason.text)
+    assert held.text == "1 claim held it so far, 2 times in all; free now"
+    assert (held.count, len(held.children)) == (1, 2)
+
+
+def test_slice_that_a_driver_wrote_anew_is_of_its_present_generation():
+    cluster = Cluster()
+    publish(cluster, "s")
+    life = Biography(identifiers.parse_device(f"{DRIVER}/n1/d0"))
+    created = cluster.line.events[-1]
+    for generation in (1, 2):
+        tree = json.loads(json.dumps(created.object))
+        tree["spec"]["pool"]["generation"] = generation
+        life.fold(msgspec.structs.replace(created, body=json.dumps(tree).encode(), tree=None))
+    (text, *_) = (reason.text for reason in life.reasons(cluster.line.now))
+    assert text.startswith("published in slice s of pool generation 2, ")
