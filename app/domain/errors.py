@@ -350,11 +350,14 @@ class ClusterUnreachable(RedraError):
     """A real cluster's API gives no answer, a late answer or an incomplete one. Cure: try later.
 
     `is_refused` is true when its certificate is not accepted: trying again does not help.
+    `is_broken` is true when a connection came about and broke, or the server answers that it
+    failed: trying again soon may help.
     """
 
-    def __init__(self, message: str, *, is_refused: bool = False) -> None:
+    def __init__(self, message: str, *, is_refused: bool = False, is_broken: bool = False) -> None:
         super().__init__(message)
         self.is_refused = is_refused
+        self.is_broken = is_broken
 
 
 class ServerUnreachable(RedraError):

@@ -16,7 +16,10 @@ CHUNK = re.compile(rb"[0-9a-f]+\r\n\{\"type\"[^\r]*\r\n|[0-9a-f]+\r\n\{[^\r]*\"t
 
 
 class Proxy:
-    """A proxy in front of a port. All chances of faults are 0 at first."""
+    """A proxy in front of a port. All chances of faults are 0 at first.
+
+    `broken_next` connections are cut as soon as they come.
+    """
 
     def __init__(self, port, seed=0):
         self.port = 0
@@ -24,6 +27,7 @@ class Proxy:
         self.random = random.Random(seed)
         self.cut = self.silent = self.repeat = self.lose = 0.0
         self.delay_seconds = 0.0
+        self.broken_next = 0
         self.lost_name = b""
         self.has_lost = asyncio.Event()
         self.acts = {"cut": 0, "silent": 0, "repeat": 0, "lose": 0}
@@ -39,6 +43,10 @@ class Proxy:
         task = asyncio.current_task()
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        if self.broken_next:
+            self.broken_next -= 1
+            writer.transport.abort()
+            return
         try:
             up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:

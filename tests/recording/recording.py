@@ -35,12 +35,18 @@ class Recording:
     store: stores.Store = field(default_factory=stores.memory_store)
     notes: list = field(default_factory=list)
 
+    def opened(self):
+        """The cluster, asked for what it has."""
+        return recorders.open_cluster(
+            self.store, self.settings, self.wanted, note=self.notes.append
+        )
+
     @asynccontextmanager
     async def going(self, *, is_killed=False):
         """Runs a recorder during the block; kills it at the end, or stops it in order."""
         stopped, started = anyio.Event(), anyio.Event()
         async with (
-            recorders.open_cluster(self.store, self.settings, self.wanted) as opened,
+            self.opened() as opened,
             anyio.create_task_group() as tasks,
         ):
             info = await recorders.begin(
@@ -63,7 +69,7 @@ class Recording:
                 stopped.set()
 
     async def once(self):
-        async with recorders.open_cluster(self.store, self.settings, self.wanted) as opened:
+        async with self.opened() as opened:
             return await recorders.begin(
                 self.store,
                 self.settings,

@@ -1,9 +1,13 @@
 """A recorder behind a proxy that delays, cuts, stalls, repeats and loses."""
 
 import random
+import socket
+from dataclasses import replace
 
 import pytest
 
+from app.bootstrap.recording import recorders
+from app.domain.errors import InputError
 from tests import draws
 from tests.recording.proxy import proxying
 from tests.recording.recording import (
@@ -70,3 +74,40 @@ async def test_lines_that_are_lost_are_a_gap_and_what_exists_is_recorded(tmp_pat
         gaps = check_same(await source.events(), await recording.log(), may_be_late=True)
         assert gaps
         assert all("a watch lost changes" in gap.object["message"] for gap in gaps)
+
+
+def impatient(monkeypatch):
+    """The pauses between the tries of a first request, which do not take their time."""
+    bounds = recorders.recording_bounds
+
+    def quick(settings):
+        made = bounds(settings)
+        return replace(made, snapshot=replace(made.snapshot, pause_seconds=0.001))
+
+    monkeypatch.setattr(recorders, "recording_bounds", quick)
+
+
+async def test_first_connections_that_break_are_tried_again_within_a_bound(tmp_path, monkeypatch):
+    impatient(monkeypatch)
+    async with serving_source(tmp_path) as source, proxying(source) as proxy:
+        kubeconfig = source.kubeconfig(port=proxy.port)
+        recording = recording_of(source, kubeconfig=kubeconfig)
+        proxy.broken_next = 1_000
+        with pytest.raises(InputError, match=r"tried 5 times.*try the same with kubectl"):
+            await recording.once()
+        assert recording.notes.pop(0) == f"connecting to the cluster ({kubeconfig})"
+        assert [note.rpartition("; ")[2] for note in recording.notes] == ["trying again"] * 4
+        assert await recording.info() is None
+        proxy.broken_next = 3  # The client library asks twice each time.
+        recording.notes.clear()
+        await recording.once()
+        assert proxy.broken_next == 0
+        assert recording.notes[1].endswith("; trying again")
+        assert "; reading " in recording.notes[2]
+        assert "trying again" not in recording.notes[2]
+        with socket.create_server(("127.0.0.1", 0)) as left:
+            port = left.getsockname()[1]
+        recording = recording_of(source, kubeconfig=source.kubeconfig(port=port))
+        with pytest.raises(InputError, match=f"no connection to 127.0.0.1:{port}: Connection"):
+            await recording.once()
+        assert len(recording.notes) == 1

@@ -166,11 +166,7 @@ async def test_report_of_a_recorder_that_compared_everything_has_no_note(tmp_pat
 
 
 async def source_kinds(recording):
-    from app.bootstrap.recording import recorders
-
-    async with recorders.open_cluster(
-        recording.store, recording.settings, recording.wanted
-    ) as opened:
+    async with recording.opened() as opened:
         return opened.kinds
 
 

@@ -31,7 +31,10 @@ def test_recorder_that_is_stopped_while_the_cluster_is_silent_says_that_nothing_
             recorder.send_signal(how)
             out, error = recorder.communicate(timeout=PATIENCE_SECONDS)
         assert (recorder.returncode, out) == (130, "")
-        assert error == "stopped before it began: nothing was recorded\n"
+        assert error == (
+            f"connecting to the cluster ({kubeconfig})\n"
+            "stopped before it began: nothing was recorded\n"
+        )
         assert "prod" not in redra("histories", data=tmp_path / "data")[1]
 
 

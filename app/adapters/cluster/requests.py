@@ -218,10 +218,11 @@ class _translated:  # noqa: N801 - a context manager, called like a function
                 raise ClusterUnreachable(f"{self._place}: no answer in time") from problem
             case aiohttp.ClientPayloadError():
                 text = f"{self._place}: the connection ended in the middle of an answer"
-                raise ClusterUnreachable(text) from problem
+                raise ClusterUnreachable(text, is_broken=True) from problem
             case aiohttp.ClientError() | OSError():
-                text = str(problem) or type(problem).__name__
-                raise ClusterUnreachable(f"{self._place}: {text}") from problem
+                text = f"{self._place}: {str(problem) or type(problem).__name__}"
+                is_broken = isinstance(problem, aiohttp.ServerDisconnectedError | OSError)
+                raise ClusterUnreachable(text, is_broken=is_broken) from problem
 
 
 def _reason(problem: OSError) -> str:
@@ -257,4 +258,4 @@ def refusal(code: int, status: bytes, path: str, retry_after: str = "") -> Excep
         return _REFUSALS[code](message, retry_after_seconds=seconds)
     if "Too large resource version" in text:
         return RevisionTooLarge(message)
-    return ClusterUnreachable(f"{message} ({code})")
+    return ClusterUnreachable(f"{message} ({code})", is_broken=code >= 500)

@@ -54,7 +54,12 @@ class Attachments:
 
         for wanted in self._wanted:
             opened = await stack.enter_async_context(
-                recorders.open_cluster(self._store, self._settings, wanted)
+                recorders.open_cluster(
+                    self._store,
+                    self._settings,
+                    wanted,
+                    note=partial(self._note_of, wanted.history),
+                )
             )
             for problem in opened.denied.values():
                 self._note(f"{wanted.history}: not recorded: {problem}")
@@ -72,6 +77,9 @@ class Attachments:
         with anyio.move_on_after(2 * self._settings.record_stop_seconds):
             while self._running:
                 await self._ended.wait()
+
+    def _note_of(self, name: str, text: str) -> None:
+        self._note(f"{name}: {text}")
 
     async def _run(self, wanted: Wanted, opened: "Opened") -> None:
         pause = 1.0

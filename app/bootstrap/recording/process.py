@@ -50,7 +50,7 @@ async def _record(
     stopped, following = events
     async with (
         open_store(settings, make=True, stays=not is_once, note=note) as store,
-        recorders.open_cluster(store, settings, wanted) as opened,
+        recorders.open_cluster(store, settings, wanted, note=note) as opened,
     ):
         for problem in opened.denied.values():
             note(f"not recorded: {problem}")

@@ -60,8 +60,13 @@ class Opened:
 
 
 @asynccontextmanager
-async def open_cluster(store: Store, settings: Settings, wanted: Wanted) -> AsyncIterator[Opened]:
-    """Connect to a cluster and probe it; nothing is written. Raises InputError."""
+async def open_cluster(
+    store: Store, settings: Settings, wanted: Wanted, *, note: Callable[[str], None]
+) -> AsyncIterator[Opened]:
+    """Connect to a cluster and probe it; nothing is written. Raises InputError.
+
+    `note` is called with what is done, because a cluster may answer late.
+    """
     check_name(wanted.history)
     choice = discovery.choose(wanted.include, wanted.without)
     info = await store.log.find_history(wanted.history)
@@ -70,6 +75,7 @@ async def open_cluster(store: Store, settings: Settings, wanted: Wanted) -> Asyn
     async with open_requests(
         wanted.kubeconfig or settings.kubeconfig(), wanted.context, clock, request_bounds(settings)
     ) as requests:
+        note(f"connecting to the cluster ({requests.place})")
         chosen = history_settings(settings) if info is None else info.settings
         make = partial(
             ClusterReader,
@@ -81,7 +87,7 @@ async def open_cluster(store: Store, settings: Settings, wanted: Wanted) -> Asyn
         )
         try:
             cluster = make(rules=rules_for(profiles.from_settings(chosen)))
-            beginning = await recorder.look(cluster, recording_bounds(settings), listed)
+            beginning = await recorder.look(cluster, recording_bounds(settings), listed, note=note)
         except Unauthorized as problem:
             raise InputError(
                 f"the server does not accept the credentials: {problem}",

@@ -86,15 +86,21 @@ class FirstLook:
 
 
 async def look(
-    source: ClusterSource, bounds: RecordingBounds, listed: frozenset[str] = frozenset()
+    source: ClusterSource,
+    bounds: RecordingBounds,
+    listed: frozenset[str] = frozenset(),
+    *,
+    note: Callable[[str], None],
 ) -> FirstLook:
     """Ask the cluster for its identity and for the readable kinds; nothing is written.
 
-    Kinds that were `listed` before are only checked to be served. Raises Unauthorized,
-    ClusterUnreachable, and InputError when no kind may be read.
+    Kinds that were `listed` before are only checked to be served. A request whose connection breaks
+    is repeated; `note` is called with the reason. Raises Unauthorized, ClusterUnreachable, and
+    InputError when no kind may be read.
     """
-    identity = await source.identity()
-    kinds, missing = await source.kinds()
+    identity = await snapshot.patiently(source.identity, bounds.snapshot, note)
+    kinds, missing = await snapshot.patiently(source.kinds, bounds.snapshot, note)
+    note(f"the cluster is a {identity.release} at {identity.server}; reading {len(kinds)} kinds")
     unknown = [kind for kind in kinds if kind.name not in listed]
     # A kind of the common counter goes first: its versions show which kinds share the counter.
     common = [kind for kind in kinds if kind.name in listed][:1] if unknown else []

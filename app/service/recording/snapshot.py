@@ -6,8 +6,9 @@ the next. All kinds of the common counter are then listed at exactly the last of
 page by page, and followed from there. So the recording begins with one state of the whole cluster.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import anyio
 
@@ -27,6 +28,8 @@ from app.ports import ClusterSource
 from app.service.recording.following import Start, gap
 from app.service.recording.journal import Journal
 from app.service.recording.known import KnownObjects
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +136,29 @@ async def _take_kind(
             break
     start.position, start.is_listed = page.version, True
     journal.progress.collector.note_listed(kind.group, kind.resource)
+
+
+async def patiently(
+    ask: Callable[[], Awaitable[_Answer]], bounds: SnapshotBounds, note: Callable[[str], None]
+) -> _Answer:
+    """A first answer of a cluster, asked for again when the connection breaks.
+
+    Whatever a wrong address or wrong credentials may cause is raised at once. `note` is called with
+    the reason of each repetition. Raises ClusterUnreachable, Rejected.
+    """
+    pause = bounds.pause_seconds
+    for attempt in range(1, bounds.tries_max + 1):
+        try:
+            return await ask()
+        except ClusterUnreachable as problem:
+            if not problem.is_broken:
+                raise
+            if attempt == bounds.tries_max:
+                raise ClusterUnreachable(f"{problem}; tried {attempt} times") from problem
+            note(f"{problem}; trying again")
+        await anyio.sleep(pause)
+        pause *= 2
+    raise AssertionError("the last attempt returns or raises")
 
 
 async def patient_page(
