@@ -218,6 +218,7 @@ class Oversight:
             seen=self.revision,
             message=f"{judgement}{difference.path}: recorded {difference.recorded!r}, decided "
             f"again {difference.again!r}"[:500],
+            objects=difference.objects,
             is_failure=not is_other_choice,
             is_other_choice=is_other_choice,
         )

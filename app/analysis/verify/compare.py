@@ -49,7 +49,7 @@ class Difference:
 
     `subject` is the object of the decision, `path` the place (`summary.reasons[2].count`),
     `recorded` and `again` the two values there; a missing value is None. `broken` are the rules
-    that a violation breaks, as sentences.
+    that a violation breaks, as sentences. `objects` are the objects that were written.
     """
 
     revision: int
@@ -61,6 +61,7 @@ class Difference:
     again_tree: Any
     kind: DifferenceKind = DifferenceKind.DIFFERENT
     broken: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
 
     @property
     def judgement(self) -> str:

@@ -287,6 +287,7 @@ class AllocationChecker:
                 again_tree=again,
                 kind=kind,
                 broken=broken,
+                objects=(str(event.key),),
             )
         )
 

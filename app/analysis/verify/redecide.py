@@ -192,6 +192,7 @@ class DecisionChecker:
                 again=right,
                 recorded_tree=recorded,
                 again_tree=again,
+                objects=(_subject(decision),),
             )
         )
         return None
@@ -241,6 +242,7 @@ class DecisionChecker:
                 again=right,
                 recorded_tree=recorded,
                 again_tree=again,
+                objects=(str(event.key),),
             )
         )
         self._forget()

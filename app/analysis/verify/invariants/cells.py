@@ -188,7 +188,7 @@ def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broke
 
 def is_settled(pod: KnownPod) -> bool:
     """Whether a bound pod certainly has what it needs: reserved claims that select its node."""
-    if pod.fits is not None:
+    if pod.fits is not None or pod.unmade:
         return False
     node, uid = pod.node, pod.uid
     for claim in pod.claims:
@@ -210,6 +210,11 @@ def _pod(cluster: Cluster, pod: KnownPod, *, is_listed: bool) -> Mapping[Place, 
     before, pod.fits = pod.fits, None
     broken: dict[Place, Finding] = {}
     node, uid = pod.node, pod.uid
+    for entry in pod.unmade if pod.is_there and node else ():
+        kind = ViolationKind.OUTSIDE if pod.came_bound else ViolationKind.BROKEN
+        message = f"the pod is bound and no claim was made for its entry {entry}"
+        finding = Finding(kind=kind, objects=(pod.key,), message=message)
+        broken["bound-pod-claims-made", pod.key, entry] = finding
     for claim in pod.claims if pod.is_there and node else ():
         allocation = claim.allocation
         if allocation is None:

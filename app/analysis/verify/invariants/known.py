@@ -142,7 +142,9 @@ class KnownPod:
     `node` is the node that needs the pod's claims; empty for a finished pod. Names with `raw` hold
     the bytes of the claim statuses and of the status of its extended resources. `reservers` are the
     claims that are reserved for a pod of that name. `shown` and `written` are as in `KnownClaim`;
-    `placed` is the last write whose place among those of other objects is no guess.
+    `placed` is the last write whose place among those of other objects is no guess. `is_own` tells
+    that redra itself stored its creation; `unmade` are the entries of such a pod that name a
+    template from which no claim was made.
     Attributes that `__init__` does not set are set when the pod is read.
     """
 
@@ -152,6 +154,7 @@ class KnownPod:
         "entries",
         "fits",
         "is_marked",
+        "is_own",
         "is_terminating",
         "is_there",
         "key",
@@ -163,6 +166,7 @@ class KnownPod:
         "reservers",
         "shown",
         "uid",
+        "unmade",
         "written",
     )
 
@@ -172,6 +176,7 @@ class KnownPod:
     came_bound: bool
     is_terminating: bool
     is_marked: bool
+    is_own: bool
 
     def __init__(self, key: ObjectKey) -> None:
         self.key = key
@@ -182,13 +187,14 @@ class KnownPod:
         self.placed = self.written = Revision(0)
         self.uid = self.node = ""
         self.claims: tuple[KnownClaim, ...] = ()
+        self.unmade: Collection[str] = ()
         self.shown: Shown | None = None
 
     def forget(self) -> None:
         """Resets the pod to one that does not exist."""
         self.is_there = False
         self.uid = self.node = ""
-        self.claims = ()
+        self.claims = self.unmade = ()
 
 
 def joined(some: Collection[_T], one: _T) -> Collection[_T]:

@@ -89,11 +89,12 @@ def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) ->
     known.came_bound = spec.node_name != "" and event.stamp.verb != LISTED
     known.is_terminating = pod.metadata.deletion_timestamp != ""
     known.is_marked = bool(status.conditions) and evictions.is_marked(status.conditions)
+    known.is_own = event.stamp.origin is None
     _read_names(known, pod)
     known.claims = _claims(cluster, known)
     if known.claims != before:
         _note_names(cluster, known, before)
-    if known.claims or known.fits or cluster.open:
+    if known.claims or known.unmade or known.fits or cluster.open:
         _follow(cluster, known, is_other=True)
     if known.reservers:
         cluster.dirty.update(known.reservers)
@@ -124,7 +125,7 @@ def _take_change(
         known.node_name = node_name
         if is_other:
             known.node = node
-            if known.claims or known.fits or cluster.open:
+            if known.claims or known.unmade or known.fits or cluster.open:
                 _follow(cluster, known, is_other=True)
         return
     before, is_evicted = known.claims, False
@@ -149,7 +150,7 @@ def _take_change(
     known.is_terminating, known.is_marked = is_terminating, is_marked
     if is_evicted:
         evictions.note(cluster, event, known.claims)
-    if (is_other and known.claims) or known.fits or cluster.open:
+    if (is_other and (known.claims or known.unmade)) or known.fits or cluster.open:
         _follow(cluster, known, is_other=is_other)
 
 
@@ -207,7 +208,7 @@ def _note_namer(cluster: Cluster, event: Event) -> None:
 def _follow(cluster: Cluster, known: KnownPod, *, is_other: bool) -> None:
     """Marks a written pod to be judged if its claims, its node or its uid changed."""
     if known.node:
-        if is_other and known.claims and not cells.is_settled(known):
+        if is_other and (known.claims or known.unmade) and not cells.is_settled(known):
             cluster.dirty.add(known)
     elif known.fits:
         cluster.dirty.add(known)
@@ -216,12 +217,18 @@ def _follow(cluster: Cluster, known: KnownPod, *, is_other: bool) -> None:
 
 
 def _read_names(known: KnownPod, pod: RawPod) -> None:
-    """Reads the parts of a pod that name claims."""
+    """Reads the parts of a pod that name claims.
+
+    A recording may lack the write that named a claim; what redra itself stored is complete.
+    """
     entries, status = pod.spec.resource_claims, pod.status
     if entries != known.entries.raw:
         known.entries = entries_in(entries)
     known.raw_statuses = status.resource_claim_statuses.copy()
     known.raw_extended = status.extended_resource_claim_status.copy()
+    known.unmade = known.entries.templated if known.is_own else ()
+    if known.unmade and known.raw_statuses:
+        known.unmade -= {each.name for each in reading.pod_claims(known.raw_statuses)}
 
 
 def _note_names(cluster: Cluster, known: KnownPod, before: tuple[KnownClaim, ...]) -> None:

@@ -86,6 +86,7 @@ class PodClaim(_Part, frozen=True, gc=False, rename="camel"):
 
     name: str = ""
     resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
 
 
 class Taint(_Part, frozen=True, gc=False, rename="camel"):

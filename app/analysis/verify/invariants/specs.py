@@ -105,12 +105,14 @@ class Entries:
     """The claim entries of a pod (`raw`): the claims that they name, and the entries without a
     name.
 
-    For an entry in `unnamed`, a claim is created; the pod's status has the claim's name.
+    For an entry in `unnamed`, a claim is created; the pod's status has the claim's name. Those in
+    `templated` name a template.
     """
 
     raw: Raw
     named: frozenset[str]
     unnamed: frozenset[str]
+    templated: frozenset[str]
 
 
 def entries_in(part: Raw) -> Entries:
@@ -126,6 +128,7 @@ def _entries(part: bytes) -> Entries:
         raw=raw,
         named=frozenset(each.resource_claim_name for each in entries if each.resource_claim_name),
         unnamed=frozenset(each.name for each in entries if not each.resource_claim_name),
+        templated=frozenset(each.name for each in entries if each.resource_claim_template_name),
     )
 
 

@@ -62,6 +62,7 @@ RULES: Mapping[str, str] = {
     "reserved-pod-names-claim": "The pod that a claim is reserved for names it, or owns it.",
     "terminating-claim-unused": "A claim that is being deleted is not allocated or reserved anew.",
     "bound-pod-has-claims": "Claims of a bound pod are allocated and reserved for it.",
+    "bound-pod-claims-made": "A claim was made for each template that a bound pod names.",
     "pod-on-allocated-node": "A pod runs on a node that its allocations select.",
     "allocated-device-existed": "A device exists when it is allocated.",
     "allocated-device-published": "A device is published as long as it is allocated.",

@@ -401,6 +401,10 @@ ALTERATIONS: dict[str, tuple[Alter, str]] = {
         _in_claim(lambda tree: tree["status"].pop("reservedFor")),
         "bound-pod-has-claims",
     ),
+    "forget_the_made_claim": (
+        _in_pod(lambda tree: tree["status"].pop("resourceClaimStatuses")),
+        "bound-pod-claims-made",
+    ),
     "bind_elsewhere": (
         _in_pod(lambda tree: tree["spec"].update(nodeName="another")),
         "pod-on-allocated-node",

@@ -1384,6 +1384,13 @@ class Judge:
             creation.stamp.verb != "baseline"
             and text(msgspec.json.decode(creation.body), "spec", "nodeName") != ""
         )
+        for entry in items(pod, "spec", "resourceClaims"):
+            is_templated = (
+                text(entry, "resourceClaimTemplateName") and text(entry, "name") not in made
+            )
+            if is_templated and creation.stamp.origin is None:
+                kind = "outside" if came_bound else "broken"
+                broken["bound-pod-claims-made", key, text(entry, "name")] = (kind, {key})
         for name in names - {""}:
             claim_key = type(key)(GROUP, "resourceclaims", key.namespace, name)
             claim = self.states[number].objects.get(claim_key)

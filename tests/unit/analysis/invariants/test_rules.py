@@ -921,6 +921,31 @@ def a_pod_that_a_user_put_on_a_node(story):
     return [("bound-pod-has-claims", "outside", "q,x", begin, end)]
 
 
+def bound_before_a_claim_was_made_from_its_template(story):
+    entries = [
+        {"name": "gpu", "resourceClaimTemplateName": "t"},
+        {"name": "none", "resourceClaimTemplateName": "t"},
+    ]
+    # A status without a name says that the entry needs no claim.
+    status = {"resourceClaimStatuses": [{"name": "none"}]}
+    story.put(key_of("pods", "q"), {"spec": {"resourceClaims": entries}, "status": status})
+    tree, write = story.change(key_of("pods", "q"))
+    tree["spec"]["nodeName"] = "n"
+    begin = write()
+    end = story.remove(key_of("pods", "q"), after=1)
+    return [("bound-pod-claims-made", "broken", "q", begin, end)]
+
+
+def a_recorded_pod_whose_status_was_not_recorded(story):
+    entries = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
+    tree = {"spec": {"resourceClaims": entries}, "status": {}}
+    story.put(key_of("pods", "q"), tree, losses=("no_rv",))
+    tree, write = story.change(key_of("pods", "q"), losses=("no_rv",))
+    tree["spec"]["nodeName"] = "n"
+    write()
+    return []
+
+
 def bound(story, selects):
     story.put(key_of("nodes", "n"), NODE, after=1)
     story.publish("p", device("a"))
@@ -2085,6 +2110,10 @@ def test_each_operator_of_a_node_selector(chosen, labels, expected):
 
 TWICE = "device gpu.example.com/p/a is allocated 2 times"
 MESSAGES = [
+    (
+        bound_before_a_claim_was_made_from_its_template,
+        "the pod is bound and no claim was made for its entry gpu",
+    ),
     (
         admin_access_in_a_template,
         "admin access is requested in a namespace without the label that allows it",

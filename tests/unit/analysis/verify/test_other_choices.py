@@ -94,6 +94,7 @@ def test_each_device_that_a_scheduler_may_take_is_judged(name, kind, words) -> N
         assert (each.revision, each.is_failure) == (revision, kind is DifferenceKind.VIOLATION)
         assert each.is_other_choice is (kind is DifferenceKind.OTHER_CHOICE)
         assert words in each.message
+        assert each.objects == (str(key_of("resourceclaims", "x")),)
         assert each.to_json()["failure"] is each.is_failure
 
 
