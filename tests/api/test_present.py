@@ -96,7 +96,7 @@ def texts(reason):
 
 
 LASTED = {
-    "scan": ["no pod has named it for 600 s"],
+    "scan": ["no pod has named it for 10 min"],
     "findings": ["1 pod should have ended and is still there: finalizer example.com/hold"],
     "pace": [600.0],
     "why": ["2026-03-01T02:10:00Z (10m)"],
@@ -119,15 +119,15 @@ async def test_states_last_until_now_in_a_live_history_and_to_the_end_in_a_recor
         assert await answers(server, path) == expected
 
 
-@pytest.mark.parametrize(("moment", "seconds"), [("02:00:59", None), ("02:03:00", 180)])
-async def test_instant_after_the_last_event_is_itself(moment, seconds):
+@pytest.mark.parametrize(("moment", "time"), [("02:00:59", None), ("02:03:00", "3 min")])
+async def test_instant_after_the_last_event_is_itself(moment, time):
     async with quiet() as (server, path):
         scan = await server.get(f"{path}/scan?at=2026-03-01T{moment}Z")
-        expected = [] if seconds is None else [f"no pod has named it for {seconds} s"]
+        expected = [] if time is None else [f"no pod has named it for {time}"]
         assert [one["message"] for one in scan["items"]] == expected
         # The answer for a moment is not kept as that of the present.
         (present,) = (await server.get(f"{path}/scan"))["items"]
-        assert present["message"] == "no pod has named it for 600 s"
+        assert present["message"] == "no pod has named it for 10 min"
 
 
 async def test_newest_revision_of_a_quiet_history_is_its_present():

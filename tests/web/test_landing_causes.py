@@ -317,3 +317,65 @@ async def evicted_on(store):
 async def test_taints_that_evicted_pods_are_named_with_the_number_of_pods(row):
     steps, expected = EVICTED[row]
     assert await evicted_on(await stored(tainting(*steps))) == expected
+
+
+def changed(after, wanted=LARGE, later=()):
+    """A pod that runs with a device, whose slice is written again with these devices."""
+    first = [{"name": "x0", "attributes": {"gen": {"int": 4}}}]
+    again = slice_of("n1", D, "n1", after, generation=2, nodeName="n1")
+    return (
+        {"apply": [space("lab"), class_of("c", D), node("n1"),
+                   slice_of("n1", D, "n1", first, nodeName="n1")]},
+        {"apply": wanting(ask("c", selectors=wanted))},
+        {"wait": 5},
+        {"apply": [again, *later]},
+        {"wait": 5},
+    )  # fmt: skip
+
+
+OTHER = [{"name": "x0", "attributes": {"gen": {"int": 3}}}]
+OUTGROWN = f"1 claim holds a device that its selectors exclude now: {D}/n1/x0 for request dev"
+
+
+@pytest.mark.parametrize(
+    ("after", "wanted", "expected"),
+    [
+        (OTHER, LARGE, [OUTGROWN]),
+        ([{"name": "x0"}], LARGE, [OUTGROWN]),
+        ([{"name": "x0", "attributes": {"gen": {"int": 5}}}], LARGE, []),
+        (OTHER, [], []),
+    ],
+)
+async def test_device_in_use_that_its_claim_would_not_get_now_is_a_finding(after, wanted, expected):
+    store = await stored(Invented(told=(), steps=changed(after, wanted)).incident())
+    async with serving(store=store) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    texts = [one["text"].partition(";")[0] for one in items if one["kind"] == "ChangedDevices"]
+    assert texts == expected
+
+
+async def test_running_pod_names_the_write_that_withdrew_its_device():
+    store = await stored(Invented(told=(), steps=changed([{"name": "x1"}])).incident())
+    async with serving(store=store) as server:
+        path = "/redra/v1/histories/default/why?kind=pods&namespace=lab&name=job"
+        text = msgspec.json.encode(await server.get(path)).decode()
+    assert f"slice n1, which had {D}/n1/x0, was written without it, by redra" in text
+
+
+async def test_namespace_that_does_not_go_names_what_keeps_it():
+    job = pod("job", "lab")
+    del job["spec"]["resourceClaims"], job["spec"]["containers"][0]["resources"]["claims"]
+    job["metadata"]["finalizers"] = ["x.test/backup"]
+    steps = (
+        {"apply": [space("lab"), node("n1"), job]},
+        {"wait": 5},
+        {"delete": "namespace/lab"},
+        {"wait": 60},
+    )
+    store = await stored(Invented(told=(), steps=steps).incident())
+    async with serving(store=store) as server:
+        reasons = (await server.get("/redra/v1/histories/default/why?kind=namespaces&name=lab"))[
+            "reasons"
+        ]["children"]
+    (first, *_) = reasons
+    assert first["text"] == "pod job is still there: finalizer x.test/backup"

@@ -22,7 +22,7 @@ from app.analysis.blast.radius import (
 )
 from app.analysis.explain.reasons import Reason
 from app.analysis.recordings import uncertainty
-from app.domain.values import counts
+from app.domain.values import counts, durations
 
 SUMS_MAX = 6
 """The number of capacities and counters in a pool's line; a host of partitions has hundreds."""
@@ -137,7 +137,8 @@ def _namespaces(count: int) -> str:
 
 
 def _pod(pod: PodFate) -> str:
-    when = f"after {pod.after_seconds:g} s" if pod.fate is Fate.LATER else _WORDS[pod.fate]
+    later = f"after {durations.rounded(pod.after_seconds)}"
+    when = later if pod.fate is Fate.LATER else _WORDS[pod.fate]
     parts = [f"{pod.namespace}/{pod.name}", f"on {pod.node}"]
     if pod.owner:
         parts.append(f"of {pod.owner}")

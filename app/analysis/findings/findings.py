@@ -4,11 +4,20 @@ from collections.abc import Iterator, Sequence
 
 from app.analysis import scope
 from app.analysis.chronicle import Chronicle
-from app.analysis.findings import claims, cluster, containers, nodes, pods, taints, workloads
+from app.analysis.findings import (
+    claims,
+    cluster,
+    containers,
+    nodes,
+    outgrown,
+    pods,
+    taints,
+    workloads,
+)
 from app.analysis.findings.pods import PodCauses
 from app.analysis.findings.report import Finding, Findings, ranked
 from app.analysis.views import LiveViews
-from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.errors import NotFound
 from app.domain.log import Revision
 from app.domain.log.doubts import Doubt
@@ -26,14 +35,14 @@ def of(
     recorded: Sequence[Doubt],
     causes: PodCauses,
     *,
-    quirks: ControllerQuirks,
+    rules: SchedulerRules,
     now: Instant,
     items_max: int = ITEMS_MAX,
     namespace: str = "",
 ) -> Findings:
     """All findings as of the views; `causes` says why pods wait or do not start.
 
-    `now` is the time of the views' revision, `quirks` are those of the eviction controller. Before
+    `now` is the time of the views' revision, `rules` are those of its controllers. Before
     the first event nothing is known, which is the only finding. With a namespace, findings are
     about its objects, and about lacks of the recording. Raises NotFound for a namespace that does
     not occur, when the whole log was read.
@@ -71,7 +80,8 @@ def of(
             *pods.evicted(chronicle, views, until, namespace),
             *nodes.not_ready(views, namespace),
             *(_of_cluster(views) if not namespace else ()),
-            *taints.in_use(views, quirks, now, namespace),
+            *taints.in_use(views, rules.quirks, now, namespace),
+            *outgrown.claims(views, rules.compiler, namespace),
             *containers.of_pods(views, namespace),
             *claims.settled_for_less(views, namespace),
             *claims.unused(views, namespace),

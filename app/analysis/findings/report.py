@@ -26,6 +26,7 @@ class FindingKind(StrEnum):
     UNREADY_NODES = "UnreadyNodes"
     UNUSABLE_POOLS = "UnusablePools"
     TAINTED_DEVICES = "TaintedDevices"
+    CHANGED_DEVICES = "ChangedDevices"
     UNHEALTHY_DEVICES = "UnhealthyDevices"
     UNREACHED_DEVICES = "UnreachedDevices"
     IDLE_PATCHES = "IdlePatches"

@@ -11,7 +11,7 @@ from app.domain.controllers import pods
 from app.domain.devices import taints
 from app.domain.devices.taints import TaintRule
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources, timestamps
+from app.domain.values import api_resources, durations, timestamps
 from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -83,7 +83,7 @@ class Standing:
         age = now - event.stamp.time
         is_known = event.key not in self._named and event.key.namespace not in self._unread
         if is_known and age >= LASTED:
-            message = f"no pod has named it for {age // SECOND} s"
+            message = f"no pod has named it for {durations.rounded(age // SECOND)}"
             sightings.add(WAITING, event.revision, message, event.key, rests_on=("pods",))
 
     def _pod(self, event: Event) -> None:
@@ -250,7 +250,8 @@ class Standing:
                 seconds = (now - max(since.stamp.time, placed)) // SECOND
                 if seconds * SECOND >= LASTED:
                     message = (
-                        f"it stays on {result.text}, which {_source(source)} taints for {seconds} s"
+                        f"it stays on {result.text}, which {_source(source)} taints for "
+                        f"{durations.rounded(seconds)}"
                     )
                     needed = (source.resource, "pods")
                     sightings.add(STAYS, since.revision, message, key, claim, rests_on=needed)

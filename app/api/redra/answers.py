@@ -401,7 +401,7 @@ class Answers:
                 reads_events=reads_events,
                 workloads=[*filter(sees_all, workloads.KINDS)],
             ),
-            quirks=rules.quirks,
+            rules=rules,
             now=now,
             items_max=self._limits.findings_max,
             namespace=namespace,

@@ -14,7 +14,7 @@ from app.analysis.explain import lives, questions, sources, untried, verdicts
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
-from app.analysis.explain.workloads import budgets, refused
+from app.analysis.explain.workloads import budgets, contents, refused
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -147,6 +147,10 @@ class Explainer:
                 reads_events = evidence.sight.reads_events
                 used = untried.of_template(evidence.views, key, reads_events=reads_events)
                 return await self._other(key, tree, decision, used)
+            case "namespaces":
+                views, sees = self._evidence.views, self._evidence.sight.sees_key
+                kept = contents.remaining(views, key.name, tree, sees)
+                return await self._other(key, tree, decision, kept)
             case _:
                 return await self._other(key, tree, decision)
 

@@ -122,7 +122,11 @@ async def _placed(
     patched = [line for result in held for line in hardware.patched(evidence.views, result.id)]
     again = [*patched, *await published.renewed(evidence, held)]
     for claim in _claims(evidence, tree):
-        again += await selections.outgrown(evidence, claim, dra.results(claim))
+        results = dra.results(claim)
+        again += await selections.outgrown(evidence, claim, results)
+        named = claim_key(key.namespace, meta.name(claim))
+        changes = await evidence.changes(named)
+        again += await published.withdrawn(evidence, changes, claim, results)
     chosen = await _scores(evidence, key, tree, decisions)
     subject = f"pod {key.namespace}/{key.name}"
     return ObjectExplanation(

@@ -11,15 +11,15 @@ from itertools import pairwise
 from app.analysis.explain import circumstances, sources, tainted
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed, written
 from app.analysis.explain.trees import NodeReason
+from app.analysis.findings.outgrown import SelectingRequest, wishes_of
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
-from app.domain.devices.device_selectors import DeviceSelector, SelectorCompileError
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, counts
-from app.domain.values.fields import dra, meta, paths
+from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -27,21 +27,6 @@ from app.service.explaining import former_circumstances
 from app.service.explaining.evidence import ExplainedMoment
 
 _PUBLISHED = ("attributes", "capacity")
-
-_of_class = paths.objects("spec", "selectors")
-_expression = paths.text("cel", "expression")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wish:
-    """A request of a claim, with the selectors that a device has to match."""
-
-    name: str
-    request: str
-    selectors: tuple[DeviceSelector, ...]
-
-    def matches(self, device: Device) -> bool:
-        return all(selector.judge([device])[0].match for selector in self.selectors)
 
 
 async def reasons(
@@ -83,7 +68,7 @@ async def outgrown(
         held = tainted.device_of(evidence.views, result.id)
         wishes = [
             wish
-            for wish in _of_claim(evidence, meta.name(claim), claim)
+            for wish in wishes_of(evidence.views, evidence.rules.compiler, meta.name(claim), claim)
             if wish.request in (result.request, result.request.partition("/")[0])
         ]
         if held is None or not wishes or any(wish.matches(held[1]) for wish in wishes):
@@ -102,7 +87,7 @@ async def outgrown(
 
 
 def _outgrown(
-    events: Sequence[Event], wishes: Sequence[_Wish], name: str
+    events: Sequence[Event], wishes: Sequence[SelectingRequest], name: str
 ) -> tuple[Event, str] | None:
     """The last write after which a device no longer matches, and what it changed."""
     for after, before in pairwise(events):
@@ -117,39 +102,18 @@ def _outgrown(
     return None
 
 
-def _wishes(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[_Wish]:
+def _wishes(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[SelectingRequest]:
     """The requests of the pod's claims that have no devices yet."""
     facts = pods.facts(pod)
     for named in pods.named_claims(facts):
         key = claim_key(facts.namespace, named.name or "")
         claim = evidence.views.objects.get(key) or {}
         if dra.allocation(claim) is None:
-            yield from _of_claim(evidence, named.name or "", claim)
-
-
-def _of_claim(evidence: ExplainedMoment, name: str, claim: JsonView) -> Iterator[_Wish]:
-    """The requests and alternatives of a claim that have selectors, also those of their classes."""
-    for request in dra.requests(claim):
-        for wish in (request.exactly, *request.first_available):
-            if wish is None:
-                continue
-            key = ObjectKey(*api_resources.DEVICE_CLASSES, "", wish.device_class_name)
-            trees = (*_of_class(evidence.views.objects.get(key) or {}), *wish.selectors)
-            texts = map(_expression, trees)
-            try:
-                compiled = [evidence.rules.compiler.compile(text) for text in texts if text]
-            except SelectorCompileError:
-                continue
-            if compiled:
-                yield _Wish(
-                    name=f"request {request.name} of claim {name}",
-                    request=request.name,
-                    selectors=tuple(compiled),
-                )
+            yield from wishes_of(evidence.views, evidence.rules.compiler, named.name or "", claim)
 
 
 def _loss(
-    events: Sequence[Event], wishes: Sequence[_Wish], inventory: Inventory
+    events: Sequence[Event], wishes: Sequence[SelectingRequest], inventory: Inventory
 ) -> tuple[Event, str] | None:
     """The last write after which devices no longer match, and a text about its change.
 

@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from app.analysis.attempts import AttemptList
 from app.domain.log import ObjectKey
-from app.domain.values import timestamps
+from app.domain.values import durations, timestamps
 from app.web import svg
 from app.web.frame import Frame, render
 
@@ -27,9 +27,9 @@ def page(frame: Frame, answer: AttemptList, key: ObjectKey) -> bytes:
             {
                 "attempt": one,
                 "clock": one.time[:23].replace("T", " "),
-                "after": seconds_text((timestamps.parse(one.time) - begin) / timestamps.SECOND),
+                "after": durations.text((timestamps.parse(one.time) - begin) / timestamps.SECOND),
                 "is_fine": one.has_node,
-                "held": seconds_text((until - end) * length / timestamps.SECOND)
+                "held": durations.text((until - end) * length / timestamps.SECOND)
                 if one.again
                 else "",
                 "is_early": bool(one.again) and follower is not None and follower.time < one.again,
@@ -37,18 +37,6 @@ def page(frame: Frame, answer: AttemptList, key: ObjectKey) -> bytes:
             }
         )
     return render("attempts.html", frame=frame, answer=answer, key=key, rows=rows)
-
-
-def seconds_text(seconds: float) -> str:
-    """A readable duration in seconds: `0.42 s`, `12.5 s`, `3 min 20 s`, `2 h 5 min`."""
-    if seconds < 10:
-        return f"{seconds:.2f} s"
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 120:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def bar(start: float, ended: float, until: float, *, is_fine: bool) -> Markup:

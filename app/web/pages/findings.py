@@ -17,6 +17,7 @@ KINDS = {
     FindingKind.UNREADY_NODES: "nodes that are not ready",
     FindingKind.UNUSABLE_POOLS: "pools",
     FindingKind.TAINTED_DEVICES: "tainted devices in use",
+    FindingKind.CHANGED_DEVICES: "changed devices in use",
     FindingKind.UNHEALTHY_DEVICES: "unhealthy devices",
     FindingKind.UNREACHED_DEVICES: "devices out of reach",
     FindingKind.IDLE_PATCHES: "patches",

@@ -6,10 +6,9 @@ from markupsafe import Markup
 
 from app.analysis.lanes import LanesRequest
 from app.analysis.starts import STEPS, PaceStretch, PodStart, StartPace
-from app.domain.values import counts
+from app.domain.values import counts, durations
 from app.web import svg
 from app.web.frame import Frame, render
-from app.web.pages.attempts import seconds_text
 from app.web.pictures import axes
 
 NAMES = {
@@ -32,7 +31,7 @@ def page(frame: Frame, answer: StartPace, wanted: LanesRequest) -> bytes:
         answer=answer,
         wanted=wanted,
         names=NAMES,
-        seconds=seconds_text,
+        seconds=durations.text,
         legend=[(_sign(CLASSES[name]), NAMES[name]) for name in STEPS],
         columns=columns(answer.stretches, frame.here),
         rows=[
@@ -53,7 +52,7 @@ def waterfall(start: PodStart, longest: float) -> Markup:
             shapes.append(
                 svg.element(
                     "rect",
-                    svg.title(f"{NAMES[step.name]}: {seconds_text(step.seconds)}"),
+                    svg.title(f"{NAMES[step.name]}: {durations.text(step.seconds)}"),
                     x=x, y=1, width=max(1.0, width), height=BAR - 2, class_=CLASSES[step.name],
                 )
             )  # fmt: skip
@@ -62,7 +61,7 @@ def waterfall(start: PodStart, longest: float) -> Markup:
     if unfinished:
         left = start.seconds - sum(step.seconds for step in start.steps)
         verb = "waits" if start.waits_for else "waited"
-        text = f"{verb} for {seconds_text(left)} {NAMES[unfinished]}"
+        text = f"{verb} for {durations.text(left)} {NAMES[unfinished]}"
         shapes.append(
             svg.element(
                 "rect",
@@ -90,14 +89,14 @@ def columns(stretches: Sequence[PaceStretch], to_moment: Callable[[object], str]
     width = (COLUMNS - axes.LEFT) / len(stretches)
     with_clock = axes.clocks_at([one.begin for one in stretches])
     shapes = [
-        axes.level(seconds_text(most), 0.0, COLUMNS),
+        axes.level(durations.text(most), 0.0, COLUMNS),
         axes.level("0 s", HEIGHT, COLUMNS),
         axes.day(stretches[0].begin, HEIGHT),
     ]
     for number, one in enumerate(stretches):
         text = (
             f"{counts.of(one.count, 'pod')} from {one.begin[11:19]} to {one.end[11:19]}: "
-            f"median {seconds_text(one.p50)}, 99 % within {seconds_text(one.p99)}"
+            f"median {durations.text(one.p50)}, 99 % within {durations.text(one.p99)}"
         )
         x = axes.LEFT + number * width
         parts = [svg.title(text)]
@@ -117,13 +116,17 @@ def columns(stretches: Sequence[PaceStretch], to_moment: Callable[[object], str]
         )
         if number in with_clock:
             shapes.append(axes.clock(one.begin, x, COLUMNS, HEIGHT))
-    label = f"Seconds from creation to a node over time, at most {seconds_text(most)}"
+    label = f"Seconds from creation to a node over time, at most {durations.text(most)}"
     return svg.picture(COLUMNS, HEIGHT + axes.BELOW, label, *shapes, role="group")
 
 
 def _steps(start: PodStart) -> list[dict[str, object]]:
     return [
-        {"name": NAMES[step.name], "seconds": seconds_text(step.seconds), "revision": step.revision}
+        {
+            "name": NAMES[step.name],
+            "seconds": durations.text(step.seconds),
+            "revision": step.revision,
+        }
         for step in start.steps
         if step.seconds
     ]
