@@ -267,6 +267,71 @@ def faulty_selector(cluster: Cluster, drawn: random.Random) -> Expected:
     return Expected(texts=(f"on device {DRIVER}/n1/gpu-",), by=((RULES["selector-errors"],),))
 
 
+def every_device(cluster: Cluster, drawn: random.Random, slices: int) -> None:
+    """Adds two nodes and a pod that asks one of them for all devices.
+
+    The pool of the second node says that it has so many `slices`, and has one.
+    """
+    lonely(cluster, "alone", [{"name": f"gpu-{n}"} for n in range(drawn.randrange(1, 4))])
+    cluster.node("half")
+    own = {"attributes": {"own": {"string": "alone"}}}
+    pool = {"name": "half", "generation": 1, "resourceSliceCount": slices}
+    spec = {"driver": DRIVER, "nodeName": "half", "pool": pool}
+    spec["devices"] = [{"name": "gpu-0", **own}]
+    cluster.create("resource.k8s.io/v1", "ResourceSlice", "half-slice", spec=spec)
+    claim = {"spec": claim_spec("alone", allocationMode="All")}
+    cluster.create("resource.k8s.io/v1", "ResourceClaimTemplate", "every", spec=claim)
+    come(cluster, "every", "every")
+
+
+def incomplete_pool(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Up to 1.36 an incomplete pool ends an attempt in mode All for each node (controllers.md 10).
+
+    Since 1.37 it rejects its own node only, and the pod gets the devices of the other one.
+    """
+    every_device(cluster, drawn, slices=2)
+    return Expected(
+        pods={"every": "newly placed"},
+        repaired=("all-mode-while-a-pool-changes",),
+        by=((RULES["pools"],),),
+    )
+
+
+def complete_pool(cluster: Cluster, drawn: random.Random) -> Expected:
+    every_device(cluster, drawn, slices=1)
+    assert cluster.must("pods", "every", "default")["spec"].get("nodeName")
+    return Expected()
+
+
+def question_about_pools(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Since 1.37 a status of pools sums up."""
+    lonely(cluster, "alone", [{"name": "gpu-0"}])
+    cluster.create(
+        "resource.k8s.io/v1alpha3", "ResourcePoolStatusRequest", "ask", spec={"driver": DRIVER}
+    )
+    cluster.settle()
+    cluster.wait(5)
+    return Expected(fields=("resourcepoolstatusrequests status",), by=((RULES["pool-status"],),))
+
+
+def rule_with_status(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Since 1.37 the status of a rule is written in v1, which changes no value of it."""
+    lonely(cluster, "alone", [{"name": "gpu-0"}])
+    cluster.create(
+        "resource.k8s.io/v1beta2",
+        "DeviceTaintRule",
+        "rule",
+        spec={
+            "deviceSelector": {"driver": DRIVER, "pool": "alone"},
+            "taint": {"key": KEY, "effect": "NoExecute"},
+        },
+    )
+    cluster.settle()
+    cluster.wait(30)
+    assert cluster.rule_condition("rule")
+    return Expected()
+
+
 def service_of_digits(cluster: Cluster, drawn: random.Random) -> Expected:
     """Before 1.37 the name of a service begins with a letter (objects.md 15)."""
     cluster.create("v1", "Service", "1st", spec={"ports": [{"port": 80}], "clusterIP": "None"})
@@ -408,6 +473,10 @@ PLANTS = {
     "extended": Plant("1.36", "1.35", extended_resource),
     "binding": Plant("1.36", "1.35", binding_conditions),
     "selector": Plant("1.36", "1.37", faulty_selector),
+    "pools": Plant("1.36", "1.37", incomplete_pool),
+    "pools-complete": Plant("1.36", "1.37", complete_pool),
+    "pool-status": Plant("1.36", "1.37", question_about_pools, gates=("DRAResourcePoolStatus",)),
+    "rule-version": Plant("1.36", "1.37", rule_with_status, gates=("DRADeviceTaintRules",)),
     "service": Plant("1.37", "1.36", service_of_digits),
     "rule-without-gate": Plant("1.35", "1.37", rule_without_gate, gates=("DRADeviceTaints",)),
     "nothing-next": Plant("1.36", "1.37", nothing),
@@ -482,6 +551,14 @@ def check(entries: list[str], expected: tuple[str, ...], what: str) -> None:
         assert any(part in entry for part in expected), f"{what} names too much: {entry}"
 
 
+OPEN = {
+    # The controller of pool status is none of those that run in the worlds of a rehearsal: both
+    # keep the recorded answer.
+    "pool-status",
+}
+"""Plants that rehearsals do not name today: a repair is noticed."""
+
+
 @draws.BY_DAY
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", PLANTS)
@@ -493,6 +570,9 @@ async def test_rehearsal_names_what_was_planted_and_nothing_else(name: str, seed
     expected = plant.put(cluster, drawn)
     log, info = await stored(cluster, profile.settings())
     report = await rehearsed(log, info, plant.target, quirks=dict(plant.quirks))
+    if name in OPEN:
+        assert report.is_quiet
+        return
     assert (list(report.unlike), list(report.aside)) == ([], [])
     fared = {
         each.pair.name.removeprefix("default/"): each.classes[0].value
