@@ -9,6 +9,7 @@ Parity: history-formats.md 4.5.
 from collections import defaultdict
 
 from app.analysis.replay.authors import SCHEDULER
+from app.analysis.replay.inputs import KUBELET_PREFIX
 from app.analysis.replay.writers import MANAGED, short_name
 from app.analysis.verify.invariants.absent import LeftOut
 from app.domain.controllers import pods
@@ -16,7 +17,7 @@ from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.lost_lines import LostLines
 from app.domain.objects import registry
 from app.domain.values import condition_types
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.timestamps import Instant
 
 _OF_KUBELETS = frozenset(
@@ -40,6 +41,7 @@ _NO_KUBELETS = "no line is by a kubelet: when pods ran and ended is not recorded
 _NO_UPDATES = "the recording has no update, with which claims are allocated"
 _NO_PATCHES = "the recording has no patch, and later lines show that some are missing"
 _NO_RULES = "the recording has no devicetaintrules, and an eviction shows that there were some"
+_NO_NODE = "no line is about a node that pods were bound to, and that its kubelet or slices name"
 
 _Kind = tuple[str, str]
 """A group and a resource."""
@@ -58,6 +60,10 @@ class Omissions:
         self._conditions: dict[str, dict[str, tuple[str, str, str]]] = {}
         self._nominated: dict[str, str] = {}
         self._bound: Instant | None = None
+        self._chosen: set[str] = set()
+        self._nodes: set[str] = set()
+        self._witnessed: set[str] = set()
+        # The nodes that pods were bound to, that lines are about, and that others name.
         self._have_run = self._have_claims = False
         self._users: set[str] = set()
         self._kinds: set[_Kind] = set()
@@ -77,6 +83,7 @@ class Omissions:
             return False
         self._left_out.follow(event)
         self._users.add(event.stamp.actor.user)
+        self._note_nodes(event)
         shows_lost = event.key.resource == "pods" and self._shows_lost(event, known)
         if shows_lost:
             self._note_lost(event.key)
@@ -117,6 +124,21 @@ class Omissions:
         is_alone = is_deletion or is_nomination
         return bool(changed & _OF_KUBELETS or (changed and is_alone))
 
+    def _note_nodes(self, event: Event) -> None:
+        """Notes the nodes that a write names; a scheduler alone proves no node."""
+        user = event.stamp.actor.user
+        if user.startswith(KUBELET_PREFIX):
+            self._witnessed.add(user.removeprefix(KUBELET_PREFIX))
+        match event.key.resource:
+            case "nodes":
+                self._nodes.add(event.key.name)
+            case "pods":
+                self._chosen.add(core.node_name(event.object))
+            case "resourceslices":
+                self._witnessed.add(dra.node_name(event.object))
+            case _:
+                pass
+
     def _note_owners(self, event: Event) -> None:
         self._kinds.add((event.key.group, event.key.resource))
         for owner in meta.owners(event.object):
@@ -128,7 +150,7 @@ class Omissions:
     @property
     def is_any(self) -> bool:
         """Whether there is any omission because of which a difference may be undecided."""
-        is_left = self._lacks_kubelets or self._lacks_updates
+        is_left = self._lacks_kubelets or self._lacks_updates or self._lacks_a_node
         return self.lost.has_any or self.lacks_rules or is_left
 
     @property
@@ -144,6 +166,11 @@ class Omissions:
         """Whether no line is by a kubelet, and later lines show what kubelets wrote."""
         return self._left_out.kubelets and self._have_run
 
+    @property
+    def _lacks_a_node(self) -> bool:
+        """Whether no line is about a node that is there: placements of any pod rest on it."""
+        return bool(self._nodes) and bool(self._chosen & self._witnessed - self._nodes)
+
     def before(self, last: Instant, *, is_of_content: bool) -> str:
         """The reason why a difference that exists by the instant `last` cannot be judged, or empty.
 
@@ -158,6 +185,8 @@ class Omissions:
             return _NO_PATCHES
         if self.lacks_rules:
             return _NO_RULES
+        if self._lacks_a_node:
+            return _NO_NODE
         if self._lacks_kubelets and self._bound is not None and self._bound <= last:
             return _NO_KUBELETS
         since = self._known.get(self.lost.since, Instant(0))

@@ -175,3 +175,22 @@ def test_owner_of_a_kind_without_lines_is_not_known():
 
 def test_owner_of_a_kind_that_is_not_served_has_no_effect():
     assert omissions(line(1, metadata=owned("RayJob", "ray.io/v1"))).ownerless == set()
+
+
+SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "s")
+
+
+@pytest.mark.parametrize(
+    ("witness", "is_undecided"),
+    [
+        (line(2, SLICE, spec={"nodeName": "n2"}), True),
+        (line(2, user="system:node:n2"), True),
+        (line(2, SLICE, spec={"nodeName": "n1"}), False),
+        (line(2, ObjectKey("", "nodes", "", "n2")), False),
+    ],
+)
+def test_node_without_a_line_leaves_placements_undecided(witness, is_undecided):
+    """That a scheduler binds a pod to a node does not prove that there is one."""
+    node = line(1, ObjectKey("", "nodes", "", "n1"))
+    bound = line(3, spec={"nodeName": "n2"}, user=SCHEDULER)
+    assert bool(before(omissions(node, witness, bound), 3)) == is_undecided
