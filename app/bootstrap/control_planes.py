@@ -73,6 +73,7 @@ class ControlPlanes:
         tie_break: TieBreak,
         pace: Pace | None,
         bind_delay: BindDelay | None,
+        profiles: frozenset[str] = frozenset(),
     ) -> Sequence[Reconciler]:
         """New reconcilers of the controllers that decide again."""
         profile = self.rules(switches).profile
@@ -90,6 +91,7 @@ class ControlPlanes:
                 # Without a delay of its own, a live history has them in one append.
                 joins_acts=not self._info.is_recorded and options.bind_delay is None,
                 summary=options.summary if self._keeps_causes else None,
+                profiles=profiles,
             ),
         )
 

@@ -6,7 +6,7 @@ random values and times of a clock.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -247,3 +247,11 @@ def is_event_object(key: ObjectKey) -> bool:
 def _without_generation(fact: facts.Fact) -> Fact:
     """The fact; for a condition, without its observed generation."""
     return replace(fact, observed=None) if isinstance(fact, ConditionSet) else fact
+
+
+def profiles_bound(trace: Trace, ranks: Mapping[str, tuple[str, int]]) -> frozenset[str]:
+    """The names of profiles whose pods the scheduler bound; `ranks` has the name of each pod.
+
+    They count as configured like the default one. Parity: controllers.md 4.1.
+    """
+    return frozenset(ranks[uid][0] for uid in trace.node_of if uid in ranks)

@@ -77,6 +77,7 @@ def _scheduling(setting: _Setting) -> Reconciler:
             binding_timeout=setting.options.binding_timeout,
             pace=setting.options.pace,
             summary=setting.options.summary,
+            profiles=setting.options.profiles,
         )
     )
 

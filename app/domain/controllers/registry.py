@@ -47,7 +47,8 @@ class ControllerOptions:
     take `binding_timeout` microseconds to become ready. Event objects end `event_ttl` microseconds
     after their last change; None: they stay. `terminated_pods_max`
     finished pods are kept; 0: all. With `cluster_objects` controllers maintain the objects that
-    every cluster has (`CLUSTER_OBJECTS`); older histories and recordings do without.
+    every cluster has (`CLUSTER_OBJECTS`); older histories and recordings do without. `profiles` is
+    for replays: the names of further profiles of the scheduler.
     """
 
     quirks: ControllerQuirks | None = None
@@ -62,6 +63,7 @@ class ControllerOptions:
     terminated_pods_max: int = TERMINATED_MAX
     cluster_objects: bool = False
     summary: SummaryBounds | None = SummaryBounds()
+    profiles: frozenset[str] = frozenset()
 
 
 BINDING_TIMEOUT_MAX_SECONDS = 7 * 24 * 3_600

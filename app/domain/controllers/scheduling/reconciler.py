@@ -248,7 +248,7 @@ class SchedulingReconciler:
             if not hints.POD_CAME.plugins.isdisjoint(self.queue.rejected_by):
                 self._wake(hints.POD_CAME, event, objects)
             return
-        if pod_spec.is_ours(tree):
+        if pod_spec.is_ours(tree, self._rules.profiles):
             self._fold_waiting(event, place, tree, objects)
             self._fold_nomination(event, place, tree, objects)
 

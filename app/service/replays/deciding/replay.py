@@ -30,7 +30,7 @@ from app.analysis.replay.races import Races
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.report import DecideReport
 from app.analysis.replay.steering import FirstTurns, SteeredPace
-from app.analysis.replay.traces import Trace
+from app.analysis.replay.traces import Trace, profiles_bound
 from app.analysis.replay.unsure.earliness import Early, early_acts
 from app.analysis.replay.unsure.implied import Implied
 from app.analysis.replay.unsure.lacks import Lacks
@@ -76,7 +76,6 @@ class ControlPlane(Protocol):
 
     def rules(self, switches: Switches) -> Rules:
         """The rules of objects under these switches."""
-        ...
 
     def controllers(
         self,
@@ -84,13 +83,12 @@ class ControlPlane(Protocol):
         tie_break: TieBreak,
         pace: Pace | None,
         bind_delay: BindDelay | None,
+        profiles: frozenset[str] = frozenset(),
     ) -> Sequence[Reconciler]:
-        """New reconcilers under these switches."""
-        ...
+        """New reconcilers under these switches; the scheduler has further `profiles`."""
 
     def uids(self) -> UidSource:
         """The uids for objects without a recorded one; they are the same in each run."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +167,7 @@ class Runs:
         rules = plane.rules(variant.switches)
         recording = self.recording
         ties = RecordedTies(differences.nodes(recording.later) | differences.nodes(recording.trace))
+        profiles = profiles_bound(recording.trace, recording.ranks)
         pace = None
         if variant.is_paced:
             control = None if alteration is None else alteration.control
@@ -181,7 +180,7 @@ class Runs:
             variant,
             rules=rules,
             controllers=plane.controllers(
-                variant.switches, ties, pace, None if pace is None else pace.bind_delay
+                variant.switches, ties, pace, None if pace is None else pace.bind_delay, profiles
             ),
             uids=plane.uids(),
             pace=pace,

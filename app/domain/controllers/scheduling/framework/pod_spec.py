@@ -1,6 +1,6 @@
 """The fields of a pod that the scheduler needs, read once when the pod appears or changes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 import msgspec
@@ -168,10 +168,10 @@ class PodSpecs:
         return spec
 
 
-def is_ours(tree: JsonView) -> bool:
-    """True when this scheduler is responsible for the pod."""
+def is_ours(tree: JsonView, profiles: Set[str] = frozenset()) -> bool:
+    """True when this scheduler is responsible for the pod; `profiles` names its further ones."""
     name = core.scheduler_name(tree)
-    return name in ("", DEFAULT_SCHEDULER)
+    return name in ("", DEFAULT_SCHEDULER) or name in profiles
 
 
 def anti_affinity_of(tree: JsonView) -> tuple[AffinityTerm, ...]:

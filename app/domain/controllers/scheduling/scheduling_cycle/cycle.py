@@ -96,7 +96,8 @@ class SchedulerRules:
     """The rules that do not change during the life of a scheduler.
 
     Without a `bind_delay`, the claims are written and the pod is bound together with the decision.
-    Devices with binding conditions may take `binding_timeout` microseconds.
+    Devices with binding conditions may take `binding_timeout` microseconds. `profiles` are names
+    of profiles, besides the default one, that are configured like it.
     """
 
     gates: Gates
@@ -109,6 +110,7 @@ class SchedulerRules:
     bind_delay: BindDelay | None = None
     binding_timeout: int = binding_conditions.TIMEOUT
     pace: Pace | None = None
+    profiles: frozenset[str] = frozenset()
 
 
 class Aborted(Exception):
