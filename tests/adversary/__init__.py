@@ -27,6 +27,7 @@ PARTS = (
     "renewed",
     "joined",
     "edges",
+    "unlucky",
 )
 
 

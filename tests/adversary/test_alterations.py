@@ -15,7 +15,7 @@ from tests.adversary import all_alterations
 from tests.adversary.opened import OPEN
 from tests.adversary.running import run, satisfied, summary
 
-DECIDED = ("ends", "clocks", "lossy", "mapped", "renewed", "joined", "edges")
+DECIDED = ("ends", "clocks", "lossy", "mapped", "renewed", "joined", "edges", "unlucky")
 
 DECIDED_TOO = (
     "_without_claim_controller",
@@ -172,6 +172,14 @@ FEW: list[Row] = [
     ("a-quickstart", "later_device_than_the_first_and_a_hole_around", "decide"),
     ("a-quickstart", "tainted_device_taken_and_a_hole_afterwards", "verify"),
     ("e-taints", "tolerations_not_copied_and_a_hole_around", "verify"),
+    ("a-quickstart", "report_about_a_removed_pod_accepted", "verify"),
+    ("a-quickstart", "deletion_of_what_is_gone_accepted", "decide"),
+    ("j-api-versions", "profile_of_another_name", "decide"),
+    ("a-quickstart", "later_device_than_the_first_and_profile_of_another_name", "decide"),
+    ("a-quickstart", "loses_all_about_one_node", "decide"),
+    ("j-api-versions", "everybody_is_impersonated", "decide"),
+    ("j-api-versions", "one_of_two_servers_drifts", "decide"),
+    ("j-api-versions", "level_request_from_the_middle", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

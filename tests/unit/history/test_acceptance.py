@@ -106,3 +106,24 @@ def test_request_for_another_object_of_the_name_is_refused(verb, meant, is_accep
     marked, paths = read(tmp_path, made, audit(verb, state, name="c", request=body, second=2))
     assert marked == ([] if is_accepted else ["c"])
     assert [f"{meant} of the request" in path for path in paths] == ([] if is_accepted else [True])
+
+
+@pytest.mark.parametrize("verb", ["update", "patch"])
+@pytest.mark.parametrize(("version", "is_accepted"), [(9, False), (6, True)])
+def test_write_of_a_removed_object_is_refused(verb, version, is_accepted, tmp_path):
+    """A line that comes late has a version from before the removal."""
+    marked, paths = read(
+        tmp_path, claim("create", 3, 1), claim("delete", 7, 2), claim(verb, version, 3)
+    )
+    assert marked == ([] if is_accepted else ["c"])
+    assert ["which was removed" in path for path in paths] == ([] if is_accepted else [True])
+
+
+@pytest.mark.parametrize(("second", "is_accepted"), [(3, False), (2, True)])
+def test_object_is_removed_once(second, is_accepted, tmp_path):
+    """A copy of a line is no other request, whatever id a collector gives it."""
+    marked, paths = read(
+        tmp_path, claim("create", 3, 1), claim("delete", 7, 2), claim("delete", 7, second)
+    )
+    assert marked == ([] if is_accepted else ["c"])
+    assert ["which was removed" in path for path in paths] == ([] if is_accepted else [True])

@@ -1,8 +1,11 @@
 """Writes that a recording shows as accepted, and that no server accepts.
 
 A request that names the version or the uid that it changes is refused for any other. A pod is
-bound once. One version belongs to one write. Parity: api.md 5, controllers.md 4.6, 6.4.
+bound once. One version belongs to one write. What is removed is written and removed no more.
+Parity: api.md 5, controllers.md 4.6, 6.4.
 """
+
+import msgspec
 
 from app.adapters.history.joining import contradictions
 from app.adapters.history.joining.spool import Row
@@ -16,7 +19,8 @@ from app.domain.log.records import (
     comparable_version,
 )
 
-_WRITES = frozenset({"create", "update", "patch"})
+_CHANGES = frozenset({"update", "patch"})
+_WRITES = frozenset({"create", *_CHANGES})
 
 
 class Acceptance:
@@ -25,11 +29,34 @@ class Acceptance:
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], tuple[str, Record]] = {}
         self._bound: dict[str, Record] = {}
+        self._removed: dict[str, tuple[str, Record]] = {}
 
     def forget(self) -> None:
         """Forgets everything: a restored store counts anew, and its pods may be unbound."""
         self._last.clear()
         self._bound.clear()
+        self._removed.clear()
+
+    def remove(self, row: Row) -> None:
+        """Notes a recorded removal with a version of its own."""
+        if row.own and row.record.uid:
+            self._removed[row.record.uid] = (
+                row.own,
+                msgspec.structs.replace(row.record, effect=None),
+            )
+
+    def written_when_gone(self, row: Row) -> Contradiction | None:
+        """What a write about an object contradicts that was removed before, by their versions.
+
+        A line with an earlier version is one that came late.
+        """
+        record = row.record
+        removed_at, removal = self._removed.get(record.uid, ("", record))
+        is_stored = record.actor is not None and record.verb in _CHANGES
+        if not (is_stored and record.object_quality is Quality.FULL and row.own):
+            return None
+        is_later = removed_at and row.own > removed_at
+        return contradictions.of_removed(removal, record) if is_later else None
 
     def contradiction(self, row: Row, known: Record | None, own: str) -> Contradiction | None:
         """What a write contradicts, if anything; `own` is the version of the `known` state.
@@ -66,6 +93,16 @@ class Acceptance:
         own, last = self._last.get(place, ("", record))
         self._last[place] = row.own, record
         return last if own == row.own and last.key != record.key else None
+
+
+def removed_twice(first: Record, record: Record) -> Contradiction | None:
+    """What the second of two removals of an object in one version contradicts, if anything.
+
+    Lines of one time are copies of one line, even if a collector gave each an id of its own.
+    """
+    is_asked = first.op is record.op is Op.DELETED and first.verb == record.verb == "delete"
+    is_other = first.request_id != record.request_id and first.observed_at != record.observed_at
+    return contradictions.of_removed(first, record) if is_asked and is_other else None
 
 
 def _may_be_first_half(known: Record, record: Record) -> bool:

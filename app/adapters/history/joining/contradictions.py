@@ -97,6 +97,11 @@ def of_binding(first: Record, record: Record) -> Contradiction:
     return _between(first, record, "spec.nodeName, which is set once")
 
 
+def of_removed(removal: Record, record: Record) -> Contradiction:
+    """The contradiction that a request was accepted about an object that was gone."""
+    return _between(removal, record, f"metadata.uid {record.uid}, which was removed before")
+
+
 def _between(first: Record, record: Record, path: str) -> Contradiction:
     return Contradiction(
         key=record.key, version="", first=first.place, second=record.place, path=path

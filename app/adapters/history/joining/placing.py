@@ -11,7 +11,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from app.adapters.history.joining import clocks, contradictions, rested_on, statuses, stretches
+from app.adapters.history.joining import (
+    acceptance,
+    clocks,
+    contradictions,
+    rested_on,
+    statuses,
+    stretches,
+)
 from app.adapters.history.joining.reservations import Reservations, moved_after
 from app.adapters.history.joining.spool import (
     ORDER_BY_REVISION,
@@ -209,7 +216,7 @@ def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
     outlived = _outlived(spool)
     known: tuple[object, ...] = ()
     first = 0
-    has_ended = False
+    end: Record | None = None
     moved = []
     ends = []
     doubted: list[tuple[bytes, int]] = []
@@ -218,9 +225,9 @@ def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
         begins = (epoch, key, own) != known
         if begins:
             known = (epoch, key, own)
-            first, has_ended = row, False
-        is_end = record.op is Op.DELETED and not has_ended
-        has_ended = has_ended or is_end
+            first, end = row, None
+        is_end = record.op is Op.DELETED and end is None
+        end = record if is_end else end
         if begins and row not in outlived:
             continue
         if is_end:
@@ -232,6 +239,10 @@ def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
         if contradiction is not None:
             notes.contradict(contradiction)
             doubted.append((spool.column_of(contradictions.marked(spool.row(first).record)), first))
+        again = None if end is None else acceptance.removed_twice(end, record)
+        if again is not None:
+            notes.contradict(again)
+            record = contradictions.marked(record)
         record = msgspec.structs.replace(record, op=Op.CONTEXT, message="nothing changed")
         moved.append((spool.column_of(record), row))
     spool.database.execute("BEGIN")

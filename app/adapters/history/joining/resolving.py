@@ -109,14 +109,14 @@ class Resolver:
         if known is not None and record.uid and known.uid and record.uid != known.uid:
             is_late = record.op is Op.DELETED and not endings.is_of_successor(record, known.own)
             if is_late or record.uid in self._gone:
-                yield self._late(record)
+                yield self._late(row)
                 return
             yield self._synthetic_delete(record, known)
             known = None
         if known is None and record.uid in self._gone:
             is_back = record.op in (Op.ADDED, Op.BASELINE) and row.own > self._gone[record.uid]
             if not is_back:
-                yield self._late(record)
+                yield self._late(row)
                 return
         match record.op:
             case Op.BASELINE | Op.ADDED:
@@ -216,6 +216,7 @@ class Resolver:
         self._forget(record.key)
         if record.uid:
             self._gone[record.uid] = row.own or (known.own if known is not None else "")
+            self._acceptance.remove(row)
         yield self._accepted(row, _replace(record, object=tree), known)
 
     def _with_object(self, row: Row, known: KnownState | None) -> Record | None:
@@ -307,8 +308,14 @@ class Resolver:
             request_id="",
         )
 
-    def _late(self, record: Record) -> Record:
-        self._notes.count("records about an object that was already deleted")
+    def _late(self, row: Row) -> Record:
+        record = row.record
+        contradiction = self._acceptance.written_when_gone(row)
+        if contradiction is None:
+            self._notes.count("records about an object that was already deleted")
+        else:
+            self._notes.contradict(contradiction)
+            record = contradictions.marked(record)
         return _replace(record, op=Op.CONTEXT, object=None, effect=None, message="it was gone")
 
     def _accepted(self, row: Row, final: Record, known: KnownState | None) -> Record:
