@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from tests.api.serving import Server, serving
-from tests.truth import answers, lives, relations, telling
+from tests.truth import answers, changes, lives, relations, telling
 from tests.truth.facts import Facts
 from tests.truth.histories import TrueHistory, lines_of
 from tests.truth.raw import Key
@@ -43,7 +43,7 @@ async def judge(
         log = await server.raw("GET", f"{BELOW}/events?limit=100000")
         lines = lines_of(log.text)
         happened, known = history.moments(lines)
-        differences = await telling.timeline(lines, _entries(server), pick, filters=4 * moments)
+        differences = await telling.timeline(lines, _entries(server), pick, filters=moments)
         judgement.note(history.name, lines[-1]["revision"], differences)
         for revision, version in sorted(pick.sample(known, min(moments, len(known)))):
             facts = Facts(happened.at(version), with_rules=history.with_rules)
@@ -52,6 +52,8 @@ async def judge(
                 judgement.note(history.name, revision, differences)
             for relate in RELATIONS:
                 judgement.note(history.name, revision, await relate(_ask(server, revision)))
+            differences = await changes.blasts(facts, _propose(server, revision), pick)
+            judgement.note(history.name, revision, differences)
             until = [line for line in lines if line["revision"] <= revision]
             for device in pick.sample(sorted(facts.devices), min(objects, len(facts.devices))):
                 differences = await lives.life(until, _ask(server, revision), device)
@@ -67,6 +69,13 @@ def _ask(server: Server, revision: int) -> answers.Ask:
         return await server.get(f"{BELOW}/{question}?{query}")
 
     return ask
+
+
+def _propose(server: Server, revision: int) -> changes.Propose:
+    async def propose(proposal: dict) -> dict:
+        return await server.post(f"{BELOW}/blast?at={revision}", proposal, code=200)
+
+    return propose
 
 
 def _entries(server: Server) -> telling.Lines:
