@@ -16,7 +16,7 @@ import msgspec
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
-from app.domain.log.records import Loss
+from app.domain.log.records import Loss, TimeQuality
 from projections import outlines, timeline_kinds
 from projections.row_changes import AppendedRows, PagedView
 from projections.tables import TIMELINE
@@ -45,7 +45,7 @@ class TimelineProjection(PagedView):
     """
 
     name = "timeline"
-    version = 3
+    version = 4
 
     def __init__(self) -> None:
         self.revision = Revision(0)
@@ -181,6 +181,9 @@ def _entry(event: Event, subject: ObjectKey, description: Told) -> Entry:
     unsure = () if stamp.origin is None else doubts.of_event(event)
     if Loss.PRINTED.value in unsure:
         text = timeline_kinds.of_printed(text)
+    if stamp.origin is not None and stamp.origin.time_quality == TimeQuality.NONE.value:
+        # The event has the time of the one before it, or of the import.
+        unsure = (*unsure, Loss.NO_TIME.value)
     return Entry(
         event.revision,
         stamp.time,

@@ -3,7 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
-from app.domain.log import DECISION, Actor, Draft, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log import (
+    DECISION,
+    Actor,
+    Draft,
+    Event,
+    EventType,
+    ObjectKey,
+    Origin,
+    Revision,
+    Stamp,
+)
 from app.domain.log.chain import seal
 from app.domain.log.event import GENESIS
 from app.domain.log.projection import Projection, Row
@@ -65,6 +75,7 @@ class LogOf:
         *,
         actor: str = "alice",
         cause: int = 0,
+        origin: Origin | None = None,
     ) -> int:
         revision = len(self.events) + 1
         stamp = Stamp(
@@ -73,6 +84,7 @@ class LogOf:
             verb="update",
             cause=cause,
             observed=revision - 1,
+            origin=origin,
         )
         uid = tree.get("metadata", {}).get("uid", "")
         draft = Draft(type=type, key=key, uid=uid, tree=tree, stamp=stamp)

@@ -1,6 +1,6 @@
 import pytest
 
-from app.domain.log import EventType, ObjectKey
+from app.domain.log import EventType, ObjectKey, Origin
 from projections.timeline import TimelineProjection
 from projections.timeline_kinds import TEXT_MAX
 from tests.unit.projections.log_of import LogOf, allocation, device, reserved, slice_spec, taint
@@ -184,3 +184,22 @@ def test_long_texts_are_cut(log: LogOf) -> None:
     text = log.row("view_timeline", revision)["text"]
     assert len(text) == TEXT_MAX
     assert text.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("quality", "losses", "doubt"),
+    [
+        ("none", ("no_time",), "no_time"),
+        ("none", ("no_status", "no_time"), "no_status,no_time"),
+        ("derived", (), ""),
+        ("exact", ("no_actor",), ""),
+    ],
+)
+def test_row_whose_time_is_that_of_the_import_says_so(
+    log: LogOf, quality: str, losses: tuple[str, ...], doubt: str
+) -> None:
+    key = ObjectKey("", "pods", "ns", "a")
+    origin = Origin(source="pods.yaml", time_quality=quality, losses=losses)
+    tree = {"metadata": {"name": "a", "uid": "u"}, "spec": {"nodeName": "n"}}
+    revision = log.append(EventType.OBJECT_CREATED, key, tree, origin=origin)
+    assert log.row("view_timeline", revision)["doubt"] == doubt
