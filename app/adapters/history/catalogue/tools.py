@@ -128,8 +128,9 @@ ENTRIES = (
         formats=(Format.SCHEDULER_LOG,),
         detected_by=(
             "lines of klog about a pod, as for kube-scheduler: what failed (`Error syncing pod`, "
-            "`Failed to prepare dynamic resources`, volumes), `SyncLoop`, containers that started "
-            "and ended; lines in JSON, also behind the name of a node"
+            "`Failed to prepare dynamic resources`, containers that did not start, volumes), "
+            "`SyncLoop`, containers that started and ended; lines in JSON, also behind the name of "
+            "a node"
         ),
         gives="failures and reports of a kubelet about pods, as observed requests",
         lacks="every object; lines about no pod; the year, unless `--at` names it",
