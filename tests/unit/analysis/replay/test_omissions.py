@@ -186,11 +186,12 @@ SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "s")
         (line(2, SLICE, spec={"nodeName": "n2"}), True),
         (line(2, user="system:node:n2"), True),
         (line(2, SLICE, spec={"nodeName": "n1"}), False),
+        (line(2, SLICE, spec={"allNodes": True}), False),
         (line(2, ObjectKey("", "nodes", "", "n2")), False),
     ],
 )
 def test_node_without_a_line_leaves_placements_undecided(witness, is_undecided):
     """That a scheduler binds a pod to a node does not prove that there is one."""
     node = line(1, ObjectKey("", "nodes", "", "n1"))
-    bound = line(3, spec={"nodeName": "n2"}, user=SCHEDULER)
-    assert bool(before(omissions(node, witness, bound), 3)) == is_undecided
+    waiting, bound = line(2), line(3, spec={"nodeName": "n2"}, user=SCHEDULER)
+    assert bool(before(omissions(node, witness, waiting, bound), 3)) == is_undecided
