@@ -38,10 +38,11 @@ BESIDE = (
 )
 """The controllers that run beside the recorded ones in a changed world."""
 
-IN_PLACE = ("deployments",)
-"""The controllers that replace the recorded ones in a changed world, for changed objects.
+IN_PLACE = ("deployments", "pool-status")
+"""The controllers that replace the recorded ones in a changed world.
 
-The recording has no instants for their acts.
+They do so for changed Deployments and for new requests for the status of pools. The recording has
+no instants for their acts.
 """
 
 CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"

@@ -4,6 +4,6 @@ Belongs here: the answer to one request and its condition (objects.md 15). Does 
 what makes a pool usable (devices/pools). Imported by the registry of controllers and by tests.
 """
 
-from app.domain.controllers.pool_status.reconciler import PoolStatusReconciler
+from app.domain.controllers.pool_status.reconciler import NAME, PoolStatusReconciler
 
-__all__ = ["PoolStatusReconciler"]
+__all__ = ["NAME", "PoolStatusReconciler"]

@@ -39,7 +39,7 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
-from app.service.replays.deciding import deployments, moved_pods
+from app.service.replays.deciding import moved_pods
 from app.service.replays.deciding.altered import (
     SOON,
     Alteration,
@@ -53,6 +53,7 @@ from app.service.replays.deciding.circumstances import at_work, starts_of
 from app.service.replays.deciding.claim_work import ClaimWork
 from app.service.replays.deciding.late_reports import LateReports, is_refusal
 from app.service.replays.deciding.names import RecordedNames
+from app.service.replays.deciding.replaced import ReplacedControllers
 from app.service.replays.deciding.shared_steps import RunCourse
 from app.service.replays.reconciling import ReplayTimeline
 
@@ -88,7 +89,7 @@ class Run:
         self._names = RecordedNames(uids, recording.knows)
         self._keep_events = keep_events
         self._alteration = alteration
-        self._deployments = deployments.ChangedDeployments(pace)
+        self._replaced = ReplacedControllers(pace)
         self._spare: dict[str, str] = {}
         for event in recording.made:
             self._names.learn(event)
@@ -149,8 +150,8 @@ class Run:
         """Wraps a controller for this run: kubelets serve stray pods, others wait for `start`."""
         if isinstance(controller, KubeletReconciler):
             return StrayPods(controller, self._recorded_at, begun)
-        if controller.name == deployments.NAME:
-            return deployments.DeploymentsHere(controller, self._deployments)
+        if (here := self._replaced.place(controller)) is not None:
+            return here
         if short_name(registry.actor_of(controller.name).user) in self._variant.unstarted:
             start = NEVER
         return at_work(controller, self._pace if self._alteration is None else None, start)
@@ -162,7 +163,7 @@ class Run:
         """
         objects = self.timeline.views.objects
         commands = alteration.edits(objects)
-        self._deployments.note(commands, objects)
+        self._replaced.note(commands, objects)
         self._is_outside, self._writer = True, None
         try:
             if commands:
@@ -210,13 +211,12 @@ class Run:
     def take(self, write: Input) -> None:
         """Advances time to the instant of an input, and applies the input or makes it wait."""
         self._advance(write.time)
-        if self._deployments.replaces(write):
+        if self._replaced.replaces(write):
             return
         uid = write.event.uid
         is_removal = write.event.type is EventType.OBJECT_DELETED
         if uid in self._variant.postponed and is_removal and is_derived(write.event):
-            until = Instant(write.time + tolerances.TABLE.coarse)
-            self._at(until, partial(self._apply, write))
+            self._at(Instant(write.time + tolerances.TABLE.coarse), partial(self._apply, write))
             return
         waits = write.is_of_kubelet or write.is_about_devices or uid in self._spare
         if self._is_spare(write):
@@ -345,7 +345,7 @@ class Run:
         if self._alteration is not None:
             objects = self.timeline.views.objects
             why = collision(event, ours, objects, self._namespaces)
-            if why := why or self._deployments.lack_owner(event, objects):
+            if why := why or self._replaced.lack_owner(event, objects):
                 self._leave_out(write, why)
                 return
         if isinstance(command, DeleteObject):
